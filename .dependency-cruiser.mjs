@@ -51,6 +51,7 @@ const packages = [
       "@uncaged/workflow/host",
       "@uncaged/workflow/internal",
       "@uncaged/workflow/interpreter",
+      "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
     ],
   },

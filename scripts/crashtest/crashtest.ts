@@ -20,26 +20,45 @@ import { attempt, isOpen, names, Usage, User } from "./user.ts";
 import { kinds } from "../../packages/workflow-restate/test/faults/faults.ts";
 import { crashCluster } from "../../packages/workflow-restate/test/faults/run.ts";
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "1" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    keep: { type: "boolean", default: false },
-    cluster: { type: "boolean", default: false },
-    faults: { type: "string", default: "30" },
-    nodes: { type: "string", default: "1" },
-    kinds: { type: "string", default: kinds.join() },
-  },
-});
+const usageText = `usage: bun run crashtest [--minutes N] [--seed S] [--keep]
+       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--kinds KIND,…] [--seed S]
+`;
+
+function optionsOf(argv: string[]) {
+  try {
+    return parseArgs({
+      args: argv,
+      options: {
+        minutes: { type: "string", default: "1" },
+        seed: { type: "string", default: String(Date.now() % 1_000_000) },
+        keep: { type: "boolean", default: false },
+        cluster: { type: "boolean", default: false },
+        faults: { type: "string", default: "30" },
+        nodes: { type: "string", default: "1" },
+        kinds: { type: "string", default: kinds.join() },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    }).values;
+  } catch (error) {
+    return misused(`${(error as Error).message}\n`);
+  }
+}
+
+function misused(why = ""): never {
+  process.stderr.write(`${why}${usageText}`);
+  process.exit(2);
+}
+
+const values = optionsOf(process.argv.slice(2));
+if (values.help) {
+  process.stdout.write(usageText);
+  process.exit(0);
+}
 const seed = Number(values.seed);
 const lastsMs = Number(values.minutes) * 60_000;
 const faults = Number(values.faults);
 const nodes = values.nodes === "3" ? 3 : 1;
-if (!Number.isInteger(seed) || !(lastsMs > 0) || !(faults > 0)) {
-  console.error("usage: bun run crashtest [--minutes N] [--seed S] [--keep]");
-  console.error("       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--seed S]");
-  process.exit(2);
-}
+if (!Number.isInteger(seed) || !(lastsMs > 0) || !(faults > 0)) misused();
 if (values.cluster) {
   const chosen = kinds.filter((kind) => values.kinds.split(",").includes(kind));
   process.exit(await crashCluster({ faults, nodes, seed, kinds: chosen }));

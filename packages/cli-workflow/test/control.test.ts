@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asker } from "../../workflow/test/fixtures/bundles.ts";
-import type { Root } from "../../workflow/src/disk/paths.ts";
+import { bundlePath, type Root } from "../../workflow/src/disk/paths.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
@@ -340,5 +340,17 @@ describe("what was interrupted", () => {
       `not resumed: ${id} of play: it is paused; resume it: uncaged-workflow resume ${id}`,
     );
     await onRoot.ok(["kill", "--all", "--yes"]);
+  });
+
+  test("fails when what was agreed to could not be resumed", async () => {
+    const onRoot = await playStore();
+    const id = await onRoot.play({ ms: 60_000 });
+    await onRoot.until(id, "running");
+    await signalWorkers(onRoot.root as Root, "SIGKILL");
+    const { hash } = await onRoot.json<View>(["thread", id]);
+    writeFileSync(bundlePath(onRoot.root as Root, hash), "");
+    const { code, stdout, stderr } = await onRoot.run(["resume", "--interrupted", "--yes"]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(`not resumed: ${id} of play`);
   });
 });

@@ -53,7 +53,7 @@ test("one option at a time, and JSON that is none, change nothing", async () => 
   for (const [args, problem] of [
     [["--approve", "--refuse", "no"], "--approve and --refuse can't be used together"],
     [["--approve", "--input", "true"], "--approve and --input can't be used together"],
-    [["--edit", "{n:1}"], "--edit is no JSON"],
+    [["--edit", "{n:1}"], "--edit:1:2: a value is expected"],
   ] as const) {
     const { code, stderr } = await store.run(["resume", id, ...args], { env });
     expect([code, stderr.split("\n")[0]]).toEqual([2, expect.stringContaining(problem)]);

@@ -256,7 +256,11 @@ describe("bad input is one line, and starts nothing", () => {
       "broken.jsonl:2:1: a value is expected",
     ],
     [4, with_("--score", "nope.ts"), "nope.ts"],
-    [1, with_("--score", "throws.ts"), '"throws.ts" is no scorer: Error: at once'],
+    [
+      1,
+      with_("--score", "throws.ts"),
+      '"throws.ts" is not a scorer: throws.ts:1:11: Error: at once',
+    ],
     [1, with_("--score", "none.ts"), "no function as its default export"],
     [1, with_("--score", "syntax.ts"), "syntax.ts:1:16: "],
     [1, with_("--score", "import.ts"), "import.ts:1:8: Could not resolve"],

@@ -1,20 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Host, openLocalHost } from "@uncaged/workflow/host";
+import { openLocalHost } from "@uncaged/workflow/host";
 import type { Command } from "commander";
-import { whatNext } from "../src/output/outcome.ts";
 import { makeProgram } from "../src/program/program.ts";
+import { leadsOn, type Situation, unled } from "./hints/leads.ts";
+import {
+  addBundles,
+  attempts,
+  type Make,
+  states,
+  statesOfRoots,
+  threads,
+  tried,
+} from "./hints/threads.ts";
+import { disk as situationsOfRoots, writeFiles } from "./hints/disk.ts";
+import { registry } from "./hints/registry.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
-afterAll(removeFolders);
-
+setDefaultTimeout(180_000);
 /** The options of each command, by its name. */
 const commands = new Map<string, Set<string>>();
-let store: Store;
-
 beforeAll(async () => {
-  store = await playStore({ inMemory: true });
   const sink = { write: () => {}, terminal: false, columns: 80 };
   const { command: program, loadAll } = makeProgram({
     argv: [],
@@ -62,80 +69,77 @@ test("each command and option that a hint names is there", async () => {
   expect(count).toBeGreaterThan(100);
 });
 
-const approval = {
-  type: "object",
-  properties: { decision: { enum: ["approve", "reject"] }, note: { type: "string" } },
+let memory: Store;
+let disk: Store;
+
+beforeAll(async () => {
+  memory = await playStore({ inMemory: true });
+  disk = await playStore();
+  for (const store of [memory, disk]) await addBundles(store);
+  writeFiles(disk);
+});
+afterAll(async () => {
+  await disk.killWorkers();
+  removeFolders();
+});
+
+const newStore = (store: Store) => playStore(store.memory ? { inMemory: true } : undefined);
+
+const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
+  for (const [name, situation] of Object.entries(situations))
+    test(name, async () =>
+      leadsOn(situation.isNew ? await newStore(storeOf()) : storeOf(), situation),
+    );
 };
 
-/** How a new thread in each state is made. */
-const states: Record<string, { status: string; params: object; args?: string[]; act?: string }> = {
-  completed: { status: "completed", params: {} },
-  "out of rounds": { status: "completed", params: {}, args: ["--max-rounds", "2"] },
-  failed: { status: "failed", params: { fail: 2 } },
-  "returned 3": { status: "failed", params: { code: 3 } },
-  killed: { status: "killed", params: { ms: 60_000 }, act: "kill" },
-  waiting: { status: "waiting", params: { ask: 2 } },
-  "waiting for an approval": { status: "waiting", params: { ask: 2, schema: approval } },
-  running: { status: "running", params: { ms: 60_000 } },
-};
-
-async function threadIn(state: string): Promise<string> {
-  const { status, params, args = [], act } = states[state] as (typeof states)[string];
-  const id = await store.play(params, ...args);
-  if (act) await store.ok([act, id]);
-  await store.until(id, status);
-  return id;
-}
-
-const attempts = [
-  ["resume"],
-  ["resume", "--input", "yes"],
-  ["resume", "--approve"],
-  ["resume", "--edit", "{}"],
-  ["retry"],
-  ["pause"],
-  ["kill"],
-  ["thread rm"],
-];
-
-/** What a person writes in place of the words of a hint. */
-const filled: Record<string, string> = { TEXT: "yes", REASON: "no", N: "50", "<name>": "play" };
-
-/** The commands that a hint names, with what a person fills in. */
-const namedIn = (hint: string): string[][] =>
-  [...hint.replace("'your answer'", "TEXT").matchAll(/uncaged-workflow ([^;,]+)/g)].map(
-    ([, call = ""]) =>
-      call
-        .trim()
-        .split(" ")
-        .map((word) => filled[word] ?? word),
-  );
-
-/** Gives the hint of a new thread in a state, and runs each of its commands in a thread of its own. */
-async function leadsOn(hintOf: (id: string) => Promise<string | null>, state: string) {
-  for (let nth = 0, count = 1; nth < count; nth += 1) {
-    const hint = await hintOf(await threadIn(state));
-    if (hint === null) return;
-    const named = namedIn(hint);
-    count = named.length;
-    const led = await store.run(named[nth] ?? []);
-    expect({ hint, ...led }).toMatchObject({ code: 0 });
-  }
-}
-
-describe("each hint leads on", () => {
-  for (const state of Object.keys(states)) {
-    test(`of a thread that is ${state}`, async () => {
-      for (const [command = "", ...options] of attempts) {
-        await leadsOn(async (id) => {
-          const args = [...command.split(" "), id, ...options, "--json"];
-          const { code, stdout } = await store.run(args);
-          if (code === 0) return null;
-          return (JSON.parse(stdout) as { error: { hint?: string } }).error.hint ?? "";
-        }, state);
-      }
-      const host = store.memory as Host;
-      await leadsOn(async (id) => whatNext(id, await host.read(await host.find(id))), state);
+/** All that can be tried with threads in each state: what is done has no hint, or one that leads on. */
+const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
+  for (const [name, make] of Object.entries(made)) {
+    test(`of a thread that is ${name}`, async () => {
+      for (const attempt of attempts)
+        await leadsOn(storeOf(), { ...tried(make, attempt), mayLack: true });
     });
   }
+};
+
+describe("each hint of a thread leads on", () => {
+  everyAttempt(() => memory, states);
+  every(() => memory, threads);
+});
+
+describe("each hint of workflows leads on", () => every(() => memory, registry));
+
+describe("each hint of a storage root leads on", () => {
+  everyAttempt(() => disk, statesOfRoots);
+  every(() => disk, situationsOfRoots);
+});
+
+test("each hint was shown in a state, and led on", () => {
+  const goesOn = "serve goes on until it is ended";
+  const isRace = "of what another process does at the same moment";
+  expect(
+    unled("threads", {
+      "nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork … --anew":
+        "of logs of an earlier version; the fork is run for a broken journal",
+      "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
+        "comes after a minute; doctor names the same command, which is run",
+      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
+        "of a document that fills a descriptor; the fork is run for other workflows",
+      "what was committed is kept; see the status of the thread: uncaged-workflow threads": isRace,
+      "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
+      "end the worker: uncaged-workflow kill --force <thread>, then resume":
+        "of a bundle that replaces what sums are computed with",
+      "see which record of the bundle differs: uncaged-workflow verify":
+        "the check of the bundle reports it before",
+      "start the server again: uncaged-workflow serve": goesOn,
+      "start it again: uncaged-workflow serve": goesOn,
+      "see which worker runs it: uncaged-workflow ps": isRace,
+      "see which: uncaged-workflow ps": isRace,
+      "see how: uncaged-workflow thread …": isRace,
+      "resume it yourself: uncaged-workflow resume …": isRace,
+      "once that is put right: uncaged-workflow gc": "gc tries again itself",
+      "uncaged-workflow add … greet.ts": "an example of the console",
+      "run uncaged-workflow doctor": "of a fault of the disk that has no name",
+    }),
+  ).toEqual([]);
 });

@@ -67,6 +67,9 @@ export class PlanStore extends Store {
   /** The folder of the agents. */
   readonly work = join(this.folder, "work");
 
+  /** Whether commands run in this process unless they start services. */
+  isHere = false;
+
   private constructor(server: Awaited<ReturnType<typeof anthropicServer>>) {
     super();
     this.#server = server;
@@ -89,6 +92,11 @@ export class PlanStore extends Store {
   /** What the model was asked, as JSON. */
   get asked(): string {
     return JSON.stringify(this.#server.came.map(({ body }) => body));
+  }
+
+  protected override needsProcess(args: string[]): boolean {
+    const isService = args[1] === "service" || args[1] === "chat";
+    return args[0] === "plan" && this.isHere ? isService : super.needsProcess(args);
   }
 
   override get env(): Record<string, string> {

@@ -40,7 +40,6 @@ export type RunOptions = {
   cwd?: string;
 };
 
-/** Commands that start this program again or read a terminal: a test runs them in a process of their own. */
 const needsProcess = new Set(["eval", "plan", "worker", "cluster", "new", "dev", "serve", "score"]);
 
 const folders: string[] = [];
@@ -123,7 +122,7 @@ export class Store {
       isOnCluster ||
       stdin !== undefined ||
       "TMPDIR" in env ||
-      needsProcess.has(args[0] ?? "");
+      this.needsProcess(args);
     if (isApart && this.memory) throw new Error(`${args[0]} runs in a process: it needs a root`);
     return isApart ? await ended(this.start(args, options)) : await this.#runHere(args, options);
   }
@@ -149,6 +148,11 @@ export class Store {
     process.chdir(cwd);
     const code = await runProgram(world);
     return { code, ...written };
+  }
+
+  /** Whether a command starts this program again, reads a terminal, or goes on until it is ended. */
+  protected needsProcess([command = ""]: string[]): boolean {
+    return needsProcess.has(command);
   }
 
   /** What the program writes to a terminal of its own, as far as `script` can make one here. */

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -287,4 +288,98 @@ test("a shared folder that is no storage root is not to be closed to others", as
   const { code, stderr } = await store.run(["list", "--root", shared]);
   expect(code).toBe(1);
   expect(stderr).toEndWith(`hint: give a folder of its own: ${shared}/uncaged\n`);
+});
+
+describe("an edited source that the project lists", () => {
+  const workflow = `import { word } from "./lib.ts";
+    export const descriptor = { description: "", roles: {} };
+    export async function* run() { return { returnCode: 0, summary: word }; }`;
+  const word = (text: string) => `export const word = "${text}";`;
+
+  type Ended = { result: { summary: string } };
+
+  const made = async () => {
+    const store = new Projects();
+    const folder = store.project("one", { workflows: { review: "src/review.ts" } });
+    mkdirSync(join(folder, "src"));
+    const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
+    write("src/lib.ts", word("one"));
+    write("src/review.ts", workflow);
+    await store.at(folder).ok("add");
+    const run = async (...args: string[]) => {
+      const { stdout, stderr, code } = await store
+        .at(folder)
+        .run("run", "review", "--wait", ...args);
+      expect(code).toBe(0);
+      return { stdout, stderr };
+    };
+    return { store, folder, write, run };
+  };
+
+  test("is named by run, and run --add runs it", async () => {
+    const { folder, store, write, run } = await made();
+    expect((await run()).stderr).not.toContain("differs");
+    write("src/lib.ts", word("two"));
+    const note =
+      "src/lib.ts differs from the version of review that runs; run it: uncaged-workflow run review --add\n";
+    expect((await run()).stderr).toContain(note);
+    const asJson = await run("--json");
+    expect((JSON.parse(asJson.stdout) as Ended).result.summary).toBe("one");
+    const added = JSON.parse((await run("--add", "--json")).stdout) as Ended;
+    expect(added.result.summary).toBe("two");
+    expect((await run()).stderr).not.toContain("differs");
+    write("src/review.ts", workflow.replace("word }", "word + '!' }"));
+    const inner = await store.at(join(folder, "src")).run("run", "review");
+    expect(inner.stderr).toStartWith("review.ts differs from the version of review");
+    const [version] = await store.at(folder).json<{ hash: string }[]>("history", "review");
+    const exact = await store.at(folder).run("run", `review@${version?.hash}`);
+    expect(exact).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("is not named when it is gone, and --add names its path", async () => {
+    const { folder, store, run } = await made();
+    rmSync(join(folder, "src/review.ts"));
+    expect((await run()).stderr).not.toContain("differs");
+    const { code, stderr } = await store.at(folder).run("run", "review", "--add");
+    expect(code).toBe(4);
+    expect(stderr).toContain(`there is no file "${folder}/src/review.ts"`);
+  });
+
+  test("may be the part of a document, or a bundle", async () => {
+    const store = new Projects();
+    const folder = store.project("one", { workflows: { flow: "flow.json", made: "made.esm.js" } });
+    const document = (...steps: object[]) =>
+      JSON.stringify({
+        ...{ version: "3.0", name: "w", registry: {} },
+        steps: [...steps, { id: "Stop_End", in: { reason: "done" } }],
+      });
+    const call = {
+      ...{ id: "Tool_WorkflowRun", input: { workflow_path: "part.json" }, next: "Stop_End" },
+    };
+    const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
+    write("part.json", document());
+    write("flow.json", document(call));
+    const bundle = readFileSync(playBundle, "utf8");
+    write("made.esm.js", bundle);
+    await store.at(folder).ok("add");
+    const noteOf = async (name: string) => (await store.at(folder).run("run", name)).stderr;
+    expect(await noteOf("flow")).toBe("");
+    expect(await noteOf("made")).toBe("");
+    write("part.json", `${document()}\n`);
+    write("made.esm.js", `${bundle}\n`);
+    expect(await noteOf("flow")).toStartWith("part.json differs");
+    expect(await noteOf("made")).toStartWith("made.esm.js differs");
+  });
+});
+
+test("run --add is refused for a file and for what no project lists", async () => {
+  const store = new Projects();
+  const folder = store.project("one");
+  const { stderr, code } = await store.at(folder).run("run", "./x.ts", "--add");
+  expect({ stderr, code }).toEqual({
+    code: 2,
+    stderr: `error: --add is for a name, and "./x.ts" is a file; hint: leave it out: a file is built each time it runs\n`,
+  });
+  expect((await store.at(folder).run("run", "review", "--add")).code).toBe(4);
+  expect((await store.run(["run", "review", "--add"])).code).toBe(2);
 });

@@ -201,14 +201,14 @@ describe("rerun", () => {
         "--from-step",
         "Write_Out",
         "--set",
-        "$note=two",
+        "$note=2",
         "--set",
         '$text="T"',
         "--wait",
       ],
     ]);
     expect(printed).toMatchObject({ status: "completed", forkFrom: { threadId: id, steps: 6 } });
-    expect(out()).toBe("Ttwo");
+    expect(out()).toBe("T2");
     const { steps } = await read(printed.threadId);
     expect(steps.slice(6).map(({ role }) => role)).toEqual(["__input__", "Write_Out", "Stop_Done"]);
     expect(steps[6]?.meta).toEqual({
@@ -216,7 +216,7 @@ describe("rerun", () => {
       for: "rerun",
       stepID: "Write_Out",
       path: [],
-      overrides: { $note: "two", $text: "T" },
+      overrides: { $note: "2", $text: "T" },
     });
     for (const [path, bytes] of Object.entries(before)) expect(store.tree()[path]).toBe(bytes);
   });

@@ -252,6 +252,13 @@ test("what is refused whatever the path is answered as it is described", async (
   }
 }, 180_000);
 
+test("what is done to all threads gives what is described", async () => {
+  await fits("GET /api/interrupted", { status: 200 });
+  await fits("POST /api/interrupted/resume", { status: 200 });
+  await fits("POST /api/pause", { status: 200 });
+  await fits("POST /api/kill", { status: 200 });
+});
+
 test("no path was passed over: each has given all but what is the same for all of them", () => {
   const left = document.unseen.filter(
     (one) => !/ (400|404|408|409|413|429|500)$/.test(one) && !ofPlans(one),

@@ -187,7 +187,7 @@ export class World {
       place: {
         shared: sharedIn(this.root),
         worktrees: () => join(this.#folder, "worktrees"),
-        stacks: new StackMapper(this.root, hash),
+        stacks: StackMapper.of(this.root, hash),
       },
       options: { cwd: this.#folder },
       journal: { reader: await JournalReader.open(store, claim), old: async () => [] },

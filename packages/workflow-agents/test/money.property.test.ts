@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { totalTokens } from "@uncaged/workflow/interpreter";
+import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { ledgerOf, type Ledger } from "../src/ledger/ledger.ts";
 import {
   type Plan,
@@ -18,7 +19,7 @@ import {
  * cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
-const seeds = 500;
+const seeds = isWhole ? 1000 : 200;
 beforeAll(useMortalSystem);
 afterAll(useRealSystem);
 

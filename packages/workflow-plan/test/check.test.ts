@@ -233,6 +233,26 @@ describe("a plan's check", () => {
     ]);
   });
 
+  test.each([
+    ["{{a}}", '"{{a}}" stays as it is; write $steps.a.output'],
+    ["of {{ steps.a.output }}!", '"{{ steps.a.output }}" stays as it is; write $steps.a.output'],
+    ["${a.output}", '"${a.output}" stays as it is; write $steps.a.output'],
+    ["{{trigger.body}}", '"{{trigger.body}}" stays as it is; write $trigger_data'],
+    ["{{name}}", '"{{name}}" stays as it is; write $steps.<id>.output or $trigger_data'],
+    [" =a", '" =a" stays as it is; write $steps.a.output'],
+    ["=$trigger_data", '"=$trigger_data" stays as it is; write $trigger_data'],
+    ...["${HOME}", "${name}", "{{.Names}}", "${{ a }}", "a", "=x", "$steps.a.output"].map(
+      (text) => [text, null],
+    ),
+  ])("warns of %j, which is no reference", (text, advice) => {
+    const { errors, warnings } = checkPlan(
+      plan([step("a"), step("b", ["a"], { inputs: { list: [text] } })]),
+    );
+    expect(errors).toEqual([]);
+    const expected = advice === null ? [] : [`step "b": inputs.list[0]: ${advice}`];
+    expect(warnings.map(({ message }) => message)).toEqual(expected);
+  });
+
   test("keeps no prototype that somebody sends along", () => {
     const inputs = JSON.parse('{"__proto__":{"x":1},"y":2}') as Record<string, never>;
     const { plan: found } = checkPlan(plan([step("a", [], { inputs })]));
@@ -274,4 +294,13 @@ test("the layout of a plan has no two steps over each other, and each edge runs 
       }
     }
   }
+});
+
+test("a step may have a name that every object has", () => {
+  const after = { ...step("constructor"), depends_on: ["a"] };
+  const at = placed([step("a"), after]).map(({ id, position }) => [id, position?.x]);
+  expect(at).toEqual([
+    ["a", 0],
+    ["constructor", 312],
+  ]);
 });

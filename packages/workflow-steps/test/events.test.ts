@@ -45,6 +45,34 @@ test("a run publishes what happens in order, with the documented payloads", asyn
   expect(context.runID).toMatch(/^wf_\d+$/);
 });
 
+test("an event has every documented key, also for a value that JSON cannot hold", async () => {
+  const doc = flow(
+    [
+      { id: "Set_A", target: "$b", value: {}, print: "=$b.none", next: "Odd_B" },
+      { id: "Odd_B", print: "=_result", next: "Tool_C" },
+      { id: "Tool_C", tool: "odd", next: "RETURN" },
+    ],
+    { vars },
+  );
+  const odd = {
+    execute: (_: unknown, runtime: { info: (message?: unknown, data?: unknown) => void }) => {
+      runtime.info(undefined, undefined);
+      runtime.info("half", () => 1);
+      return { result: 1 };
+    },
+  };
+  const customHandlers = { Odd: () => 10n };
+  const { events } = await ran(doc, { customHandlers, tools: { odd } } as never);
+  const written = JSON.parse(JSON.stringify(events)) as RunEvent[];
+  const payloadsOf = (type: string) =>
+    written.flatMap((event) => (event.type === type ? [event.payload] : []));
+  expect(payloadsOf("step_print")).toEqual([{ value: null }, { value: null }]);
+  expect(payloadsOf("tool_message")).toEqual([
+    { name: "odd", level: "info", message: null, data: null },
+    { name: "odd", level: "info", message: "half", data: null },
+  ]);
+});
+
 test("without a clientRunToken events have none", async () => {
   const { events } = await ran(setting);
   expect(events.every((event) => !("clientRunToken" in event))).toBe(true);

@@ -4,6 +4,7 @@ import { killThread, pauseThread, resumeThread } from "../src/local/workers/cont
 import { listThreads } from "../src/local/threads/list.ts";
 import { wakeThreads } from "../src/local/workers/wake.ts";
 import { isAnythingDue } from "../src/disk/due.ts";
+import { listLive } from "../src/local/workers/live.ts";
 import { pausedPath } from "../src/disk/paths.ts";
 import { existsSync } from "node:fs";
 import { asker, endless } from "./fixtures/bundles.ts";
@@ -82,6 +83,9 @@ test("a thread that was paused asleep does not wake before it is resumed", async
   const ref = await store.start(await store.add(asker), "", { options });
   await until(() => store.roles(ref).includes("__wait__"));
   await pauseThread(store.root, ref);
+  for (const live of await listLive(store.root)) {
+    expect([live.status, live.sleepingUntil]).toEqual(["paused", undefined]);
+  }
   await store.signalWorkers("SIGKILL");
   await until(() => Date.now() > expiresAt);
   if (store.roles(ref).at(-1) === "__wait__") {

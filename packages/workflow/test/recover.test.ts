@@ -10,6 +10,7 @@ import { openLocalHost } from "../src/local/host.ts";
 import { keepAwake } from "../src/local/workers/keep-awake.ts";
 import { killThread, pauseThread, resumeThread } from "../src/local/workers/control.ts";
 import { newThreadId } from "../src/local/threads/start.ts";
+import type { Recovered } from "../src/host/host.ts";
 import type { StartRecord } from "../src/record/record.ts";
 import type { ThreadRef } from "../src/record/thread.ts";
 import { bundleOf, endless } from "./fixtures/bundles.ts";
@@ -127,6 +128,37 @@ describe("a thread whose worker was killed", () => {
   });
 });
 
+test("a loss is seen though another worker has taken the place, and what was done is told once", async () => {
+  const { store, ref, env } = await interrupted();
+  const left = await written(store, ref.hash, { startedIn: undefined });
+  const told: Recovered[] = [];
+  const onRecovered = (one: Recovered) => void told.push(one);
+  const host = openLocalHost({ path: store.root });
+  const rest = keepAwake(host, env, { resume: true, onRecovered });
+  try {
+    await until(() => told.length === 1);
+    expect(told).toMatchObject([{ resumed: [ref], left: [left] }]);
+    await store.whenStatus(ref, "running");
+    await store.signalWorkers("SIGKILL");
+    const other = await store.start(ref.hash);
+    await store.whenStatus(other, "running");
+    await until(() => told.length === 2);
+    expect(told[1]).toMatchObject({ resumed: [ref], left: [] });
+    await store.whenStatus(ref, "running");
+  } finally {
+    rest();
+  }
+});
+
+test("of the threads that a person has seen no other is resumed", async () => {
+  const { store, ref, env } = await interrupted();
+  const later = await written(store, ref.hash, {});
+  const only = [ref.threadId];
+  const done = await openLocalHost({ path: store.root }).recover({ env, only });
+  expect(done).toMatchObject({ resumed: [ref], left: [] });
+  expect((await store.read(later)).status).toBe("interrupted");
+});
+
 describe("is left to a person, with the reason:", () => {
   test("a thread that is paused", async () => {
     const { store, ref, env } = await interrupted();
@@ -172,12 +204,19 @@ describe("is left to a person, with the reason:", () => {
     expect(await reasons(store.root)).toEqual(["its last record is older than 24 hours"]);
   });
 
-  test("a thread whose log was put back from a backup", async () => {
-    const { store, ref, env } = await interrupted();
+  test.each([true, false])("a thread whose log was put back, with its times: %p", async (kept) => {
+    const store = new TestStore();
+    const timestamp = Date.now() - 3_600_000;
+    const ref = await written(store, await store.add(endless), { timestamp });
     const path = dataPath(store.root, ref.hash, ref.threadId);
-    const before = new Date(Date.now() - 3_600_000);
-    utimesSync(path, before, before);
-    expect(await reasons(store.root, env)).toEqual(["its log was restored from a copy"]);
+    if (kept) utimesSync(path, new Date(timestamp), new Date(timestamp));
+    const backup = join(store.folder, "backup");
+    cpSync(path, backup, { preserveTimestamps: true });
+    rmSync(path);
+    cpSync(backup, path, { preserveTimestamps: kept });
+    expect((await recover(store.root, {}, true)).resumed).toEqual([]);
+    expect(await reasons(store.root)).toEqual(["its log was restored from a copy"]);
+    expect((await store.read(ref)).status).toBe("interrupted");
   });
 
   test("a thread whose environment is missing, by the names alone", async () => {

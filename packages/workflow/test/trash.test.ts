@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
-import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
-import { dataPath, threadsDir, trashDir } from "../src/disk/paths.ts";
+import { takeLock } from "../src/disk/lock.ts";
+import { dataPath, startLockPath, threadsDir, trashDir } from "../src/disk/paths.ts";
 import { openLocalHost } from "../src/local/host.ts";
 import { asker, bundleOf, counter } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
@@ -35,11 +36,12 @@ async function removed(source: string = keeping) {
   await store.whenStatus(ref, "failed", "completed", "waiting");
   await until(() => store.workers().length === 0);
   const before = filesOf(store, ref.hash, ref.threadId);
+  const { createdAt } = await host.read(ref);
   expect(await host.remove(ref, { force: true })).toEqual({
     threadId: ref.threadId,
     inTrash: true,
   });
-  return { store, host, ref, before };
+  return { store, host, ref, before, createdAt };
 }
 
 test("a removed thread comes back with all of its files, once, however many ask for it", async () => {
@@ -94,8 +96,46 @@ test("what a crash left of a removed thread in its folder is restored with it, a
   expect(filesOf(store, ref.hash, ref.threadId)).toEqual(before);
 });
 
-test("a restore does not replace a thread that has its id by now", async () => {
+test("a folder in the trash that a crash left empty is no thread, and goes with gc", async () => {
   const { store, host, ref } = await removed(counter);
+  const { hash, threadId } = ref;
+  const ghost = join(trashDir(store.root), `${Date.now() + dayMs}-${hash}-${threadId}`);
+  mkdirSync(ghost);
+  expect(await host.trash()).toHaveLength(1);
+  await host.restore(threadId);
+  expect(await host.trash()).toEqual([]);
+  expect(await codeOf(host.restore(threadId))).toBe("NOT_IN_TRASH");
+  await host.collect();
+  expect(readdirSync(trashDir(store.root))).toHaveLength(1);
+  await host.collect({ now: Date.now() + dayMs });
+  expect(readdirSync(trashDir(store.root))).toEqual([]);
+  expect((await host.read(ref)).status).toBe("completed");
+});
+
+test("a thread that is being restored is left alone by gc, and so is one that another removes", async () => {
+  const { store, host, ref } = await removed();
+  const { hash, threadId } = ref;
+  const [name] = readdirSync(trashDir(store.root));
+  const folder = join(trashDir(store.root), String(name));
+  const data = basename(dataPath(store.root, hash, threadId));
+  const rest = readdirSync(folder).filter((one) => one !== data);
+  const here = threadsDir(store.root, hash);
+  // As a restore is before it moves the log: it holds the lock of the id.
+  const lock = takeLock(startLockPath(store.root, threadId), 0);
+  for (const one of rest) renameSync(join(folder, one), join(here, one));
+  await host.collect();
+  expect(readdirSync(here).sort()).toEqual(rest.sort());
+  renameSync(join(folder, data), join(here, data));
+  let isRemoved = false;
+  const removing = host.remove(ref).then(() => (isRemoved = true));
+  expect(await codeOf(host.restore(threadId))).toStartWith("START_PENDING");
+  expect(isRemoved).toBe(false);
+  lock?.release();
+  await removing.catch(() => undefined);
+});
+
+test("a restore does not replace a thread that has its id by now", async () => {
+  const { store, host, ref, createdAt } = await removed(counter);
   const { threadId } = ref;
   const again = await store.start(ref.hash, "", { threadId });
   await store.whenStatus(again, "completed");
@@ -104,6 +144,7 @@ test("a restore does not replace a thread that has its id by now", async () => {
   expect(await host.trash()).toHaveLength(2);
   await host.restore(threadId);
   expect(await host.trash()).toHaveLength(1);
+  expect((await host.read(ref)).createdAt).toBe(createdAt);
 });
 
 test("a thread that sleeps is woken once it is restored, and not before", async () => {

@@ -18,14 +18,16 @@ export const documentsIn = async (host: Host, hash: string): Promise<Documents> 
 
 /**
  * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is exact JSON, else as
- * the text. What begins like JSON and is not is refused.
+ * the text. Of what is declared as STRING, `7` and `true` are texts. What begins like JSON and is not is refused.
  */
 export function overridesOf(
   pairs: readonly string[],
   { registry }: WorkflowDocument,
 ): Record<string, unknown> {
   const { vars, params } = new Registry(registry);
-  const declared = [...vars, ...params].map(({ name }) => name);
+  const all = [...vars, ...params];
+  const declared = all.map(({ name }) => name);
+  const texts = new Set(all.flatMap(({ name, type }) => (type === "STRING" ? [name] : [])));
   return Object.fromEntries(
     pairs.map((pair) => {
       const [, name, value = ""] = /^(\$?[A-Za-z_]\w*)=([\s\S]*)$/.exec(pair) ?? [];
@@ -34,7 +36,8 @@ export function overridesOf(
         throw badOption("--set", pair, hint);
       }
       if (!declared.includes(name) && !/^_(?!_)/.test(name)) throw notDeclared(name, declared);
-      return [name, looseJson(`--set ${name}`, value)];
+      const isText = texts.has(name) && !/^\s*["{[]/.test(value);
+      return [name, isText ? value : looseJson(`--set ${name}`, value)];
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { RegisterOptions } from "@uncaged/workflow/host";
+import { addFile } from "../arguments/added.ts";
 import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
-import { sourcesFor } from "../arguments/names.ts";
 import { defineCommand } from "../session/command.ts";
 import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
 import { wrongUse } from "../session/failure.ts";
@@ -77,15 +77,8 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
 }
 
 async function add(session: Session, name: string, path: string, options: Options) {
-  const sources = await sourcesFor(session, path);
-  const warnings: string[] = [];
-  const onWarning = (warning: string) => {
-    warnings.push(warning);
-    session.note(`warning: ${warning}`);
-  };
-  const given = { ...options, sources, onWarning };
-  const added = await session.host.register(name, path, given);
+  const added = await addFile(session, name, path, options);
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);
-  return warnings.length > 0 ? { ...added, warnings } : added;
+  return added;
 }

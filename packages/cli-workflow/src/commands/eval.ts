@@ -107,7 +107,11 @@ export default defineCommand({
         session.show({ ...report, missed }, () => reportText(report, session.look));
         for (const line of missed) session.note(line);
         session.note(`in the console: /evals/${head.id}`);
-        return missed.length > 0 ? exitCodes.belowThreshold : exitCodes.done;
+        if (missed.length > 0) return exitCodes.belowThreshold;
+        const unscored = report.versions.filter(({ outcomes }) => outcomes.scored === 0);
+        for (const { hash, workflow } of unscored)
+          session.note(`${workflow}@${hash}: no run has a score`);
+        return unscored.length > 0 ? exitCodes.failed : exitCodes.done;
       } finally {
         record.close();
       }

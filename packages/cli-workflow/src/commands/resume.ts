@@ -39,9 +39,13 @@ async function resumeInterrupted(
   }
   const question = `resume ${count(found.resumed.length, "thread")} of ${session.hostName}?`;
   if (!(await isConfirmed(session, question, yes))) return exitCodes.failed;
-  const done = await host.recover({ env, durability });
-  session.show(done, () => done.resumed.map(({ threadId }) => `resumed ${threadId}\n`).join(""));
-  return exitCodes.done;
+  const only = found.resumed.map(({ threadId }) => threadId);
+  const done = await host.recover({ env, durability, only });
+  session.show({ ...done, left: [...found.left, ...done.left] }, () =>
+    done.resumed.map(({ threadId }) => `resumed ${threadId}\n`).join(""),
+  );
+  for (const one of done.left) session.note(leftText(one));
+  return done.left.length > 0 ? exitCodes.failed : exitCodes.done;
 }
 
 const ofOneThread = { input: 0, token: 0, approve: 0, edit: 0, refuse: 0, wait: 0, follow: 0 };

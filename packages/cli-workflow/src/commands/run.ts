@@ -1,3 +1,5 @@
+import { addFile, editedSource } from "../arguments/added.ts";
+import { listedSource } from "../arguments/listed.ts";
 import { withName } from "../arguments/names.ts";
 import {
   changesOf,
@@ -10,9 +12,13 @@ import {
 import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
 import { optionsOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
+import { triggeredPlan } from "../plan/file.ts";
+import { wrongUse } from "../session/failure.ts";
+import type { Session } from "../session/session.ts";
+import { show } from "@uncaged/workflow/internal";
 import { defineCommand } from "../session/command.ts";
 
-type Options = ForkOptions & { option?: string[]; threadId?: string };
+type Options = ForkOptions & { add?: boolean; option?: string[]; threadId?: string };
 
 export default defineCommand({
   declare(command) {
@@ -27,6 +33,7 @@ export default defineCommand({
         "an option for the workflow, as JSON or text; may be repeated",
         collect,
       )
+      .option("--add", "build and add what the project lists under the name, then run it")
       .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
     startOptions(limitOptions(command));
   },
@@ -35,6 +42,7 @@ export default defineCommand({
     "uncaged-workflow run review --max-cost 2.50 --wait",
     "git diff | uncaged-workflow run review --prompt - --wait",
     "id=$(uncaged-workflow run review)",
+    "uncaged-workflow run review --add",
     "uncaged-workflow run ./workflow.ts --prompt 'Look at src' --follow",
   ],
   async run(session, options: Options, workflow: string) {
@@ -43,6 +51,8 @@ export default defineCommand({
     const own = { ...optionsOf(options.option ?? []), ...limits };
     const { cwd } = session;
     const file = await fileMeant(session, workflow);
+    if (options.add) await addListed(session, workflow, file);
+    else if (file === null) await noteEdited(session, workflow);
     const version = file === null ? { workflow } : await storedFrom(session, file);
     const start = () =>
       session.host.start({ ...given, ...version, prompt, options: own, threadId, cwd });
@@ -50,3 +60,26 @@ export default defineCommand({
     return await afterStart(session, options, await startNamed());
   },
 });
+
+/** Adds the current source of a workflow that the project lists. */
+async function addListed(session: Session, name: string, file: string | null): Promise<void> {
+  if (file !== null) {
+    const hint = "leave it out: a file is built each time it runs";
+    throw wrongUse(`--add is for a name, and ${show(name)} is a file`, hint);
+  }
+  const source = listedSource(session, name);
+  if ((await triggeredPlan(source)) !== null) {
+    const hint = `add it: uncaged-workflow add ${name}`;
+    throw wrongUse(`${show(name)} is a plan with a trigger, which its confirmation starts`, hint);
+  }
+  const { hash, unchanged } = await addFile(session, name, source);
+  if (!unchanged) session.note(`added ${name}: ${hash}`);
+}
+
+async function noteEdited(session: Session, name: string): Promise<void> {
+  const file = await editedSource(session, name);
+  if (file === null) return;
+  session.note(
+    `${file} differs from the version of ${name} that runs; run it: uncaged-workflow run ${name} --add`,
+  );
+}

@@ -2,7 +2,8 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { type Scorer, scoreOf } from "@uncaged/workflow-evals";
-import { answerFd, type ScoreAnswer, type ScoreRequest } from "../eval/scorers.ts";
+import { errorOf, StackMapper } from "@uncaged/workflow/internal";
+import { answerFd, mapOf, type ScoreAnswer, type ScoreRequest } from "../eval/scorers.ts";
 import { defineCommand } from "../session/command.ts";
 
 // Kept before foreign code runs, which may replace it.
@@ -13,14 +14,13 @@ function answer(value: ScoreAnswer): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(answerFd, bytes, done);
 }
 
-const messageOf = (thrown: unknown): string =>
-  (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown)).slice(0, 2000);
-
 export default defineCommand({
   onCluster: "unused",
   declare: (command) => command.argument("<file>", "the built scorer"),
   examples: [],
   async run(_session, _options: object, file: string) {
+    const stacks = new StackMapper({ bundle: file, map: mapOf(file) });
+    const errorIn = (thrown: unknown) => errorOf(thrown, (error) => stacks.rewrite(error));
     try {
       const { default: scorer } = (await import(pathToFileURL(file).href)) as { default?: Scorer };
       if (typeof scorer !== "function") throw new Error("it has no function as its default export");
@@ -30,11 +30,11 @@ export default defineCommand({
         try {
           answer({ score: scoreOf(await scorer(one, thread)) });
         } catch (thrown) {
-          answer({ error: messageOf(thrown) });
+          answer({ error: errorIn(thrown) });
         }
       }
     } catch (thrown) {
-      answer({ error: messageOf(thrown) });
+      answer({ error: errorIn(thrown) });
     }
   },
 });

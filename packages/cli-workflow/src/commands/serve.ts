@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
-import { leftText } from "../output/recovered.ts";
+import { noteRecovered } from "../output/recovered.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 
@@ -22,12 +22,6 @@ async function startFiring(session: Session): Promise<{ stop: () => Promise<void
 }
 
 const defaultPort = 9160;
-
-/** Notes which threads the server does not resume. */
-async function noteLeft(session: Session): Promise<void> {
-  const { left } = await session.host.recover({ env: session.env, dryRun: true });
-  for (const one of left) session.note(leftText(one));
-}
 
 export default defineCommand({
   declare: (command) =>
@@ -58,7 +52,10 @@ export default defineCommand({
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.termination();
     const { isLoopback } = await import("@uncaged/workflow-server");
-    const server = await serveConsole(session, { hostname, port, allowOrigins, resume });
+    const server = await serveConsole(session, {
+      ...{ hostname, port, allowOrigins, resume },
+      onRecovered: (recovered) => noteRecovered(session, recovered),
+    });
     const { url, token } = server;
     const shown = { url, host: hostname, port: server.port, token, root };
     session.show(shown, () => `${url}\n`);
@@ -69,7 +66,6 @@ export default defineCommand({
       );
     }
     session.note("Ctrl-C ends it; threads continue without it");
-    if (resume) await noteLeft(session);
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
     const firing = plans && !session.clusterChosen ? await startFiring(session) : null;

@@ -1,4 +1,4 @@
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, type Recovered, WorkflowError } from "@uncaged/workflow/host";
 import { readServerAddress } from "@uncaged/workflow/internal";
 import type { RunningServer } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
@@ -16,7 +16,13 @@ const { version } = manifest;
  */
 export async function serveConsole(
   session: Session,
-  listening: { hostname: string; port: number; allowOrigins?: string[]; resume?: boolean },
+  listening: {
+    hostname: string;
+    port: number;
+    allowOrigins?: string[];
+    resume?: boolean;
+    onRecovered?: (recovered: Recovered) => void;
+  },
 ): Promise<RunningServer> {
   const { host, hostName, env, cwd } = session;
   const project = session.hostProject?.folder ?? null;

@@ -142,14 +142,26 @@ function* checkSocketPath({ root }: Host): Generator<Problem> {
 
 async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
   for (const { name, hash } of await host.workflows()) {
-    const found = await host.resolve(name).catch(() => null);
-    if (found) continue;
+    if (await isStored(host, name)) continue;
+    const other = await otherVersion(host, name);
     yield {
       code: "BUNDLE_MISSING",
       message: `the bundle ${hash} of ${name} is gone`,
-      hint: `add the same file again, or: uncaged-workflow rollback ${name}`,
+      hint: `add the same file again: uncaged-workflow add ${name} <file>${other === null ? "" : `; or go back: uncaged-workflow rollback ${name} ${other}`}`,
     };
   }
+}
+
+const isStored = (host: Host, version: string): Promise<boolean> =>
+  host.resolve(version).then(
+    () => true,
+    () => false,
+  );
+
+/** The newest version of a workflow whose bundle is there; null when none is. */
+async function otherVersion(host: Host, name: string): Promise<string | null> {
+  for (const { hash } of await host.history(name)) if (await isStored(host, hash)) return hash;
+  return null;
 }
 
 function* checkIndex({ root }: Host): Generator<Problem> {

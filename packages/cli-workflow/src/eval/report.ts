@@ -10,6 +10,8 @@ import {
   type VersionRuns,
   type VersionSummary,
 } from "@uncaged/workflow-evals";
+import type { AttemptError } from "@uncaged/workflow/records";
+import { thrownText } from "../output/error.ts";
 import { costText } from "../output/ledger.ts";
 import type { Look } from "../output/style.ts";
 import { type Column, table } from "../output/table.ts";
@@ -89,6 +91,7 @@ export function reportText(report: EvalReport, look: Look): string {
     table(columns, versions, look),
     ...changes.map((one) => changesText(one, look)),
     unscoredText(runs, look),
+    ...thrownTexts(runs, look),
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
@@ -130,6 +133,18 @@ function unscoredText(runs: EvalReport["runs"], look: Look): string {
     { title: "WHY", cell: ({ error }) => oneLine(error?.message ?? "") },
   ];
   return `${table(columns, rows.slice(0, mostListed), look)}${more(rows)}`;
+}
+
+const mostThrown = 3;
+
+/** What the scorer threw, with the author's line: each line once. */
+function thrownTexts(runs: EvalReport["runs"], look: Look): string[] {
+  const thrown = runs.flatMap(({ error }) => error?.thrown ?? []);
+  const placeOf = ({ at, name }: AttemptError) => JSON.stringify([name, at?.file, at?.line]);
+  const each = new Map(thrown.map((error) => [placeOf(error), error]));
+  return [...each.values()]
+    .slice(0, mostThrown)
+    .map((error) => thrownText(error, { ...look, full: false }));
 }
 
 const more = ({ length }: readonly unknown[]): string =>

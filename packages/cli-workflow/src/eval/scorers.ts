@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { EvalCase, EvalThread, Score } from "@uncaged/workflow-evals";
+import { type EvalCase, type EvalThread, type Score, ScorerError } from "@uncaged/workflow-evals";
+import type { AttemptError } from "@uncaged/workflow/records";
 import { buildBundle, hashOf, makeTemporary, show } from "@uncaged/workflow/internal";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { elapsed } from "../output/text.ts";
@@ -10,7 +11,16 @@ import { ownProgram } from "../session/own-command.ts";
 
 /** What a scorer's process is asked and answers, a line of JSON each. Its first line is that it is ready, or an error. */
 export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
-export type ScoreAnswer = { ready: true } | { score: Score } | { error: string };
+export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptError };
+
+/** The source map of a built scorer. */
+export const mapOf = (path: string): string => `${path}.map`;
+
+/** An error on one line, behind the author's line that threw it. */
+function lineOf({ name, message, at }: AttemptError): string {
+  const where = at ? `${at.file}:${at.line}:${at.column}: ` : "";
+  return `${where}${name}: ${message}`;
+}
 
 /** The descriptor on which a scorer's process answers: what it prints goes to the terminal. */
 export const answerFd = 3;
@@ -39,11 +49,12 @@ export class Scorers {
 
   /** Builds a scorer and begins one process. @throws WorkflowError `BUILD_FAILED`, `SCORER_BROKEN`. */
   static async open(file: string, options: Options): Promise<Scorers> {
-    const { code } = await buildBundle(file);
+    const { code, map } = await buildBundle(file);
     const folder = makeTemporary("uncaged-scorer-");
     const scorers = new Scorers(file, hashOf(code), folder, options);
     try {
       writeFileSync(scorers.#path, code);
+      writeFileSync(mapOf(scorers.#path), map);
       scorers.#idle.push(await scorers.#begin());
       return scorers;
     } catch (error) {
@@ -59,8 +70,9 @@ export class Scorers {
     try {
       const answer = await scorer.ask({ case: one, thread }, this.#options.timeoutMs);
       if ("score" in answer) return answer.score;
-      const why = "error" in answer ? answer.error : "it gave no answer";
-      throw WorkflowError.failed("SCORER_FAILED", `the scorer failed: ${why}`);
+      if ("error" in answer)
+        throw new ScorerError(`the scorer failed: ${lineOf(answer.error)}`, answer.error);
+      throw new ScorerError("the scorer gave no answer");
     } finally {
       if (scorer.isOver) this.#all.delete(scorer);
       else this.#idle.push(scorer);
@@ -96,10 +108,10 @@ export class Scorers {
       throw error;
     });
     if ("ready" in answer) return scorer;
-    const why = "error" in answer ? answer.error : "it gave no answer";
+    const why = "error" in answer ? lineOf(answer.error) : "no answer";
     throw WorkflowError.failed(
       "SCORER_BROKEN",
-      `${show(this.#file)} is no scorer: ${why}`,
+      `${show(this.#file)} is not a scorer: ${why}`,
       "export a function: export default (one, thread) => thread.result?.summary === one.expected",
     );
   }
@@ -159,6 +171,6 @@ class ScorerProcess {
 
   #end(how: string): void {
     this.isOver = true;
-    this.#next.reject(WorkflowError.failed("SCORER_FAILED", `the scorer's process ${how}`));
+    this.#next.reject(new ScorerError(`the scorer's process ${how}`));
   }
 }

@@ -87,6 +87,26 @@ test("a failed attempt that was caught is shown as failed, once", () => {
   );
 });
 
+test("a try that is repeated is never called failed, also where others run beside it", () => {
+  const [a, b] = [opened(1000), opened(1001)];
+  const error = { name: "ProviderError", message: "overloaded" };
+  const retry = { try: 1, of: 3, delay_ms: 4000 };
+  const items = [
+    start(),
+    begin(a, "writer"),
+    begin(b, "reader"),
+    event(b, "attempt_end", { outcome: "failed", error, retry }, 1500),
+    event(a, "step_print", { value: "still here" }),
+    step(1, "reader", "", 1600, {
+      attempt: b,
+      meta: { __durable__: { failure: error, retry: { try: 1, of: 3, delayMs: 4000, at: 5500 } } },
+    }),
+  ];
+  const text = textOf(items, pipe);
+  expect(text).toContain("     reader: try 1 of 3 failed; next in 4 s  0.5s  overloaded\n");
+  expect(text).not.toContain("reader failed");
+});
+
 test("the failure that ended the thread is in its last line alone", () => {
   const a = opened(1000);
   const items = [

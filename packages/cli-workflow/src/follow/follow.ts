@@ -154,6 +154,10 @@ export async function showEnd(
 }
 
 function noteRemedies(session: Session, { threadId }: ThreadRef, state: ThreadStatus): void {
-  const lines = [hintOf(state), whatNext(threadId, state)];
-  for (const line of lines) if (line !== null) session.note(line);
+  const hint = hintOf(state);
+  if (hint !== null) session.note(hint);
+  // The usual retry would fail again where the error names another way to go on.
+  const isEnough = hint !== null && /uncaged-workflow (retry|fork) /.test(hint);
+  const next = isEnough ? null : whatNext(threadId, state);
+  if (next !== null) session.note(next);
 }

@@ -3,6 +3,7 @@ import {
   AttemptLog,
   type AttemptTurn,
   type EventRecord,
+  knownEvent,
 } from "@uncaged/workflow/records";
 import type { Observed, Step, ThreadStatus } from "@uncaged/workflow/host";
 import {
@@ -11,6 +12,7 @@ import {
   durationText,
   failedTryText,
   noteLine,
+  retryText,
   toolCall,
   toolLine,
 } from "../output/attempt.ts";
@@ -171,7 +173,10 @@ export class View {
       const facts = [durationText(attempt), attemptSpent(attempt)].filter(Boolean).join("  ");
       const why = oneLine(attempt.error?.message ?? "");
       const at = attempt.error && positionLine(attempt.error);
-      this.#failures.set(attempt, [`${name} failed  ${facts}  ${why}`.trim(), ...(at ? [at] : [])]);
+      const end = knownEvent(event);
+      const retry = end?.type === "attempt_end" ? end.payload.retry : undefined;
+      const what = retry ? `${name}: ${retryText(retry)}` : `${name} failed`;
+      this.#failures.set(attempt, [`${what}  ${facts}  ${why}`.trim(), ...(at ? [at] : [])]);
     }
     return text;
   }

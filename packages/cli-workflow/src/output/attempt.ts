@@ -142,6 +142,10 @@ export function noteLine(event: EventRecord): string | null {
 export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
   `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
 
+/** What is said of a try that has failed by the end of its attempt. */
+export const retryText = (retry: { try: number; of: number; delay_ms: number }): string =>
+  tryText(retry.try, retry.of, retry.delay_ms);
+
 const delayText = (ms: number): string => {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${Number((ms / 1_000).toFixed(1))} s` : elapsed(ms);

@@ -1,6 +1,7 @@
 import { failureOf, type Step, type ThreadResult, type ThreadStatus } from "@uncaged/workflow/host";
 import type { WaitMeta } from "@uncaged/workflow";
-import { isApproval, sleepsUntil } from "@uncaged/workflow/records";
+import { answerHint } from "@uncaged/workflow/internal";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import { thrownText } from "./error.ts";
 import { exitCodes } from "./exit-code.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
@@ -87,17 +88,6 @@ export function failureText(state: ThreadStatus, look: Look & { full?: boolean }
 export function hintOf(state: ThreadStatus): string | null {
   const hint = state.status === "failed" ? state.error?.hint : undefined;
   return hint === undefined ? null : plain(hint);
-}
-
-function answerHint(threadId: string, { meta }: Step): string {
-  const resume = `uncaged-workflow resume ${threadId}`;
-  if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
-  if (isApproval({ for: "", ...meta })) {
-    return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
-  }
-  return meta.for === "tool"
-    ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
-    : `answer it: ${resume} --input 'your answer'`;
 }
 
 /** What a person can do about a thread that does not continue automatically, or null. */

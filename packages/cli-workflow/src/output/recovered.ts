@@ -4,3 +4,14 @@ import { oneLine } from "./text.ts";
 /** A thread that is left to a person, why, and the command for it. */
 export const leftText = ({ threadId, workflow, reason }: Recovered["left"][number]): string =>
   `not resumed: ${threadId} of ${oneLine(workflow)}: ${oneLine(reason)}; resume it: uncaged-workflow resume ${threadId}`;
+
+/** Notes which threads were resumed unasked, and which are left to a person. */
+export function noteRecovered(
+  session: { note: (text: string) => void },
+  { resumed, left }: Recovered,
+): void {
+  for (const { threadId, workflow } of resumed) {
+    session.note(`resumed ${threadId} of ${oneLine(workflow)}`);
+  }
+  for (const one of left) session.note(leftText(one));
+}

@@ -3,7 +3,7 @@ import type { Sink } from "../output/output.ts";
 import { readText } from "../arguments/values.ts";
 import { defineSubcommand } from "../session/command.ts";
 import { wrongUse } from "../session/failure.ts";
-import { withPlans } from "./home.ts";
+import { homeOf } from "./home.ts";
 
 export const secret = defineSubcommand({
   summary: "store, list and remove credentials of steps",
@@ -17,42 +17,43 @@ export const secret = defineSubcommand({
         "uncaged-workflow plan secret set GITHUB_TOKEN",
         "gh auth token | tr -d '\\n' | uncaged-workflow plan secret set GITHUB_TOKEN",
       ],
-      run: (session, _options, name: string) =>
-        withPlans(session, { creates: true }, async (plans, { checkSecretName }) => {
-          checkSecretName(name);
-          const value = process.stdin.isTTY
-            ? await hiddenLine(`${name}: `, session.output.notes)
-            : await readText("-", "the value");
-          if (value === null) return exitCodes.interrupted;
-          if (value.trim() === "")
-            throw wrongUse(`the value of ${name} is blank`, "nothing was stored");
-          plans.secrets.set(name, value);
-          if (value.endsWith("\n"))
-            session.note("the value ends with a newline, which is part of it");
-          session.show({ name, stored: true }, () => `stored ${name}\n`);
-          return exitCodes.done;
-        }),
+      async run(session, _options, name: string) {
+        const { checkSecretName, openSecrets } = await import("@uncaged/workflow-plan/service");
+        const secrets = openSecrets(await homeOf(session), { creates: true });
+        checkSecretName(name);
+        const value = process.stdin.isTTY
+          ? await hiddenLine(`${name}: `, session.output.notes)
+          : await readText("-", "the value");
+        if (value === null) return exitCodes.interrupted;
+        if (value.trim() === "")
+          throw wrongUse(`the value of ${name} is blank`, "nothing was stored");
+        secrets.set(name, value);
+        if (value.endsWith("\n"))
+          session.note("the value ends with a newline, which is part of it");
+        session.show({ name, stored: true }, () => `stored ${name}\n`);
+        return exitCodes.done;
+      },
     }),
     list: defineSubcommand({
       summary: "list the names of the credentials",
       examples: ["uncaged-workflow plan secret list --json"],
-      run: (session) =>
-        withPlans(session, {}, async (plans) => {
-          const names = plans.secrets.names();
-          if (names.length === 0)
-            session.note("none yet; store one: uncaged-workflow plan secret set NAME");
-          session.show(names, () => names.map((name) => `${name}\n`).join(""));
-        }),
+      async run(session) {
+        const { openSecrets } = await import("@uncaged/workflow-plan/service");
+        const names = openSecrets(await homeOf(session)).names();
+        if (names.length === 0)
+          session.note("none yet; store one: uncaged-workflow plan secret set NAME");
+        session.show(names, () => names.map((name) => `${name}\n`).join(""));
+      },
     }),
     remove: defineSubcommand({
       summary: "remove a credential",
       declare: (command) => command.argument("<secret>", "its name"),
       examples: ["uncaged-workflow plan secret remove GITHUB_TOKEN"],
-      run: (session, _options, name: string) =>
-        withPlans(session, { creates: true }, async (plans) => {
-          plans.secrets.remove(name);
-          session.show({ name, stored: false }, () => `removed ${name}\n`);
-        }),
+      async run(session, _options, name: string) {
+        const { openSecrets } = await import("@uncaged/workflow-plan/service");
+        openSecrets(await homeOf(session), { creates: true }).remove(name);
+        session.show({ name, stored: false }, () => `removed ${name}\n`);
+      },
     }),
   },
 });
@@ -63,9 +64,10 @@ const codes = { interrupt: "\u0003", end: "\u0004", erase: "\u007f", back: "\b",
 /** A line that is typed at the terminal and not shown; null when it was given up with Ctrl-C or Ctrl-D. */
 async function hiddenLine(prompt: string, notes: Sink): Promise<string | null> {
   const { stdin } = process;
-  notes.write(prompt);
+  // Before the prompt: what is typed at once would be shown.
   stdin.setRawMode(true);
   try {
+    notes.write(prompt);
     let typed = "";
     for await (const chunk of stdin) {
       for (const char of String(chunk)) {

@@ -3,6 +3,7 @@ import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/s
 import { keepAwake, rootVariable } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
+import { noteRecovered } from "../output/recovered.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import { ownFile } from "../session/own-command.ts";
@@ -133,7 +134,12 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
   const terminated = new AbortController();
   process.once("SIGTERM", () => terminated.abort());
   if (!session.clusterChosen) session.note(`sandbox: ${await testedSandbox(session)}`);
-  const rest = options.resume ? keepAwake(session.host, session.env, { resume: true }) : null;
+  const rest = options.resume
+    ? keepAwake(session.host, session.env, {
+        resume: true,
+        onRecovered: (recovered) => noteRecovered(session, recovered),
+      })
+    : null;
   try {
     await plans.runService({
       ...checksOf(session, plans, home),

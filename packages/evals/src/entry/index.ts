@@ -7,6 +7,7 @@ export {
   type Judgement,
   type Score,
   type Scorer,
+  ScorerError,
   scoreOf,
 } from "../run/score.ts";
 export { type EvalChange, type EvalSetup, runEval } from "../run/run.ts";

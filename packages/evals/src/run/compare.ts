@@ -1,3 +1,5 @@
+import type { AttemptError } from "@uncaged/workflow/records";
+
 /*
  * What an eval found, computed from its records alone: the command line, its JSON and the console show this.
  */
@@ -20,7 +22,8 @@ export type CaseRun = {
   score: number | null;
   pass: boolean;
   reason: string | null;
-  error: { code: string; message: string } | null;
+  /** `thrown` is what a scorer threw. */
+  error: { code: string; message: string; thrown?: AttemptError } | null;
   /** In US dollars, as far as prices are known: `unpriced` counts what has none. */
   cost: number;
   unpriced: number;

@@ -1,4 +1,4 @@
-import { checkFixture, foundProblems, show } from "@uncaged/workflow/internal";
+import { checkFixture, foundProblems, show, type TestAnswer } from "@uncaged/workflow/internal";
 import { type Fixture, WorkflowError } from "@uncaged/workflow/host";
 
 /** A case of a data set: what its threads are started with, and what its scorer compares with. */
@@ -7,6 +7,8 @@ export type EvalCase = {
   prompt: string;
   params?: unknown;
   expected?: unknown;
+  /** The answers to the questions of its thread, in their order, as those of `runThread`. */
+  answers?: readonly TestAnswer[];
   metadata?: Record<string, unknown>;
   /** What answers the roles of its threads: then no model is called. */
   fixture?: Fixture;
@@ -18,7 +20,7 @@ export type ReadFixture = (path: string) => Promise<string>;
 /** The column of a part of a line, from 1; of one that is no JSON the column and the problem, which the parser does not name. */
 type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
 
-const known = ["id", "prompt", "params", "expected", "metadata", "fixture"];
+const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fixture"];
 
 /** Who reads a list of 10,000 wrong lines corrects the first ones. */
 const mostProblems = 20;
@@ -83,7 +85,7 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
       unknown,
     );
   }
-  const { id = String(number), params, expected, metadata } = value;
+  const { id = String(number), params, expected, answers, metadata } = value;
   if ((typeof id !== "string" || id === "") && !Number.isSafeInteger(id)) {
     throw new Wrong("its id is neither a text nor a whole number", "id");
   }
@@ -95,15 +97,29 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
   }
   if (metadata !== undefined && !isObject(metadata))
     throw new Wrong("its metadata is no object", "metadata");
+  const problem = answers === undefined ? null : problemOf(answers);
+  if (problem !== null) throw new Wrong(problem.text, ...problem.path);
   const given = params ?? (value.prompt === undefined ? fixture?.params : undefined);
   return {
     ...{ id: String(id), prompt },
     ...(given !== undefined && { params: given }),
     ...(expected !== undefined && { expected }),
+    ...(answers !== undefined && { answers: answers as TestAnswer[] }),
     ...(metadata !== undefined && { metadata }),
     ...(fixture !== null && { fixture }),
   };
 }
+
+function problemOf(answers: unknown): { text: string; path: string[] } | null {
+  if (!Array.isArray(answers)) return { text: "its answers are not a list", path: ["answers"] };
+  const index = answers.findIndex((one) => !isAnswer(one));
+  const text = `answer ${index + 1} is neither a text nor {"content": a text, "meta": an object}`;
+  return index < 0 ? null : { text, path: ["answers", String(index)] };
+}
+
+const isAnswer = (one: unknown): boolean =>
+  typeof one === "string" ||
+  (isObject(one) && typeof one.content === "string" && isObject(one.meta));
 
 async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixture> {
   try {

@@ -1,5 +1,4 @@
 import {
-  type Fixture,
   failureOf,
   follow,
   type Host,
@@ -11,13 +10,19 @@ import {
   toErrorRecord,
   WorkflowError,
 } from "@uncaged/workflow/host";
-import { newThreadId, recordedInput } from "@uncaged/workflow/internal";
+import {
+  givenInput,
+  isQuestion,
+  newThreadId,
+  recordedInput,
+  show,
+} from "@uncaged/workflow/internal";
 import { concurrently } from "@uncaged/workflow/interpreter";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import type { CaseRun, Outcome } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";
 import type { EvalRecord } from "./record.ts";
-import type { EvalThread, Score } from "./score.ts";
+import { type EvalThread, type Score, ScorerError } from "./score.ts";
 
 /** What an eval runs, and with what. */
 export type EvalSetup = {
@@ -112,7 +117,7 @@ async function resultOf(
   threadId: string,
   signal: AbortSignal,
 ): Promise<Result | null> {
-  const { fixture, id, params, prompt } = one;
+  const { answers, fixture, id, params, prompt } = one;
   const own = { eval: { case: id, run: n }, ...(fixture && { fixture }) };
   const options = { ...start.options, ...own };
   const given = { workflow: hash, name: workflow, prompt, params, threadId };
@@ -124,7 +129,7 @@ async function resultOf(
     return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
   }
   const ref = { hash, threadId };
-  const ended = await endOf(host, ref, { fixture, env: start.env, signal });
+  const ended = await endOf(host, ref, { answers, fixture, env: start.env, signal });
   if (ended === null) return null;
   const { view, durationMs, refusal } = ended;
   const { total } = ledgerOf(await host.attempts(ref));
@@ -146,13 +151,17 @@ async function resultOf(
 }
 
 /**
- * The thread when it goes on by nothing that is done here: a question is answered by the fixture, and one that was
+ * The thread when it goes on by nothing that is done here: a question is answered by the case, else by its fixture, and one that was
  * interrupted is taken up, once. Null when the signal was aborted before.
  */
 async function endOf(
   host: Host,
   ref: ThreadRef,
-  { fixture, env, signal }: { fixture?: Fixture; env: StartOptions["env"]; signal: AbortSignal },
+  {
+    env,
+    signal,
+    ...given
+  }: Pick<EvalCase, "answers" | "fixture"> & { env: StartOptions["env"]; signal: AbortSignal },
 ): Promise<{ view: ThreadView; durationMs: number | null; refusal?: WorkflowError } | null> {
   let isResumed = false;
   for (;;) {
@@ -162,7 +171,11 @@ async function endOf(
     }
     if (signal.aborted) return null;
     const view = await host.read(ref);
-    const input = view.status === "waiting" && fixture ? recordedInput(fixture, view.steps) : null;
+    const { answers = [], fixture } = given;
+    const isWaiting = view.status === "waiting";
+    const input = isWaiting
+      ? (givenInput(answers, view.steps) ?? (fixture && recordedInput(fixture, view.steps)))
+      : null;
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
       // This version asks otherwise than the recorded one did.
@@ -178,7 +191,7 @@ async function endOf(
   }
 }
 
-/** Why a recorded answer does not fit what is asked now. */
+/** Why an answer of the case, or a recorded one, does not fit what is asked. */
 const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
 
 /** Why a command was refused; null when it was not. @throws what is no `WorkflowError`. */
@@ -199,7 +212,12 @@ function outcomeOf(view: ThreadView): Outcome {
 }
 
 function problemOf(view: ThreadView): CaseRun["error"] {
-  if (view.status === "waiting") return { code: "WAITING", message: view.question.content };
+  if (view.status === "waiting") {
+    const { content } = view.question;
+    if (!view.steps.slice(-1).some(isQuestion)) return { code: "WAITING", message: content };
+    const message = `no answer to ${show(content)}: add it to the "answers" of the case`;
+    return { code: "WAITING", message };
+  }
   const failure = failureOf(view);
   if (failure) return { code: failure.code ?? failure.name, message: failure.message };
   const message = "result" in view ? view.result.summary : `it is ${view.status}`;
@@ -209,9 +227,10 @@ function problemOf(view: ThreadView): CaseRun["error"] {
   };
 }
 
-function errorOf(error: unknown): { code: string; message: string } {
+function errorOf(error: unknown): NonNullable<CaseRun["error"]> {
   const { code, message } = toErrorRecord(error);
-  return { code: isWorkflowError(error) ? code : "SCORER_FAILED", message };
+  const thrown = error instanceof ScorerError && error.thrown ? { thrown: error.thrown } : {};
+  return { code: isWorkflowError(error) ? code : "SCORER_FAILED", message, ...thrown };
 }
 
 const unsupported = (workflow: string, hash: string, message: string): WorkflowError =>

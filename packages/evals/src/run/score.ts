@@ -1,4 +1,5 @@
-import type { ThreadJson } from "@uncaged/workflow/host";
+import { type ThreadJson, WorkflowError } from "@uncaged/workflow/host";
+import type { AttemptError } from "@uncaged/workflow/records";
 import type { EvalCase } from "./dataset.ts";
 
 /** A thread as a scorer gets it: the log, and what it spent and took. */
@@ -15,6 +16,16 @@ export type Scorer = (
 
 /** A judgement as it is recorded. */
 export type Score = { score: number; pass: boolean; reason: string | null };
+
+/** Why a scorer gave no score. `thrown` is what the author's code threw, with its line. */
+export class ScorerError extends WorkflowError {
+  readonly thrown: AttemptError | undefined;
+
+  constructor(message: string, thrown?: AttemptError) {
+    super({ code: "SCORER_FAILED", message });
+    this.thrown = thrown;
+  }
+}
 
 const passes = 0.5;
 const longestReason = 2000;

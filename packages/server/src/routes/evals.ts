@@ -102,6 +102,6 @@ const shortened = (whole: string): string =>
   whole.length > longestShown ? `${whole.slice(0, longestShown).toWellFormed()}…` : whole;
 
 function shownRun(run: CaseRun) {
-  const { case: _, at: _at, unpriced: _unpriced, ...shown } = run;
-  return shown;
+  const { case: _, at: _at, unpriced: _unpriced, error, ...shown } = run;
+  return { ...shown, error: error && { code: error.code, message: error.message } };
 }

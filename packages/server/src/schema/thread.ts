@@ -205,14 +205,9 @@ export const diffSchema = z
   })
   .openapi("ThreadDiff");
 
-export const relativeSchema = z
-  .object({
-    ...version,
-    status: statusSchema,
-    steps: number,
-    createdAt: milliseconds,
-    forkFrom: forkFromSchema.nullable(),
-  })
+export const relativeSchema = threadRowSchema
+  .omit({ updatedAt: true })
+  .extend({ forkFrom: forkFromSchema.nullable() })
   .openapi("Relative");
 
 const orphans = z

@@ -1,5 +1,5 @@
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
-import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import { type Host, type Recovered, WorkflowError } from "@uncaged/workflow/host";
 import { keepAwake, readServerAddress, show, writeServerAddress } from "@uncaged/workflow/internal";
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
@@ -50,6 +50,8 @@ export type ServerOptions = {
   hostName?: string;
   /** Resumes threads that were interrupted within the last day. */
   resume?: boolean;
+  /** Called when threads were resumed so, or are newly left to a person. */
+  onRecovered?: (recovered: Recovered) => void;
   /** The folder of the project that is served. */
   project?: string | null;
   /** Where evals are recorded, without it the folder of the host. */
@@ -132,7 +134,7 @@ export function startServer(options: ServerOptions): RunningServer {
     void server.stop(true);
     throw error;
   }
-  const rest = keepAwake(host, env, { resume: options.resume ?? false });
+  const rest = keepAwake(host, env, options);
   // What is due may have to be read from the logs first.
   void host.wake({ env }).catch(() => undefined);
   return {

@@ -207,19 +207,22 @@ async function reserveBudget(
 ): Promise<{ budget: string | null; release: () => void }> {
   const { reserve, remaining } = currentRun();
   const least = leastOf(name);
-  const first = await reserve(least, { signal });
+  const first = await reserve(least, { atRoot: least.cost, signal });
   if (!has(argv, "budget")) return { budget: null, release: first.release };
   first.release();
   const budget = remaining?.() ?? null;
   const cost = Math.max(budget ?? 0, least.cost);
-  const { release } = await reserve({ ...least, cost }, { waits: false });
+  const { release } = await reserve(
+    { ...least, cost },
+    { waits: false, atRoot: least.cost, signal },
+  );
   return { budget: budget === null ? null : String(budget), release };
 }
 
 /** Why no further run can be reserved: the thread's limit, or `error` when that one is not reached. */
 async function exceeded(name: string, error: WorkflowError): Promise<WorkflowError> {
   try {
-    (await currentRun().reserve(leastOf(name), { waits: false })).release();
+    (await currentRun().reserve(leastOf(name), { waits: false, atRoot: 0 })).release();
     return error;
   } catch (refusal) {
     return isWorkflowError(refusal) ? refusal : error;
@@ -366,7 +369,7 @@ function failureOf(
 
 /** The words of a command whose account has used up what it may use. */
 const isLimit = (failed: string): boolean =>
-  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|credit balance is too low|quota/i.test(
+  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i.test(
     failed,
   );
 

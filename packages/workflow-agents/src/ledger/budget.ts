@@ -4,15 +4,24 @@ import { spendingOf } from "@uncaged/workflow/records";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
 import { failure, misuse } from "../run/error.ts";
-import type { RoleRun, Spent } from "../run/run.ts";
+import { publish, type RoleRun, type Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 import { type Limits, RaisedLimits } from "./raise.ts";
+import { type RootHold, RootLimit } from "./root-limit.ts";
 
 type Account = Required<
   Pick<
     RoleRun,
-    "spent" | "reserve" | "remaining" | "isLimited" | "withCost" | "raise" | "takeOver" | "settled"
+    | "spent"
+    | "reserve"
+    | "remaining"
+    | "isLimited"
+    | "limitsCost"
+    | "withCost"
+    | "raise"
+    | "takeOver"
+    | "settled"
   >
 > & {
   /** Called when the role is over: `isRecorded` when its step records what it spent. */
@@ -20,7 +29,7 @@ type Account = Required<
 };
 
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
-type Shared = { accounts: Set<Open>; waiting: Set<() => void> };
+type Shared = { accounts: Set<Open>; waiting: Set<() => void>; unpriced: Set<string> };
 
 /** What is held to a limit together: a thread, or in it one call of a role that has a budget of its own. */
 type Level = {
@@ -65,6 +74,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
   const allSteps = originalOf(ctx.allSteps ?? steps);
   const shared = open.get(allSteps) ?? newShared(journal);
   const raised = new RaisedLimits(checkedLimits(ctx.options ?? {}), ctx);
+  const root = new RootLimit(ctx);
   open.set(allSteps, shared);
   const { waiting } = shared;
   const levels: readonly Level[] = [
@@ -109,9 +119,10 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
   };
   return {
     spent: mine.spent,
-    isLimited: levels.some(
-      ({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined,
-    ),
+    isLimited:
+      root.isLimited ||
+      levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
+    limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
     // In millionths: what a command takes, and no more than there is.
     remaining() {
@@ -122,28 +133,54 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       return left.length === 0 ? null : Math.max(0, Math.floor(Math.min(...left) * 1e6) / 1e6);
     },
     async reserve(
-      { model, usage, cost, cacheWrites },
-      { least = usage.output_tokens, waits = true, signal } = {},
+      { model, usage, cost, cacheWrites, call = crypto.randomUUID() },
+      { least = usage.output_tokens, waits = true, atRoot, signal } = {},
     ) {
       const most = (output: number): Tally => {
         const asked = { ...usage, output_tokens: output };
         return tallyOf(asked, cost ?? mostCostOf(model, asked, prices, cacheWrites));
       };
       const isPriced = levels.some(({ limits: { maxCost } }) => maxCost !== undefined);
-      if (isPriced && most(usage.output_tokens).unpriced > 0) throw priceUnknown(model);
+      const isUnknown = most(usage.output_tokens).unpriced > 0;
+      if (isPriced && isUnknown) throw priceUnknown(model);
+      if (isUnknown && root.isLimited) sayUnpriced(model, shared.unpriced);
       for (;;) {
         signal?.throwIfAborted();
         const { level, taken, output } = tightest(most, usage.output_tokens);
         const isAlone = [...level.accounts].every(({ reserved }) => reserved.size === 0);
         if (output === usage.output_tokens || (isAlone && output >= least)) {
-          const tally = most(output);
+          let tally = most(output);
           mine.reserved.add(tally);
+          let hold: RootHold | null = null;
           const release = (): void => {
             mine.reserved.delete(tally);
+            hold?.release();
             forget();
             for (const wake of waiting) wake();
           };
-          return { outputTokens: output, release };
+          const next = {
+            ...{ call, model },
+            ...{ least: atRoot ?? most(Math.min(least, output)).cost, most: atRoot ?? tally.cost },
+          };
+          try {
+            const rootWaits = waits || atRoot !== undefined;
+            hold = atRoot === 0 ? free : await root.reserve(next, { waits: rootWaits, signal });
+          } catch (error) {
+            release();
+            throw error;
+          }
+          if (hold === null) {
+            release();
+            await root.wait(next, signal);
+            continue;
+          }
+          if (atRoot !== undefined || hold.amount >= next.most)
+            return { outputTokens: output, release };
+          const left = outputWithin({ maxCost: hold.amount }, noTally, most, output);
+          mine.reserved.delete(tally);
+          tally = most(left);
+          mine.reserved.add(tally);
+          return { outputTokens: left, release };
         }
         if (!isAlone && waits) await released(waiting, signal);
         else if (!waits || !(await level.ask?.(taken, most(least), model))) {
@@ -177,12 +214,14 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
   };
 }
 
+const free: RootHold = { amount: 0, release: () => undefined };
+
 /** Its first account is of earlier workers: what they have paid and no step records. */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
   const earlier: Open = { spent, reserved: new Set(), isRecorded: false };
-  return { accounts: new Set([earlier]), waiting: new Set() };
+  return { accounts: new Set([earlier]), waiting: new Set(), unpriced: new Set() };
 }
 
 /** The journal of a thread: step workflows have it among their options. */
@@ -306,6 +345,14 @@ function exceeding(
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
+
+/** Says once that the limits of the storage root can't hold for a model without a price. */
+function sayUnpriced(model: string, said: Set<string>): void {
+  if (said.has(model)) return;
+  said.add(model);
+  const message = `the price of model ${model} is not known: its calls count as unknown in the limits of the storage root; set the price in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}`;
+  publish("tool_message", { name: model, level: "warn", message, data: null });
+}
 
 const priceUnknown = (model: string): WorkflowError =>
   failure(

@@ -28,7 +28,13 @@ const outputIfUnbounded = 16_384;
 const leastOutput = 1024;
 
 /** `usage` is the most of the call, where the thread has a limit. */
-type Reserved = Capped & { request: ModelRequest; usage: Usage | null; release: () => void };
+type Reserved = Capped & {
+  /** The call's id. */
+  call: string;
+  request: ModelRequest;
+  usage: Usage | null;
+  release: () => void;
+};
 
 /**
  * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
@@ -40,24 +46,29 @@ export async function reserveCall(
   surroundings: Surroundings,
 ): Promise<Reserved> {
   const { reserve, isLimited = false } = currentRun();
-  if (!isLimited) return { request, cap: null, usage: null, release: () => undefined };
+  const call = crypto.randomUUID();
+  if (!isLimited) return { call, request, cap: null, usage: null, release: () => undefined };
   const { model, maxTokens = outputIfUnbounded, thinking } = request;
   const budget = typeof thinking === "object" ? thinking.budgetTokens : 0;
   const least = Math.min(maxTokens, budget + leastOutput);
   const reserveFor = async (input: number, waits: boolean): Promise<Reserved> => {
     const usage = { ...noUsage, input_tokens: input, output_tokens: maxTokens };
     const how = waits ? { least, signal: surroundings.signal } : { waits };
-    const { outputTokens, release } = await reserve({ ...pricedBy(provider), model, usage }, how);
+    const { outputTokens, release } = await reserve(
+      { ...pricedBy(provider), model, usage, call },
+      how,
+    );
     const cap = outputTokens < maxTokens ? outputTokens : null;
     const bounded = { ...request, maxTokens: outputTokens };
-    return { request: bounded, cap, usage: { ...usage, output_tokens: outputTokens }, release };
+    const bound = { ...usage, output_tokens: outputTokens };
+    return { call, request: bounded, cap, usage: bound, release };
   };
   const { countInput } = provider;
-  const bound = inputBound(request);
-  if (!countInput) return await reserveFor(bound, true);
+  const mostInput = inputBound(request);
+  if (!countInput) return await reserveFor(mostInput, true);
   if (isText(request)) {
     try {
-      return await reserveFor(bound, false);
+      return await reserveFor(mostInput, false);
     } catch (error) {
       if (!isWorkflowError(error) || error.code !== "BUDGET_EXCEEDED") throw error;
     }
@@ -67,7 +78,7 @@ export async function reserveCall(
     (error: unknown) => {
       // A service of the same protocol may not count: then the bytes decide.
       const status = error instanceof ProviderError ? error.status : null;
-      if ([404, 405, 501].includes(status ?? 0)) return bound;
+      if ([404, 405, 501].includes(status ?? 0)) return mostInput;
       throw error;
     },
   );

@@ -63,6 +63,8 @@ export type RoleRun = {
   remaining?: () => number | null;
   /** Whether there is a limit: then no model is called without a bound of its answer. */
   isLimited?: boolean;
+  /** Whether a limit is one of costs. */
+  limitsCost?: boolean;
   /**
    * What agents keep for the role's later steps, as JSON: at first as its last step of the same path left
    * it.
@@ -84,8 +86,16 @@ export type RoleRun = {
   intercept?: (event: WorkflowEvent) => boolean;
 };
 
-/** Which output a call can do with (all of it), and whether it waits for others (it does). */
-export type ReserveOptions = { least?: number; waits?: boolean; signal?: AbortSignal };
+/**
+ * Which output a call can do with (all of it), and whether it waits for others (it does). `atRoot` is what is reserved of the
+ * storage root's limits where that is not what the call may cost: a command tells its cost only afterwards.
+ */
+export type ReserveOptions = {
+  least?: number;
+  waits?: boolean;
+  atRoot?: number;
+  signal?: AbortSignal;
+};
 export type Reservation = { outputTokens: number; release: () => void };
 type Reserve = (most: Spent, options?: ReserveOptions) => Promise<Reservation>;
 
@@ -193,11 +203,13 @@ export async function inOwnAttempt<T>(
  * is killed. The call's `state` is `open`, `whole` (that was all) or `broken` (it broke off before that).
  */
 export class Meter {
-  readonly #id = crypto.randomUUID();
+  readonly #id: string;
   readonly #run = currentRun();
   #last: Spent;
 
-  constructor(model: string, cacheWrites?: "1h") {
+  /** `call` is its id, by which it is reserved. */
+  constructor(model: string, cacheWrites?: "1h", call: string = crypto.randomUUID()) {
+    this.#id = call;
     this.#last = { model, usage: noUsage, cost: null, ...(cacheWrites && { cacheWrites }) };
     publish("llm_start", { call_id: this.#id, model });
   }

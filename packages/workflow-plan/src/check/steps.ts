@@ -45,13 +45,57 @@ export function stepProblems(steps: readonly Given[]): PlanProblem[] {
 }
 
 /** What a step does that its author may not have meant. */
-export const stepWarnings = (steps: readonly Given[]): PlanProblem[] =>
-  steps.flatMap((step) => {
-    const found = referencesIn(step.description);
-    if (found.length === 0) return [];
-    const message = `${found[0]?.text} stays as it is here: references are resolved in inputs only`;
-    return [problem(step, ["description"], message)];
+export function stepWarnings(steps: readonly Given[]): PlanProblem[] {
+  const ids = new Set(steps.flatMap(({ id }) => id ?? []));
+  return steps.flatMap((step) => {
+    const warnings: PlanProblem[] = [];
+    const [found] = referencesIn(step.description);
+    const advice = literalAdvice(step.description, ids);
+    if (found) {
+      const message = `${found.text} stays as it is here: references are resolved in inputs only`;
+      warnings.push(problem(step, ["description"], message));
+    } else if (advice !== null) {
+      const message = `${advice} in an input: references are resolved in inputs only`;
+      warnings.push(problem(step, ["description"], message));
+    }
+    eachText(step.inputs, (text, at) => {
+      const what = literalAdvice(text, ids);
+      if (what !== null) warnings.push(problem(step, ["inputs", ...at], what));
+    });
+    return warnings;
   });
+}
+
+const namePath = String.raw`(\$?[\p{L}_][\w-]*(?:\.[\w-]+)*)`;
+const placeholder = new RegExp(
+  String.raw`(?<!\$)\{\{\s*${namePath}\s*\}\}|\$\{\s*${namePath}\s*\}`,
+  "gu",
+);
+const expression = new RegExp(String.raw`^\s*=(?!=)\s*${namePath}\s*$`, "u");
+
+/**
+ * What is probably meant as a reference in a text, and stays as it is: `{{x}}`, or `${x}` and `=x` where they name a step
+ * or the trigger's data. Null for any other text.
+ */
+function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
+  const [, whole = ""] = expression.exec(text) ?? [];
+  const meant = referenceFor(whole, ids);
+  if (meant !== null) return `${show(text)} stays as it is; write ${meant}`;
+  for (const [found, braces, dollar = ""] of text.matchAll(placeholder)) {
+    const reference = referenceFor(braces ?? dollar, ids);
+    if (reference === null && braces === undefined) continue;
+    return `${show(found)} stays as it is; write ${reference ?? "$steps.<id>.output or $trigger_data"}`;
+  }
+  return null;
+}
+
+/** The reference that a name of a step or of the trigger's data is meant as; null for any other name. */
+function referenceFor(name: string, ids: ReadonlySet<string>): string | null {
+  const [first = "", second = ""] = name.replace(/^\$/, "").split(".");
+  if (/^trigger(_data)?$/i.test(first)) return "$trigger_data";
+  const id = first === "steps" ? second : first;
+  return ids.has(id) ? `$steps.${id}.output` : null;
+}
 
 function problem(step: Given, path: (string | number)[], message: string): PlanProblem {
   const field = path

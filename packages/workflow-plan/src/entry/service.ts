@@ -11,7 +11,7 @@ export { checkSecretName, offeredNames, readSecrets } from "../secret/secret.ts"
 
 // Home
 export { homeVariable, planHome } from "../store/home.ts";
-export { openPlans, openSharedPlans } from "../home/open.ts";
+export { openPlans, openSecrets, openSharedPlans } from "../home/open.ts";
 export type { Plans, PlansOptions, PlanView, Started } from "../home/plans.ts";
 export type { SharedRows } from "../store/shared-rows.ts";
 export { metadataProblems } from "../check/check.ts";

@@ -4,6 +4,7 @@ import { databaseIn, openHome } from "../store/home.ts";
 import { adoptRuns, unadoptedRuns } from "../store/last-run.ts";
 import { Plans, type PlansOptions } from "./plans.ts";
 import { SharedStore, type SharedRows } from "../store/shared-rows.ts";
+import { SecretFile } from "./secrets.ts";
 import { fileStore } from "../store/store.ts";
 
 /**
@@ -40,4 +41,13 @@ export async function openSharedPlans(
   await plans.sync();
   if (unadoptedRuns(store.database).length > 0) await store.change(() => adoptRuns(store.database));
   return plans;
+}
+
+/**
+ * Opens the credentials of a home, whatever its settings and plans are. With `creates` the home is made where it is missing.
+ * @throws ConfigError
+ */
+export function openSecrets(home: string, { creates = false } = {}): SecretFile {
+  if (creates) openHome(home);
+  return new SecretFile(home);
 }

@@ -13,13 +13,16 @@ export function placed(steps: readonly PlanStep[]): PlanStep[] {
   const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 32, ranksep: 72 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const { id } of steps) graph.setNode(id, { width, height });
+  // By numbers: dagre looks names up in plain objects, and a step may be called constructor.
+  const keys = new Map(steps.map(({ id }, index) => [id, String(index)]));
+  const keyOf = (id: string): string => keys.get(id) ?? "";
+  for (const key of keys.values()) graph.setNode(key, { width, height });
   for (const { depends_on, id } of steps) {
-    for (const from of depends_on) if (graph.hasNode(from)) graph.setEdge(from, id);
+    for (const from of depends_on) if (keys.has(from)) graph.setEdge(keyOf(from), keyOf(id));
   }
   layout(graph);
   return steps.map((step) => {
-    const { x, y } = graph.node(step.id) as { x: number; y: number };
+    const { x, y } = graph.node(keyOf(step.id)) as { x: number; y: number };
     return { ...step, position: { x: Math.round(x - width / 2), y: Math.round(y - height / 2) } };
   });
 }

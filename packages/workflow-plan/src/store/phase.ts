@@ -25,7 +25,7 @@ const hints: Record<WorkflowPhase, string> = {
   planning: "finish its planning first",
   awaiting_confirmation: "confirm it first: uncaged-workflow plan confirm ID",
   active: "it waits for its trigger; run it now: uncaged-workflow plan run ID",
-  executing: "wait for its run, pause it or cancel it",
+  executing: "wait for its run, or cancel it: uncaged-workflow plan cancel ID",
   paused: "resume it first: uncaged-workflow plan resume ID",
   completed: "run it again: uncaged-workflow plan run ID",
   failed: "retry it: uncaged-workflow plan retry ID",

@@ -38,4 +38,16 @@ describe("the URL of a cluster", () => {
     const read = Promise.try(() => readHostUrl(text, {}));
     expect(await codeOf(read)).toBe("BAD_HOST_URL");
   });
+
+  test.each(["me:s3cret@a", "postgres://me:s3cret@a", ":s3cret@", "restate://me:s3cret@a?x=1"])(
+    "%p is refused without its password",
+    async (text) => {
+      const read = Promise.try(() => readHostUrl(text, {}));
+      expect(await read.catch((error: Error) => error.message)).not.toContain("s3cret");
+    },
+  );
+
+  test("is shown as it was given where it has no password", () => {
+    expect(() => readHostUrl("http://a:b/c", {})).toThrow('"http://a:b/c"');
+  });
 });

@@ -44,8 +44,11 @@ function adminOf(text: string | null, hostname: string, whole: string): string {
   return `${host}:${port}`;
 }
 
-const badHost = (text: string): WorkflowError =>
-  WorkflowError.usage("BAD_HOST_URL", `${show(text)} is not the URL of a cluster`, hint);
+/** Text before an `@` may be a password, also without a scheme. */
+const badHost = (text: string): WorkflowError => {
+  const shown = show(text.replace(/:(?!\/\/)[^/@]*@/g, ":***@"));
+  return WorkflowError.usage("BAD_HOST_URL", `${shown} is not the URL of a cluster`, hint);
+};
 
 /** The URL that {@link readHostUrl} takes for an address. */
 export function hostUrl({ ingress, admin }: ClusterAddress): string {

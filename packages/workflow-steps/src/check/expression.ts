@@ -3,10 +3,13 @@ import { itemsOf, quoted, showPath, type ViolationPath } from "../document/form.
 import { hasField } from "../document/format.ts";
 import { namesIn, problemIn } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
+import { literalAdvice } from "./literal.ts";
 import { expressionsIn, parseTarget, type Target } from "../document/target.ts";
 import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
 type Found = { source: string; path: ViolationPath };
+/** A text where an expression may stand; without its `=` only a condition is one. */
+type Text = { text: string; path: ViolationPath; isCondition?: true };
 
 const conditions = ["if", "while"];
 const values = [
@@ -20,8 +23,21 @@ const known: ReadonlySet<string> = new Set(
 );
 
 export const hasGoodExpressions: StepRule = (step, subject) => {
-  for (const found of expressionsOf(step)) checkExpression(found, step, subject);
+  for (const { isCondition = false, path, text } of textsOf(step)) {
+    const isExpression = /^=(?!=)/.test(text) || (isCondition && !text.startsWith("=="));
+    if (isExpression) checkExpression({ source: text.replace(/^=/, ""), path }, step, subject);
+    else {
+      const advice = literalAdvice(text, path, (name) => knownAs(name, subject));
+      if (advice !== null) step.warning(path, `${showPath(path)}: ${advice}`);
+    }
+  }
 };
+
+/** What an expression calls a parameter, a variable or a name of the engine's; null for an unknown one. */
+function knownAs(name: string, { declared }: Subject): string | null {
+  if (declared.params.has(name) || declared.vars.has(name) || known.has(name)) return name;
+  return declared.vars.has(`$${name}`) ? `$${name}` : null;
+}
 
 function checkExpression(
   { source, path }: Found,
@@ -42,20 +58,20 @@ function checkExpression(
   }
 }
 
-function* expressionsOf(step: CheckedStep): Generator<Found> {
+function* textsOf(step: CheckedStep): Generator<Text> {
   const { type, fields } = step;
   if (type === null) return;
   for (const name of conditions) {
     if (hasField(type, name)) yield* condition(fields[name], [name]);
   }
   for (const name of values) {
-    if (hasField(type, name)) yield* expressionsWithin(fields[name], [name], step);
+    if (hasField(type, name)) yield* textsWithin(fields[name], [name], step);
   }
   if (type === "Write" || type === "Download") {
-    yield* expressionsWithin(fields.target, ["target"], step);
+    yield* textsWithin(fields.target, ["target"], step);
   }
   if (hasField(type, "out") && typeof fields.out === "object") {
-    yield* expressionsWithin(fields.out, ["out"], step);
+    yield* textsWithin(fields.out, ["out"], step);
   }
   if (type !== "Branch") return;
   for (const [index, pair] of itemsOf(fields.cases).entries()) {
@@ -64,22 +80,20 @@ function* expressionsOf(step: CheckedStep): Generator<Found> {
   }
 }
 
-// Here a text without "=" is an expression too.
-function* condition(value: unknown, path: ViolationPath): Generator<Found> {
-  if (typeof value !== "string" || value.startsWith("==")) return;
-  yield { source: value.replace(/^=/, ""), path };
+function* condition(value: unknown, path: ViolationPath): Generator<Text> {
+  if (typeof value === "string") yield { text: value, path, isCondition: true };
 }
 
 const deepestValue = 1000;
 
-/** The expressions in a value, in order. An object that is in it twice is read once: a cycle has an end. */
-function* expressionsWithin(
+/** The texts in a value, in order. An object that is in it twice is read once: a cycle has an end. */
+function* textsWithin(
   value: unknown,
   path: ViolationPath,
   step: CheckedStep,
   read = { objects: new Set<object>(), isTooDeep: false },
-): Generator<Found> {
-  if (typeof value === "string" && /^=(?!=)/.test(value)) yield { source: value.slice(1), path };
+): Generator<Text> {
+  if (typeof value === "string") yield { text: value, path };
   if (typeof value !== "object" || value === null || read.objects.has(value)) return;
   if (path.length > deepestValue) {
     const [name = ""] = path;
@@ -89,7 +103,7 @@ function* expressionsWithin(
   }
   read.objects.add(value);
   const items = Array.isArray(value) ? value.entries() : Object.entries(value);
-  for (const [key, item] of items) yield* expressionsWithin(item, [...path, key], step, read);
+  for (const [key, item] of items) yield* textsWithin(item, [...path, key], step, read);
 }
 
 /** A target as a step has it. `kind` is what the field asks for, null where both will do. */

@@ -207,7 +207,7 @@ export class Run {
     return {
       type,
       stepID,
-      payload,
+      payload: withEveryKey(payload),
       seq: state.eventSeq,
       ts: this.#textOf(Date.now()),
       runID: state.runID,
@@ -226,4 +226,15 @@ export class Run {
   checkpointOf(folded: RunState): Checkpoint {
     return checkpointOf(folded, { workflow: this.workflow, status: this.status, now: Date.now() });
   }
+}
+
+const withoutJson: ReadonlySet<string> = new Set(["undefined", "function", "symbol"]);
+
+// JSON leaves out a key whose value it can't hold: readers would miss a key that is documented.
+function withEveryKey(payload: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.values(payload).some((value) => withoutJson.has(typeof value))) return payload;
+  const entries = Object.entries(payload);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, withoutJson.has(typeof value) ? null : value]),
+  );
 }

@@ -87,6 +87,20 @@ test("types are payloads by name", () => {
   expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
 });
 
+test("a param that no expression can read is refused", () => {
+  for (const name of ["_item", "_mine", "__proto__", "SYSVAR", "true"]) {
+    expect(() => new Registry({ params: [`${name}(STRING)`] })).toThrow(
+      `no expression can read the name ${name}`,
+    );
+  }
+});
+
+test("a default that a number can't hold is named", () => {
+  for (const text of ["n(INT) = 12345678901234567890", 'o(OBJECT) = {"n": 9223372036854775808}']) {
+    expect(() => new Registry({ params: [text] })).toThrow("can't be kept exactly");
+  }
+});
+
 test("services are read by their signatures", () => {
   expect(registry.services[0]?.name).toBe("Find");
 });

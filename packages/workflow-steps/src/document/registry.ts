@@ -125,7 +125,10 @@ export function inputSchema(declarations: readonly string[]): JsonSchema {
 export type Declaration = { name: string; type: string; default?: unknown };
 
 const form = /^\s*(\$?[\p{ID_Start}_][$\p{ID_Continue}]*)\s*\(([^()]*)\)\s*(?:=([^]*))?$/u;
-const unreadable: ReadonlySet<string> = new Set(["true", "false", "null", "SYSVAR"]);
+const unreadable: ReadonlySet<string> = new Set([
+  ...["true", "false", "null"],
+  ...["SYSVAR", "__proto__"],
+]);
 
 /**
  * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is written in any case; a
@@ -139,7 +142,8 @@ export function parseParamDeclaration(text: string): Declaration {
   if (name.startsWith("$")) {
     throw invalid(text, "the name of a param has no $", 'write "name(TYPE)"');
   }
-  if (!unreadable.has(name)) return declaration;
+  // In an expression a name with _ is one of the run's own.
+  if (!unreadable.has(name) && !name.startsWith("_")) return declaration;
   throw invalid(text, `no expression can read the name ${name}`, "choose another name");
 }
 
@@ -159,6 +163,11 @@ function declarationIn(text: string, hint: string): Declaration {
   if (value === undefined) return { name, type };
   const given = defaultOf(value.trim(), type);
   if (given === null || isOfType(given, type)) return { name, type, default: given };
+  const rounded = roundedIn(value);
+  if (rounded && !isOfType("", type)) {
+    const wanted = "give a smaller number, or declare a STRING";
+    throw invalid(text, `the number ${rounded.text} can't be kept exactly`, wanted);
+  }
   const wanted = "give a default of the type, as JSON";
   throw invalid(text, `its default is not of type ${type}`, wanted);
 }

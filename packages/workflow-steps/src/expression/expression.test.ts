@@ -190,6 +190,9 @@ describe("a value that an operator can't take", () => {
     ["1 / 0", "division by zero"],
     ["1 / $none", "division by zero"],
     ["1e308 * 10", "no finite number"],
+    ["9007199254740991 + 2", "the result 9007199254740993 can't be kept exactly"],
+    ["-9007199254740991 - 2", "the result -9007199254740993 can't be kept exactly"],
+    ["9007199254740991 * 1025", "the result 9232379236109515775 can't be kept exactly"],
   ])("fails %s", (source, message) => {
     const error = errorOf(source);
     expect(error.message).toContain(message);

@@ -5,7 +5,10 @@ export type Fail = (message: string, hint: string, cause?: unknown) => never;
 
 export type Operation = (left: unknown, right: unknown, fail: Fail) => unknown;
 
-const add = arithmetic((a, b) => a + b);
+const add = arithmetic(
+  (a, b) => a + b,
+  (a, b) => a + b,
+);
 
 /** How strongly the operators bind that give one of their sides. */
 export const choices: Readonly<Record<string, number>> = { "||": 1, "&&": 2 };
@@ -25,8 +28,20 @@ export const operations: Readonly<Record<string, { power: number; run: Operation
         ? textFor(left, fail) + textFor(right, fail)
         : add(left, right, fail),
   },
-  "-": { power: 5, run: arithmetic((a, b) => a - b) },
-  "*": { power: 6, run: arithmetic((a, b) => a * b) },
+  "-": {
+    power: 5,
+    run: arithmetic(
+      (a, b) => a - b,
+      (a, b) => a - b,
+    ),
+  },
+  "*": {
+    power: 6,
+    run: arithmetic(
+      (a, b) => a * b,
+      (a, b) => a * b,
+    ),
+  },
   "/": {
     power: 6,
     run: arithmetic((a, b, fail) => {
@@ -79,9 +94,24 @@ function kindOf(value: unknown): string {
   return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
 }
 
-function arithmetic(result: (a: number, b: number, fail: Fail) => number): Operation {
+// Beyond it a number is written with an exponent: nobody takes it for exact.
+const longestWritten = 1e21;
+
+function arithmetic(
+  result: (a: number, b: number, fail: Fail) => number,
+  exact?: (a: bigint, b: bigint) => bigint,
+): Operation {
   return (left, right, fail) => {
-    const value = result(numberFor(left, fail), numberFor(right, fail), fail);
+    const [a, b] = [numberFor(left, fail), numberFor(right, fail)];
+    const value = result(a, b, fail);
+    const isLong = !Number.isSafeInteger(value) && Math.abs(value) < longestWritten;
+    if (exact && isLong && Number.isInteger(a) && Number.isInteger(b)) {
+      const digits = String(exact(BigInt(a), BigInt(b)));
+      if (isRounded(digits)) {
+        const hint = "compute with smaller numbers";
+        return fail(`the result ${digits} can't be kept exactly`, hint);
+      }
+    }
     // 0 is added, for -0 would become 0 in JSON.
     if (Number.isFinite(value)) return value + 0;
     return fail("the result is no finite number", "keep numbers below 1e308");

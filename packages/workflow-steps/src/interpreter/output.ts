@@ -8,7 +8,7 @@ import type { StepDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
-import { type Called, pathFromRoot, untilAborted } from "../step/call.ts";
+import { type Called, pathFromRoot, untilAborted, whole } from "../step/call.ts";
 import { outEntries, resolveTarget } from "../document/target.ts";
 import type { Task } from "./interpreter.ts";
 
@@ -28,7 +28,7 @@ export async function mapOutputs(writer: Writer, locals: Called["locals"]): Prom
 
 export function print({ context, step }: Writer): void {
   if (step.print === undefined) return;
-  context.emit("step_print", step.id, { value: context.resolve(step.print) });
+  context.emit("step_print", step.id, { value: whole(context.resolve(step.print)) });
 }
 
 /** Writes the targets of `out`: the variables at once, in their order, then the files. */

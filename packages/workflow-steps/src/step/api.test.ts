@@ -88,6 +88,12 @@ describe("an API step", () => {
     expect(error?.message).toContain(`users answered ${status}: {"error":"so`);
   });
 
+  test("takes nulls for what an adapter need not give", async () => {
+    const none = { status: null, headers: null, data: 7 } as never;
+    const { went } = await asking({}, {}, none);
+    expect(went.called?.locals).toEqual({ _result: 7, _meta: { status: 200, headers: {} } });
+  });
+
   const bad: [string, object, object, string][] = [
     ["a path without its value", { url: `${url}/{id}` }, {}, "bad_request"],
     ["a path that leads up", { url: `${url}/{id}` }, { pathParams: { id: ".." } }, "bad_request"],

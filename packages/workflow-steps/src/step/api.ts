@@ -52,7 +52,9 @@ export async function answerOf(
   if (typeof answer !== "object" || answer === null) {
     throw new LLMError("internal_error", `the adapter api gave no answer to ${request.id}`);
   }
-  const { status = 200, headers = {}, data = null } = answer;
+  const { data = null } = answer;
+  const status = answer.status ?? 200;
+  const headers = answer.headers ?? {};
   if (!(status >= 400)) return { status, headers, data };
   const body = data instanceof Uint8Array ? "" : summary(data);
   const message = `${request.id} answered ${status}${body && `: ${body}`}`;

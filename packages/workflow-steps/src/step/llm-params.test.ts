@@ -125,6 +125,7 @@ describe("what a model is asked", () => {
     ["a schema named __proto__", { prompt: "x", output_config: { schemaRef: "__proto__" } }],
     ["two schemas", { prompt: "x", output_config: { schemaRef: "Sum", schema: {} } }],
     ["documents that are not there", { prompt: "x", docs: [1] }],
+    ["a document without an id", { prompt: "x", docs: [{ id: 1 }, null] }],
   ];
 
   test.each(bad)("is refused with %s", async (_, inputs) => {

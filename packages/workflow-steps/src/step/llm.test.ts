@@ -101,6 +101,36 @@ describe("the events of an LLM step", () => {
     expect(typesOf(went)).toBe("llm_token llm_token llm_done");
   });
 
+  test("cost no answer when an adapter reports what the format does not have", async () => {
+    const llm = {
+      async call(_: unknown, __: unknown, callbacks: Record<string, (given?: unknown) => void>) {
+        for (const report of Object.values(callbacks)) for (const odd of [null, 7]) report(odd);
+        callbacks.onToolUse?.({ id: "t1", name: "add" });
+        callbacks.onToolResult?.({ tool_use_id: "t1", is_error: "no" });
+        const counts = { usage: { thinking_tokens: "many" }, model: 5, finish_reason: 7 };
+        return { content: "paid", thinking: {}, tool_calls: "none", ...counts };
+      },
+    } as unknown as LLMAdapter;
+    const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { stream: true } });
+    expect(went.error).toBeNull();
+    expect(went.called?.locals._result).toBe("paid");
+    expect(went.events).toEqual([
+      { type: "llm_tool_use", payload: { tool_use_id: "t1", name: "add", input: null } },
+      { type: "llm_tool_result", payload: { tool_use_id: "t1", content: null, is_error: false } },
+      {
+        type: "llm_done",
+        payload: {
+          latency_ms: expect.any(Number),
+          finish_reason: null,
+          model: "claude-opus-4-6",
+          usage: { thinking_tokens: "many" },
+          thinking_tokens: 0,
+          has_tool_use: true,
+        },
+      },
+    ]);
+  });
+
   test("end with llm_error when the adapter fails", async () => {
     const failing = new LLMError("rate_limit", "slow down", { code: "SLOW" });
     const llm: LLMAdapter = {

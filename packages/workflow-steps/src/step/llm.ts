@@ -1,7 +1,7 @@
 import type { LLMCallbacks, LLMMessage, LLMParams, LLMTool, LLMUsage } from "../adapter/adapter.ts";
 import { buildErrorMap, LLMError } from "../adapter/error.ts";
 import { modelSides } from "../document/document.ts";
-import { isPlain, toText } from "../expression/value.ts";
+import { isPlain, numberIn, toText } from "../expression/value.ts";
 import { formed, formOf } from "./answer.ts";
 import { ask, badField, type Call, type Called, plain, typedField } from "./call.ts";
 
@@ -34,18 +34,18 @@ export async function callLLM(call: Call): Promise<Called> {
     if (given.thinking && !answer.hasThinking) callbacks.onThinking(given.thinking);
     answer.isOver = true;
     const { cost, id = null, provider = null } = given;
-    const model = given.model ?? chosen.model;
-    const finish_reason = given.finish_reason ?? given.stop_reason ?? null;
+    const model = textIn(given.model) ?? chosen.model;
+    const finish_reason = textIn(given.finish_reason) ?? textIn(given.stop_reason);
     const counted = plain(given.usage, "the model");
     const usage = isPlain(counted) ? (counted as LLMUsage) : null;
     spent = { model, ...(usage && { usage }), ...(cost !== undefined && { cost }) };
-    const toolCalls = given.tool_calls ?? given.tool_use ?? [];
+    const toolCalls = [given.tool_calls, given.tool_use].find(Array.isArray) ?? [];
     const hasToolCalls = toolCalls.length > 0;
     const _result = await formed(plain(given.content, "the model"), hasToolCalls ? null : form);
     const counts = { latency_ms: elapsed(), finish_reason, model, usage };
     call.emit("llm_done", {
       ...counts,
-      thinking_tokens: usage?.thinking_tokens ?? 0,
+      thinking_tokens: numberIn(usage?.thinking_tokens) ?? 0,
       has_tool_use: answer.hasToolUse || hasToolCalls,
     });
     const _meta = {
@@ -68,7 +68,15 @@ export async function callLLM(call: Call): Promise<Called> {
   }
 }
 
-/** Publishes what a model answers, until the call is over. */
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+const textIn = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/**
+ * Publishes what a model answers, until the call is over. An adapter may be plain JavaScript: a report
+ * without a text or a block is dropped, for it must not cost the answer.
+ */
 function answerEvents({ emit, shown, signal }: Call) {
   const answer = { isStreaming: false, hasThinking: false, hasToolUse: false, isOver: false };
   const publish: Call["emit"] = (type, payload) => {
@@ -76,22 +84,30 @@ function answerEvents({ emit, shown, signal }: Call) {
   };
   // An adapter may pass each token to both of its callbacks: the first one that it uses counts.
   let source: "old" | "new" | null = null;
-  const tokenFrom = (by: "old" | "new") => (delta: string) => {
+  const tokenFrom = (by: "old" | "new") => (delta: unknown) => {
+    if (typeof delta !== "string") return;
     source ??= by;
     if (answer.isStreaming && source === by) publish("llm_token", { delta });
   };
   const callbacks: LLMCallbacks = {
     onToken: tokenFrom("new"),
-    onThinking: (delta) => {
+    onThinking: (delta: unknown) => {
+      if (typeof delta !== "string") return;
       answer.hasThinking = true;
       publish("llm_thinking", { delta });
     },
-    onToolUse: ({ id, name, input }) => {
+    onToolUse: (block: unknown) => {
+      if (!isObject(block)) return;
       answer.hasToolUse = true;
+      const { id, name, input } = block;
       publish("llm_tool_use", { tool_use_id: id, name, input: shown(input) });
     },
-    onToolResult: ({ tool_use_id, content, is_error = false }) =>
-      publish("llm_tool_result", { tool_use_id, content: shown(content), is_error }),
+    onToolResult: (block: unknown) => {
+      if (!isObject(block)) return;
+      const { tool_use_id, content } = block;
+      const is_error = block.is_error === true;
+      publish("llm_tool_result", { tool_use_id, content: shown(content), is_error });
+    },
   };
   return { answer, onToken: tokenFrom("old"), callbacks };
 }
@@ -190,7 +206,10 @@ const badModel = (message: string): LLMError =>
 async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
-  const ids = docs as (number | string)[];
+  const isId = (id: unknown): id is number | string =>
+    typeof id === "number" || typeof id === "string";
+  const ids = docs.filter(isId);
+  if (ids.length < docs.length) throw badField(call, "one of its docs is no number and no text");
   const found: unknown = await ask(call, "doc", (adapter) => adapter.get(ids));
   const known = new Map(
     (Array.isArray(found) ? found : []).filter(isPlain).map((doc) => [String(doc.id), doc]),

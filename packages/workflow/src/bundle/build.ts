@@ -1,6 +1,6 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve as resolvePath } from "node:path";
+import { basename, dirname, join, relative, resolve as resolvePath } from "node:path";
 import { type ErrorRecord, foundProblems, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { diskError, systemCode } from "../disk/disk-error.ts";
@@ -68,10 +68,16 @@ export async function buildModule(
     await writeFile(source, code);
     const shown = (message: string) => message.replaceAll(source, file);
     const built = await buildIn(out, { source, tsconfig: null, resolve }, shown);
-    const map = roles ? SourceMap.withRoles(built.map, basename(file), text, roles) : built.map;
+    const parts = await Promise.all(
+      inputs.map(async (path) => [relative(dirname(file), path), await textOf(path)] as const),
+    );
+    const sources = [...parts, [basename(file), text] as const];
+    const map = roles ? SourceMap.withRoles(built.map, sources, roles) : built.map;
     return { ...built, map, inputs: [file, ...inputs].map((path) => resolvePath(path)) };
   });
 }
+
+const textOf = (path: string): Promise<string | null> => readFile(path, "utf8").catch(() => null);
 
 type Source = Pick<BuildRequest, "source" | "resolve" | "within"> & { tsconfig: string | null };
 

@@ -111,18 +111,22 @@ export class SourceMap {
     }
   }
 
-  /** The map's text with a source that is data, and where in it the roles are described. */
-  static withRoles(text: string, file: string, content: string, roles: RolePositions): string {
+  /** The map's text with sources that are data, and where in the last one the roles are described. */
+  static withRoles(
+    text: string,
+    data: readonly (readonly [file: string, content: string | null])[],
+    roles: RolePositions,
+  ): string {
     const map = JSON.parse(text) as { sources: string[]; sourcesContent: (string | null)[] };
-    const index = map.sources.length;
+    const index = map.sources.length + data.length - 1;
     const entries = Object.entries(roles).map(([role, { line, column }]) => [
       role,
       [index, line, column],
     ]);
     return JSON.stringify({
       ...map,
-      sources: [...map.sources, file],
-      sourcesContent: [...map.sourcesContent, content],
+      sources: [...map.sources, ...data.map(([file]) => file)],
+      sourcesContent: [...map.sourcesContent, ...data.map(([, content]) => content)],
       [rolesKey]: Object.fromEntries(entries) as unknown,
     });
   }

@@ -42,7 +42,7 @@ async function thrown(hash: string, map: MapKind, name = "outer"): Promise<Attem
   }
   const module = (await import(bundlePath(root, hash))) as Record<string, () => Promise<unknown>>;
   const error: unknown = await module[name]?.().catch((caught: unknown) => caught);
-  return errorOf(error, (record) => new StackMapper(root, hash).rewrite(record, "reader"));
+  return errorOf(error, (record) => StackMapper.of(root, hash).rewrite(record, "reader"));
 }
 
 function mapOf(text: string, kind: MapKind): string {
@@ -121,9 +121,7 @@ describe("whatever is thrown", () => {
     Symbol("s"),
     new AggregateError([deep, deep]),
   ])("fits an event, and has a name and a message (%#)", (value) => {
-    const error = errorOf(value, (record) =>
-      new StackMapper(root, "D000000000000").rewrite(record),
-    );
+    const error = errorOf(value, (record) => StackMapper.of(root, "D000000000000").rewrite(record));
     expect([typeof error.name, typeof error.message]).toEqual(["string", "string"]);
     expect(JSON.stringify(error).length).toBeLessThan(10_000);
   });

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { AttemptError, ErrorPosition } from "../contract/event.ts";
 import { readOwnFile } from "../disk/files.ts";
 import { bundlePath, mapPath, type Root } from "../disk/paths.ts";
@@ -22,9 +23,14 @@ export class StackMapper {
   #map: SourceMap | null | undefined;
   #code: string | undefined;
 
-  constructor(root: Root, hash: string) {
-    this.#paths = { bundle: bundlePath(root, hash), map: mapPath(root, hash) };
-    this.#shown = `${hash}.esm.js`;
+  constructor(paths: { bundle: string; map: string }) {
+    this.#paths = paths;
+    this.#shown = basename(paths.bundle);
+  }
+
+  /** That of a stored bundle. */
+  static of(root: Root, hash: string): StackMapper {
+    return new StackMapper({ bundle: bundlePath(root, hash), map: mapPath(root, hash) });
   }
 
   /** The error with its causes and parts rewritten. One without a position has that of the role, if it is known. */

@@ -26,6 +26,9 @@ export type AttemptSpec = { role: string; path?: Path; title?: string; after?: A
  */
 export type AttemptOutcome = "committed" | "failed" | "skipped" | "cancelled";
 
+/** Which try a failed attempt was, of how many, and after how many milliseconds the next one begins. */
+export type RetriedTry = { try: number; of: number; delay_ms: number };
+
 /** One execution of one role, in progress. It ends with the committed step that carries its id, or with `end`. */
 export type OpenAttempt = {
   /** Undefined on a host that records no attempts. */
@@ -33,8 +36,11 @@ export type OpenAttempt = {
   readonly path: Path;
   /** Runs a function in the attempt's async context: every event published in it carries the attempt's id. */
   run<T>(fn: () => T): T;
-  /** Ends it without a step of its own. The first end counts; an attempt whose step is committed has ended. */
-  end(outcome: AttemptOutcome, error?: unknown): void;
+  /**
+   * Ends it without a step of its own. The first end counts; an attempt whose step is committed has ended. `retry` is given
+   * for a failed one that is tried again.
+   */
+  end(outcome: AttemptOutcome, error?: unknown, retry?: RetriedTry): void;
 };
 
 /**

@@ -1,6 +1,7 @@
 import type { Attempts } from "./attempt.ts";
 import type { Journal } from "./journal.ts";
 import type { SharedValues } from "./shared-values.ts";
+import type { RootSpending } from "./spending.ts";
 
 /**
  * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
@@ -53,7 +54,8 @@ export type Blobs = {
  * The second argument of `run`.
  *
  * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
- * those of the command that started the thread: one process runs many threads, so a workflow must
+ * those of the command that started the thread. A host always gives `cwd`; it is optional for callers that know the bare
+ * contract alone, and required in `ctx` and in the options of `durable`. One process runs many threads, so a workflow must
  * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
  * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
  * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `journal` what a step has done before it is
@@ -75,6 +77,8 @@ export type WorkflowOptions = {
   /** Answers each role in place of its execution: see {@link answersFromFixture}. */
   recorded?: RecordedAnswers;
   shared?: SharedValues;
+  /** What the threads of the storage root spend under its limits. */
+  spending?: RootSpending;
   pause?: Pause;
   [option: string]: unknown;
 };

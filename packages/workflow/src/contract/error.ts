@@ -128,3 +128,24 @@ export function codeIn(thrown: object): string | undefined {
   if (typeof code === "string") return code;
   return typeof code === "number" && Number.isFinite(code) ? String(code) : undefined;
 }
+
+const plainNames: ReadonlySet<unknown> = new Set([
+  "Error",
+  "TypeError",
+  "RangeError",
+  "SyntaxError",
+]);
+
+/**
+ * Returns the name of a thrown object; undefined when it has none. An error of a class that sets no name has the name of its
+ * class. May throw, as its getter does.
+ */
+export function errorName(thrown: object): string | undefined {
+  const { name } = thrown as { name?: unknown };
+  if (thrown instanceof Error && plainNames.has(name) && !Object.hasOwn(thrown, "name")) {
+    const own: unknown = thrown.constructor?.name;
+    // A shorter one is the work of a minifier.
+    if (typeof own === "string" && /^[A-Z]\w{2,}$/.test(own)) return own;
+  }
+  return typeof name === "string" && name !== "" ? name : undefined;
+}

@@ -1,4 +1,4 @@
-import type { AfterAttempt, AttemptOutcome, Path } from "./attempt.ts";
+import type { AfterAttempt, AttemptOutcome, RetriedTry, Path } from "./attempt.ts";
 import { isRecord } from "./show.ts";
 
 /** The name of the `node:diagnostics_channel` on which a workflow publishes what happens inside a step. */
@@ -24,7 +24,7 @@ export type EventPayloads = {
     parent?: string;
     after?: AfterAttempt;
   };
-  attempt_end: { outcome: AttemptOutcome; error?: AttemptError };
+  attempt_end: { outcome: AttemptOutcome; error?: AttemptError; retry?: RetriedTry };
   /**
    * What an execution of a step has recorded for the next one, by the step's key; `after` so many entries of the step in
    * the same debug log that were on the disk.

@@ -18,6 +18,10 @@ export function kindOf(value: unknown): string {
   return name === "Object" || !/^[\w$]{1,80}$/.test(name) ? "an object" : `an instance of ${name}`;
 }
 
+/** A value as an error names it: a text or a number itself, anything else by its kind. */
+export const shown = (value: unknown): string =>
+  typeof value === "string" ? show(value) : typeof value === "number" ? `${value}` : kindOf(value);
+
 /** Whether a value is an object, of whatever class, and no array. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,7 +1,7 @@
 import { INPUT, type InputMeta, type JsonSchema, type RoleOutput, WAIT } from "./contract.ts";
 import { type Duration, durationHint, durationMs, latestTime } from "./duration.ts";
 import { WorkflowError } from "./error.ts";
-import { show } from "./show.ts";
+import { show, shown } from "./show.ts";
 
 /**
  * What is asked. `content` is the question as people read it (what is waited for, when absent); `within` is how long it
@@ -41,8 +41,7 @@ function deadlineOf(what: string, within: Duration, expiresAt: number | undefine
   if (expiresAt !== undefined) throw bad("has both within and expiresAt", "give one of them");
   const ms = durationMs(within);
   if (ms !== null && ms > 0 && ms < latestTime / 2) return Date.now() + Math.ceil(ms);
-  const given = typeof within === "string" ? show(within) : String(within);
-  throw bad(`can't be answered within ${given}`, durationHint);
+  throw bad(`can't be answered within ${shown(within)}`, durationHint);
 }
 
 /** The `__wait__` step that sleeps until a moment, in milliseconds since the epoch. */

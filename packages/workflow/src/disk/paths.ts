@@ -80,6 +80,10 @@ export const devLockPath = (root: Root, name: string) => join(root, "run", `${na
 export const serverPath = (root: Root) => join(root, "run", "server.json");
 /** A value that the threads of all versions share. */
 export const sharedPath = (root: Root, name: string) => join(root, "run", `${name}${sharedEnding}`);
+/** What the threads have spent together, its lock, and the limits that the root itself sets. */
+export const spendingPath = (root: Root) => join(root, "run", "spending.json");
+export const spendingLockPath = (root: Root) => join(root, "run", "spending.lock");
+export const configPath = (root: Root) => join(root, "config.json");
 export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${hash}.log`);
 
 const blobsEnding = ".blobs";

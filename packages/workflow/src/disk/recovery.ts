@@ -10,18 +10,20 @@ import {
   type RecoveryFacts,
 } from "../record/recovery.ts";
 import { system } from "../system/system.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
 import { rootMark } from "./identity.ts";
+import { LineFile } from "./line-file.ts";
 import { parsed, readLocation } from "./location.ts";
-import { dataPath, resumesPath, type Root } from "./paths.ts";
+import { dataPath, infoPath, resumesPath, type Root } from "./paths.ts";
 
 const mostBytes = 4096;
-/** A log changes its content and its other properties at once, but for a rename by its worker. */
-const restoredMs = 60_000;
+/** Longer than a worker takes from the time in a record to the write. */
+const restoredMs = 2_000;
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Why a thread of a storage root is not resumed unasked; null: it may be. */
+/** Why a thread of a storage root is not resumed unasked, but for a log that was restored; null: it may be. */
 export function leftInRoot(
   root: Root,
   thread: Interrupted,
@@ -32,10 +34,19 @@ export function leftInRoot(
   const facts: RecoveryFacts = {
     descriptor,
     hasMoved: (readLocation(root, start)?.moves ?? 0) > 0,
-    isRestored: isRestored(dataPath(root, start.hash, start.threadId)),
     tries: triesOf(root, start, steps.length),
   };
   return leftBecause(thread, facts, { now: system.clock.now(), root: rootMark(root), env });
+}
+
+/** Why the log of a thread that is not claimed keeps it from being resumed unasked; null: nothing does. */
+export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
+  isRestored(root, ref) ? "its log was restored from a copy" : null;
+
+/** @throws WorkflowError `NOT_RECOVERED` */
+export function checkUnrestored(root: Root, ref: ThreadRef): void {
+  const reason = leftByLog(root, ref);
+  if (reason !== null) throw notRecovered(ref.threadId, reason);
 }
 
 /**
@@ -67,8 +78,25 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
   return noted.steps === steps ? (noted.count as number) : 0;
 }
 
-/** A copy keeps the time of the last write at most, and never that of the last change. */
-function isRestored(path: string): boolean {
+/**
+ * Whether a log was changed after its worker last wrote: its inode is newer than the last line of it and of the debug log. A
+ * copy can't keep the time at which an inode was changed. A worker that writes a log anew then notes its start in the debug log.
+ */
+function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
+  const path = dataPath(root, hash, threadId);
   const stat = system.files.stat(path);
-  return stat === null || stat.ctimeMs - stat.mtimeMs > restoredMs;
+  const last = Math.max(lastTime(path), lastTime(infoPath(root, hash, threadId)));
+  return stat === null || stat.ctimeMs - last > restoredMs;
+}
+
+/** The time in the last line of a log; 0 without one. */
+function lastTime(path: string): number {
+  try {
+    for (const { value } of new LineFile(path).backward()) {
+      if (isRecord(value) && typeof value.timestamp === "number") return value.timestamp;
+    }
+  } catch {
+    // A debug log may be missing.
+  }
+  return 0;
 }

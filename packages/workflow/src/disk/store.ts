@@ -226,7 +226,7 @@ export class DiskStore implements ThreadStore {
     await this.#claims.get(threadId)?.claim.fenced();
     if (!this.#locks.take(hash)) throw held(threadId);
     try {
-      removeThreadFiles(this.#root, hash, checkThreadId(threadId));
+      await removeThreadFiles(this.#root, hash, checkThreadId(threadId));
       this.#unsynced.delete(threadId);
       return true;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
-import { checkThreadId } from "../contract/names.ts";
+import { checkThreadId, isThreadId } from "../contract/names.ts";
+import { show } from "../contract/show.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
 import { isEnd } from "../record/record.ts";
@@ -101,7 +102,10 @@ export async function withThreadId<T>(
  * Moves all that is kept of a thread to the trash. It is durable on return.
  * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
  */
-export function removeThreadFiles(root: Root, hash: string, threadId: string): void {
+export const removeThreadFiles = (root: Root, hash: string, threadId: string): Promise<void> =>
+  withThreadId(root, threadId, () => toTrash(root, hash, threadId));
+
+function toTrash(root: Root, hash: string, threadId: string): void {
   const isThere = system.files.exists(dataPath(root, hash, threadId));
   // Whoever has removed it may have ended before that was durable.
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
@@ -118,7 +122,8 @@ export function removeThreadFiles(root: Root, hash: string, threadId: string): v
 export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
   if (!system.files.exists(root)) throw notInTrash(threadId);
   return await withThreadId(root, threadId, () => {
-    const trashed = trashedThreads(root).find((one) => one.threadId === threadId);
+    // Of several with this id the one that was removed first, or a person could not get it back before the others.
+    const trashed = trashedThreads(root).findLast((one) => one.threadId === threadId);
     if (!trashed) throw notInTrash(threadId);
     if (threadWithId(root, threadId)) {
       throw WorkflowError.failed(
@@ -135,11 +140,11 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
   });
 }
 
-/** The error that the trash has no thread with this id. */
-export const notInTrash = (threadId: string): WorkflowError =>
+/** The error that the trash has no thread that is named so. */
+export const notInTrash = (text: string): WorkflowError =>
   WorkflowError.missing(
     "NOT_IN_TRASH",
-    `no thread ${threadId} in the trash`,
+    `no thread ${isThreadId(text) ? text : show(text)} in the trash`,
     "list what is there: uncaged-workflow thread restore",
   );
 

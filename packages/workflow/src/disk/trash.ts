@@ -12,12 +12,14 @@ import type { ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { makeFolder, syncFolder } from "./files.ts";
+import { takeLock } from "./lock.ts";
 import {
   dataPath,
   movedDir,
   movedPath,
   namesIn,
   type Root,
+  startLockPath,
   threadsDir,
   trashDir,
 } from "./paths.ts";
@@ -34,8 +36,19 @@ export const isTrashedThread = (name: string): boolean => {
   return isHash(hash) && isThreadId(threadId);
 };
 
-/** The threads in the trash, the one that was removed last first. */
-export function trashedThreads(root: Root): Trashed[] {
+/** The threads in the trash, the one that was removed last first. A folder without a log is what a crash left. */
+export const trashedThreads = (root: Root): Trashed[] =>
+  foldersOfThreads(root).filter(({ hash, threadId, folder }) =>
+    system.files.exists(join(folder, basename(dataPath(root, hash, threadId)))),
+  );
+
+/** The folders in the trash that hold nothing: a crash left them, or a thread is on its way into them. */
+export const emptyFolders = (root: Root): string[] =>
+  foldersOfThreads(root)
+    .map(({ folder }) => folder)
+    .filter((folder) => namesIn(folder).length === 0);
+
+function foldersOfThreads(root: Root): Trashed[] {
   return namesIn(trashDir(root))
     .filter(isTrashedThread)
     .map((name) => {
@@ -45,7 +58,7 @@ export function trashedThreads(root: Root): Trashed[] {
     .sort((a, b) => b.at - a.at);
 }
 
-/** Moves all files of a thread to the trash. The caller holds the lock of its bundle. */
+/** Moves all files of a thread to the trash. The caller holds the locks of its bundle and of its id. */
 export function moveToTrash(root: Root, { hash, threadId }: ThreadRef): void {
   makeOwnFolder(trashDir(root));
   let at = system.clock.now();
@@ -59,19 +72,26 @@ export function moveToTrash(root: Root, { hash, threadId }: ThreadRef): void {
   takeRest(root, { hash, threadId, folder });
 }
 
-/** Has what a crash left in `logs/` follow its threads into the trash. */
+/** Has what a crash left in `logs/` follow its threads into the trash. One that is restored now is left alone. */
 export function finishRemovals(root: Root): void {
   for (const trashed of trashedThreads(root)) {
     const { hash, threadId, folder } = trashed;
-    const data = dataPath(root, hash, threadId);
-    const isWhole = system.files.exists(join(folder, basename(data)));
-    if (isWhole && !system.files.exists(data)) takeRest(root, trashed);
+    const hasLeft =
+      restOf(root, trashed).length > 0 || system.files.exists(movedPath(root, threadId));
+    const lock = hasLeft ? takeLock(startLockPath(root, threadId), 0) : null;
+    try {
+      const isHere = system.files.exists(dataPath(root, hash, threadId));
+      if (lock && !isHere && system.files.exists(folder)) takeRest(root, trashed);
+    } finally {
+      lock?.release();
+    }
   }
 }
 
-/** Moves a thread back. The caller has made sure that no other has its id. */
-export function moveFromTrash(root: Root, { hash, threadId, folder }: Trashed): void {
-  finishRemovals(root);
+/** Moves a thread back. The caller holds the lock of its id and has made sure that no other has it. */
+export function moveFromTrash(root: Root, trashed: Trashed): void {
+  const { hash, threadId, folder } = trashed;
+  takeRest(root, trashed);
   const target = threadsDir(root, hash);
   makeFolder(target);
   const data = basename(dataPath(root, hash, threadId));
@@ -103,13 +123,15 @@ export function makeOwnFolder(folder: string): void {
 
 function takeRest(root: Root, { hash, threadId, folder }: Omit<Trashed, "at">): void {
   const from = threadsDir(root, hash);
-  for (const name of namesIn(from)) {
-    if (name.startsWith(`${threadId}.`)) move(join(from, name), join(folder, name));
-  }
+  for (const name of restOf(root, { hash, threadId })) move(join(from, name), join(folder, name));
   const mark = movedPath(root, threadId);
   if (system.files.exists(mark)) move(mark, join(folder, movedName));
   for (const changed of [folder, trashDir(root), from]) syncFolder(changed);
 }
+
+/** The names of a thread's files in `logs/`, once its log is gone. */
+const restOf = (root: Root, { hash, threadId }: ThreadRef): string[] =>
+  namesIn(threadsDir(root, hash)).filter((name) => name.startsWith(`${threadId}.`));
 
 function move(from: string, to: string): void {
   try {

@@ -1,5 +1,5 @@
 import type { RoleOutput } from "../contract/contract.ts";
-import { codeIn, messageOf, WorkflowError } from "../contract/error.ts";
+import { codeIn, errorName, messageOf, WorkflowError } from "../contract/error.ts";
 import { markFailedStep } from "../contract/attempt.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord, show } from "../contract/show.ts";
@@ -134,9 +134,8 @@ export class StepFailure extends Error {
     const message = messageOf(thrown);
     try {
       if (isRecord(thrown)) {
-        const { name } = thrown;
-        const known = typeof name === "string" && name !== "" ? name : "Error";
-        return new StepFailure(role, { name: known, message, code: codeIn(thrown) }, thrown);
+        const name = errorName(thrown) ?? "Error";
+        return new StepFailure(role, { name, message, code: codeIn(thrown) }, thrown);
       }
     } catch {
       // A getter that throws: the message is known.

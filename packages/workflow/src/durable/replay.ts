@@ -236,8 +236,10 @@ export class Progress {
       const value = valueOf(output);
       return { output: { ...output, attempt: id }, value, failure: null, isTry: false };
     } catch (thrown) {
-      attempt.end(this.signal.aborted ? "cancelled" : "failed", thrown);
-      return this.#failed(work, thrown, id);
+      const { retry, ...outcome } = this.#failed(work, thrown, id);
+      const next = retry && { try: retry.try, of: retry.of, delay_ms: retry.delayMs };
+      attempt.end(this.signal.aborted ? "cancelled" : "failed", thrown, next ?? undefined);
+      return outcome;
     }
   }
 
@@ -265,7 +267,7 @@ export class Progress {
     }
   }
 
-  #failed({ role, member, tries }: Work, thrown: unknown, attempt: string | undefined): Outcome {
+  #failed({ role, member, tries }: Work, thrown: unknown, attempt: string | undefined) {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
@@ -275,7 +277,7 @@ export class Progress {
       failure = StepFailure.of(role, error);
     }
     const output = { ...failureOutput(failure, member, retry), attempt };
-    return { output, failure, isTry: retry !== null };
+    return { output, failure, isTry: retry !== null, retry };
   }
 
   /** Keeps a failure until the workflow goes on after it. */

@@ -126,6 +126,9 @@ describe("a step with retry", () => {
     expect(await triesOf(coded("BUSY"), ["BUSY"])).toBe(5);
     expect(await triesOf(coded("DENIED"), ["BUSY"])).toBe(1);
     expect(await triesOf(new RangeError("no"), ["RangeError"])).toBe(5);
+    class RateLimited extends Error {}
+    expect(await triesOf(new RateLimited("no"), ["RateLimited"])).toBe(5);
+    expect(await triesOf(new RateLimited("no"), ["Error"])).toBe(1);
     expect(await triesOf(coded("BUSY"), ({ code }) => code === "BUSY")).toBe(5);
     expect(await triesOf(coded("DENIED"), ({ code }) => code === "BUSY")).toBe(1);
   });

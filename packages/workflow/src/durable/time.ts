@@ -1,6 +1,6 @@
 import { type Duration, durationHint, durationMs, latestTime } from "../contract/duration.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
+import { shown } from "../contract/show.ts";
 
 /** How the moment of a sleep is found when it begins. @throws WorkflowError `BAD_SLEEP` (usage). */
 export function sleepTime(time: Duration | Date): () => number {
@@ -10,8 +10,7 @@ export function sleepTime(time: Duration | Date): () => number {
     return () => at;
   }
   const ms = durationMs(time);
-  if (ms === null || Math.abs(ms) > latestTime / 2)
-    throw badSleep(typeof time === "string" ? show(time) : String(time));
+  if (ms === null || Math.abs(ms) > latestTime / 2) throw badSleep(shown(time));
   return () => Date.now() + Math.ceil(ms);
 }
 

@@ -1,6 +1,6 @@
 import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { isPlainObject, isRecord, kindOf, show } from "../contract/show.ts";
+import { isPlainObject, isRecord, kindOf, show, shown } from "../contract/show.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
 
@@ -60,9 +60,8 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
   const ms = (name: string, value: unknown, least: number, most: number): number => {
     const found = durationMs(value);
     if (found !== null && found >= least && found <= most) return found;
-    const text = typeof value === "string" ? show(value) : String(value);
     return bad(
-      `${name} can't be ${text}`,
+      `${name} can't be ${shown(value)}`,
       `${durationHint}; ${least} ms to ${Math.floor(most / 86_400_000)} days`,
     );
   };

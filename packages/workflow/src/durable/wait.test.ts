@@ -125,6 +125,10 @@ describe("step.wait", () => {
       const outcome = await run(within({ within: bad }));
       expect(outcome).toMatchObject({ status: "failed", error: { code: "BAD_WAIT" } });
     }
+    const odd = await run(within({ within: Object.create(null) as string }));
+    expect(odd).toMatchObject({
+      message: `the question for "word" can't be answered within an object`,
+    });
     const both = await run(within({ within: "1h", expiresAt: 5 }));
     expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });
   });

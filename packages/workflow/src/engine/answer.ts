@@ -8,7 +8,7 @@ import {
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { exactJson, losslessJson } from "../contract/exact-json.ts";
+import { exactJson, losslessJson, roundedIn } from "../contract/exact.ts";
 import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest } from "../control/control.ts";
 import { isRecord, show } from "../contract/show.ts";
@@ -255,10 +255,25 @@ export async function readAnswer(
   if (value !== undefined) return { input: { ...decided, value }, violation: validate(value) };
   const asText = validate(content);
   const json = asText === null || takesAll(schema) ? null : losslessJson(content);
-  if (json === null) return { input: decided, violation: asText };
+  if (json === null) {
+    const isJson = asText !== null && !takesText(schema);
+    return { input: decided, violation: (isJson ? roundedNumber(content) : null) ?? asText };
+  }
   const asJson = validate(json.value);
   if (asJson !== null && takesText(schema)) return { input: decided, violation: asText };
   return { input: { ...decided, ...json }, violation: asJson };
+}
+
+/** Why a text that is JSON is not the value that it says; null for any other text. */
+function roundedNumber(text: string): string | null {
+  const rounded = roundedIn(text);
+  if (rounded === null) return null;
+  try {
+    JSON.parse(text);
+    return `the number ${rounded.text} can't be kept exactly: write it as a text, in quotes`;
+  } catch {
+    return null;
+  }
 }
 
 /** An answer with the value that its text says exactly, unless it brings another. */

@@ -6,6 +6,7 @@ import {
   type FailedStep,
   failedStepOf,
   type OpenAttempt,
+  type RetriedTry,
 } from "../contract/attempt.ts";
 import type { AttemptError, EventPayloads } from "../contract/event.ts";
 import { system } from "../system/system.ts";
@@ -163,7 +164,7 @@ export class ThreadAttempts {
       id,
       path,
       run: (fn) => this.#parts.enter(id, fn),
-      end: (outcome, error) => this.#end(id, outcome, error),
+      end: (outcome, error, retry) => this.#end(id, outcome, error, undefined, retry),
     };
   }
 
@@ -172,12 +173,18 @@ export class ThreadAttempts {
     else this.#end(id, outcome);
   }
 
-  #end(id: string, outcome: AttemptOutcome, thrown?: unknown, role = this.#open.get(id)): void {
+  #end(
+    id: string,
+    outcome: AttemptOutcome,
+    thrown?: unknown,
+    role = this.#open.get(id),
+    retry?: RetriedTry,
+  ): void {
     if (!this.#open.delete(id) && id !== this.pulled) return;
     if (outcome !== "committed") this.#ended.add(id);
     const error = thrown === undefined ? undefined : this.#errorOf(thrown, role ?? null);
     if (outcome === "failed") this.#failed(id, role, thrown, error);
-    this.#parts.onEnd(id, { outcome, ...(error && { error }) });
+    this.#parts.onEnd(id, { outcome, ...(error && { error }), ...(retry && { retry }) });
   }
 
   #failed(attempt: string, role: string | undefined, thrown: unknown, error?: AttemptError): void {

@@ -1,5 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import { codeIn, messageOf } from "../contract/error.ts";
+import { codeIn, errorName, messageOf } from "../contract/error.ts";
 import { withoutPasswords } from "../contract/url.ts";
 import type { AttemptError } from "../contract/event.ts";
 
@@ -79,8 +79,8 @@ export function nameOf(thrown: unknown): string {
   try {
     if (!isRecord(thrown)) return typeof thrown;
     const { name } = thrown;
-    const isNamed = thrown instanceof Error || (typeof name === "string" && name !== "");
-    return isNamed ? String(name).slice(0, 200) : "object";
+    const known = errorName(thrown) ?? (thrown instanceof Error ? String(name) : "object");
+    return known.slice(0, 200);
   } catch {
     return "unknown";
   }

@@ -6,7 +6,6 @@
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
-export { roundedIn } from "../contract/exact.ts";
 export { isRecord, show } from "../contract/show.ts";
 export { withoutPasswords } from "../contract/url.ts";
 
@@ -14,10 +13,11 @@ export { withoutPasswords } from "../contract/url.ts";
 export { checkAnswerer } from "../local/threads/answerer.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
-export { endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
+export { answerHint, endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
-export { recordedInput } from "../host/fixture.ts";
+export { givenInput, isQuestion, recordedInput } from "../host/fixture.ts";
+export type { TestAnswer } from "../control/test-answer.ts";
 export {
   checkThreadId,
   checkWorkflowName,
@@ -26,7 +26,7 @@ export {
 } from "../contract/names.ts";
 export { defaultMaxRounds, mostRounds } from "../control/control.ts";
 export { durationMs } from "../contract/duration.ts";
-export { exactJson, losslessJson } from "../contract/exact-json.ts";
+export { exactJson, losslessJson, roundedIn } from "../contract/exact.ts";
 export { maxJsonDepth } from "../contract/json.ts";
 
 // Moving threads and workflows to another host
@@ -46,6 +46,8 @@ export type { HostIdentity } from "../control/control.ts";
 
 // Bundles
 export { buildBundle } from "../bundle/build.ts";
+export { StackMapper } from "../bundle/stack.ts";
+export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
 export { bundleHash, lockDevelopment } from "../local/workflows.ts";
 export { makeTemporary, temporaryProblem } from "../bundle/child.ts";

@@ -37,6 +37,12 @@ export { noAnswer } from "../contract/wait.ts";
 // Recorded values
 export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";
 export type { SharedValues } from "../contract/shared-values.ts";
+export type {
+  CallToPay,
+  RootLimits,
+  RootReservation,
+  RootSpending,
+} from "../contract/spending.ts";
 export { stepKey } from "../contract/key.ts";
 export { answersFromFixture, type Fixture } from "../contract/fixture.ts";
 
@@ -48,4 +54,13 @@ export { gitSettings, gitVariables, worktreeIn, worktreeRef } from "../contract/
 
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
-export { isRounded, roundedIn, withExactNumbers } from "../contract/exact.ts";
+
+// Numbers that JavaScript rounds
+export {
+  allRounded,
+  isRawNumber,
+  isRounded,
+  parseExact,
+  rawNumber,
+  roundedIn,
+} from "../contract/exact.ts";

@@ -5,9 +5,9 @@ export {
   type RunThreadOptions,
   runThread,
   type StepMismatch,
-  type TestAnswer,
   type ThreadOutcome,
 } from "../testing/run-thread.ts";
+export type { TestAnswer } from "../control/test-answer.ts";
 export { type ReplayOptions, replayEverywhere } from "../testing/replay-everywhere.ts";
 
 // Hosts

@@ -2,8 +2,10 @@ import { INPUT, type RoleOutput, type Step, WAIT } from "../contract/contract.ts
 import { WorkflowError } from "../contract/error.ts";
 import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
 import { isStepQuestion } from "../contract/question.ts";
+import { sleepsUntil } from "../contract/wait.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadView } from "../record/thread.ts";
+import { inputOf, type TestAnswer } from "../control/test-answer.ts";
 
 /**
  * A thread as a fixture: what its log has, and nothing of its environment or its debug log.
@@ -43,6 +45,21 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   const { token: _, value, ...meta } = given.meta;
   const answer = { content: given.content, ...(value !== undefined && { value }) };
   return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
+}
+
+/** Whether a step asks a question, and does not sleep. */
+export const isQuestion = (step: Step): boolean => step.role === WAIT && sleepsUntil(step) === null;
+
+/** Which of several answers, in the order of the questions, the last step of a log asks for; null for none. */
+export function givenInput(
+  answers: readonly TestAnswer[],
+  log: readonly Step[],
+): InputRequest | null {
+  const questions = log.filter(isQuestion);
+  const answer = questions.at(-1) === log.at(-1) ? answers[questions.length - 1] : undefined;
+  if (answer === undefined) return null;
+  const { meta, ...input } = inputOf(answer);
+  return { ...input, meta: { ...meta, requestId: `answer ${questions.length}` } };
 }
 
 /** Who asks for what, as it is the same in another thread. */

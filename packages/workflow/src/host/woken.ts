@@ -16,8 +16,8 @@ export type Woken = {
   next: number | null;
 };
 
-/** `dryRun` only reports which threads would be resumed. */
-export type RecoverOptions = WakeOptions & { dryRun?: boolean };
+/** `dryRun` only reports which threads would be resumed. With `only` no other threads are. */
+export type RecoverOptions = WakeOptions & { dryRun?: boolean; only?: readonly string[] };
 
 /**
  * The interrupted threads that this call has resumed, or would; those that are left to a person, and why. Threads that

@@ -6,6 +6,8 @@ import { readJson } from "../document/json.ts";
 import { nearestName } from "../document/nearest.ts";
 import { type DocumentPath, Unreadable } from "../document/text.ts";
 import { checkWorkflowName } from "../contract/names.ts";
+import type { RootLimits } from "../contract/spending.ts";
+import { limitsProblems } from "./limits.ts";
 import { projectSchema } from "./schema.ts";
 
 /** What a project file may have. */
@@ -14,6 +16,7 @@ export type ProjectFields = {
   host?: string;
   env?: string[];
   workflows?: Record<string, string>;
+  limits?: RootLimits;
 };
 
 const code = "PROJECT_INVALID";
@@ -51,14 +54,14 @@ function locate(file: string, text: string, problems: readonly DocumentProblem[]
   const details = locatedProblems(problems, file, positionOf);
   const [message = ""] = details;
   const hint =
-    'a project file is {"root": "folder", "host": "restate://host:port", "env": [".env"], "workflows": {"name": "file"}}, each of them optional';
+    'a project file is {"root": "folder", "host": "restate://host:port", "env": [".env"], "workflows": {"name": "file"}, "limits": {"costPerDay": 20}}, each of them optional';
   throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
 }
 
 /** All that is wrong with the fields of the project in a folder. */
 function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
   if (!isPlainObject(fields)) return mustBe("an object", fields, []);
-  const { $schema, root, host, env, workflows } = fields;
+  const { $schema, root, host, env, workflows, limits } = fields;
   return [
     ...Object.keys(fields).flatMap(unknownKey),
     ...($schema === undefined ? [] : pathProblems($schema, ["$schema"])),
@@ -66,6 +69,8 @@ function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
     ...(host === undefined ? [] : hostProblems(host)),
     ...(env === undefined ? [] : envProblems(env)),
     ...(workflows === undefined ? [] : workflowsProblems(workflows)),
+    ...(limits === undefined ? [] : limitsProblems(limits)),
+    ...(limits === undefined || host === undefined ? [] : limitsElsewhere),
   ];
 }
 
@@ -84,6 +89,10 @@ function rootProblems(root: unknown, folder: string): DocumentProblem[] {
   const message = "the storage root can't be the project's own folder, or one above it";
   return [{ path: ["root"], message }];
 }
+
+const limitsElsewhere: DocumentProblem[] = [
+  { path: ["limits"], message: "limits hold for a storage root, not for a cluster: remove them" },
+];
 
 // What else is wrong with it is reported when it is used.
 function hostProblems(host: unknown): DocumentProblem[] {

@@ -53,6 +53,8 @@ test("the published schema is the one of the reader, and takes what the reader t
     ...[[], "x", null, { roots: "x" }, { root: "" }, { root: 1 }, { env: ".env" }, { env: [""] }],
     ...[{ host: "restate://a:1" }, { host: "restates://a" }, { host: "http://a" }, { host: 1 }],
     ...[{ workflows: [] }, { workflows: { "a b": "x" } }, { workflows: { a: 1 } }],
+    ...[{ limits: {} }, { limits: { costPerDay: 0.5, costPerMonth: 20 } }, { limits: 5 }],
+    ...[{ limits: { costPerDay: 0 } }, { limits: { costPerDay: "5" } }, { limits: { perDay: 5 } }],
   ];
   for (const fields of given) {
     write("uncaged.json", fields);
@@ -69,7 +71,7 @@ describe("a project", () => {
     const file = write("uncaged.json", {});
     expect(await found()).toEqual({
       ...{ folder, file, root: join(folder, ".uncaged"), host: null },
-      ...{ env: [join(folder, ".env")], workflows: {} },
+      ...{ env: [join(folder, ".env")], workflows: {}, limits: {} },
     });
   });
 
@@ -144,6 +146,19 @@ describe("a project file is refused", () => {
     ["with workflows that are no object", '{"workflows": ["a.ts"]}', "not an array"],
     ["with a name that none may have", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
     ["with a source that is no path", '{"workflows": {"x": null}}', '"workflows.x" must be a path'],
+    ["with limits that are no object", '{"limits": 20}', '"limits" must be an object, not 20'],
+    [
+      "with a negative limit",
+      '{"limits": {"costPerDay": -1}}',
+      "US dollars above 0, such as 20, not",
+    ],
+    [
+      "with a limit that is a text",
+      '{"limits": {"costPerDay": "20"}}',
+      '1:27: "limits.costPerDay"',
+    ],
+    ["with an unknown limit", '{"limits": {"costPerWeek": 1}}', 'unknown key "costPerWeek"'],
+    ["with limits on a cluster", '{"host": "restate://a", "limits": {}}', "not for a cluster"],
     ["with __proto__", '{"__proto__": {}}', 'the key "__proto__" is not known'],
     ["that is nested too deeply", "[".repeat(100_000), "it is nested more than 500 deep"],
   ];

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import type { Environment } from "../system/port.ts";
+import type { RootLimits } from "../contract/spending.ts";
 import { type ProjectFields, readFields } from "./fields.ts";
 import { readTextFile } from "./text-file.ts";
 
@@ -17,6 +18,8 @@ export type Project = {
   env: string[];
   /** The path of each workflow's source, by name. */
   workflows: Record<string, string>;
+  /** What the threads of its storage root may spend. */
+  limits: RootLimits;
 };
 
 const ownFile = "uncaged.json";
@@ -35,6 +38,11 @@ export async function findProject(
   from: string,
   env: Environment = process.env,
 ): Promise<Project | null> {
+  return projectAt(from, env);
+}
+
+/** As {@link findProject}. */
+export function projectAt(from: string, env: Environment): Project | null {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const found = projectIn(folder, env);
     if (found || dirname(folder) === folder) return found;
@@ -53,7 +61,7 @@ function projectIn(folder: string, env: Environment): Project | null {
 }
 
 function projectOf(folder: string, file: string, fields: ProjectFields, env: Environment): Project {
-  const { root, host = null, env: files = [".env"], workflows = {} } = fields;
+  const { root, host = null, env: files = [".env"], workflows = {}, limits = {} } = fields;
   const isHome = env.HOME !== undefined && resolve(env.HOME) === folder;
   const paths = Object.entries(workflows).map(([name, path]) => [name, resolve(folder, path)]);
   return {
@@ -63,6 +71,7 @@ function projectOf(folder: string, file: string, fields: ProjectFields, env: Env
     host,
     env: files.map((path) => resolve(folder, path)),
     workflows: Object.fromEntries(paths),
+    limits,
   };
 }
 

@@ -1,3 +1,10 @@
+const dollars = (period: string) =>
+  ({
+    type: "number",
+    exclusiveMinimum: 0,
+    description: `The most US dollars that all threads of the storage root spend in a ${period} of UTC.`,
+  }) as const;
+
 const path = (description: string) => ({ type: "string", minLength: 1, description }) as const;
 
 /** The JSON Schema of a project file, which is published for editors. What it can't express, the reader reports. */
@@ -28,6 +35,12 @@ export const projectSchema = {
       additionalProperties: path("TypeScript, a step workflow, an agent graph, or a bundle."),
       default: {},
       description: "The source of each workflow, by name.",
+    },
+    limits: {
+      type: "object",
+      additionalProperties: false,
+      properties: { costPerDay: dollars("day"), costPerMonth: dollars("month") },
+      description: "What models may cost. The stricter of these and the storage root's own counts.",
     },
   },
 } as const;

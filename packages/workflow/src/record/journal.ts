@@ -237,6 +237,6 @@ export function journalCorrupt(
   { line, reason }: Break,
   threadId: string,
 ): WorkflowError {
-  const hint = `nothing was done again; put the file back from a backup, or have the step done anew, its tool calls too: uncaged-workflow fork ${threadId} --at-step N, with fewer steps than it has`;
+  const hint = `nothing was done again; put the file back from a backup, or have the step done anew, its tool calls too: uncaged-workflow fork ${threadId} --anew`;
   return WorkflowError.failed("LOG_CORRUPT", `${path}:${line}: ${reason}`, hint);
 }

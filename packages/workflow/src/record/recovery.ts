@@ -15,8 +15,6 @@ export type RecoveryFacts = {
   descriptor: object;
   /** Whether it has moved between hosts. */
   hasMoved: boolean;
-  /** Whether its log was put back from a copy. */
-  isRestored: boolean;
   /** Automatic resumes since its last step. */
   tries: number;
 };
@@ -45,7 +43,7 @@ export const envNames = (env: Readonly<Record<string, string>>): string[] =>
 /** Why a thread is not resumed unasked; null: it may be. */
 export function leftBecause(
   { start, steps, paused }: Interrupted,
-  { descriptor, hasMoved, isRestored, tries }: RecoveryFacts,
+  { descriptor, hasMoved, tries }: RecoveryFacts,
   { now, root, env }: RecoveryPlace,
 ): string | null {
   const { startedIn, name, timestamp } = start;
@@ -58,7 +56,6 @@ export function leftBecause(
     return "another storage root started it, or this one is a copy";
   }
   if (hasMoved) return "it has moved between hosts";
-  if (isRestored) return "its log was restored from a copy";
   const last = Math.max(timestamp, steps.at(-1)?.timestamp ?? 0);
   if (Math.abs(now - last) >= longestMs) return "its last record is older than 24 hours";
   const missing = startedIn.env.filter((one) => !Object.hasOwn(env, one));

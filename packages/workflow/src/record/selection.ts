@@ -33,9 +33,12 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
 }
 
 /** The error that no thread has this id. */
-export function notFound(text: string): WorkflowError {
+export function notFound(
+  text: string,
+  hint = "list them: uncaged-workflow threads",
+): WorkflowError {
   const message = text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`;
-  return WorkflowError.missing("THREAD_NOT_FOUND", message, "list them: uncaged-workflow threads");
+  return WorkflowError.missing("THREAD_NOT_FOUND", message, hint);
 }
 
 function ambiguous(text: string, ids: string[]): WorkflowError {

@@ -1,7 +1,7 @@
 import { INPUT, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isApproval } from "../contract/decision.ts";
 import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
+import { isRecord, show } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
@@ -207,10 +207,19 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
 export function answerHint(threadId: string, question: Step | null): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   const meta = (question?.meta ?? { for: "" }) as WaitMeta;
-  return meta.for === "tool" || isApproval(meta)
-    ? `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`
-    : `answer it: ${resume} --input TEXT`;
+  if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
+  if (meta.for === "limits")
+    return `raise the limit in uncaged.json, and in config.json of the storage root, then: ${resume} --input again`;
+  if (isApproval(meta))
+    return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
+  return meta.for === "tool"
+    ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
+    : `answer it: ${resume} --input ${isWords(meta.schema) ? "'your answer'" : "JSON"}`;
 }
+
+/** Whether the answer to a question is written as it is, and not as JSON. */
+const isWords = (schema: unknown): boolean =>
+  !isRecord(schema) || schema.type === undefined || [schema.type].flat().includes("string");
 
 /** The error that nothing more can be done to a thread. `how` is how it has ended. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
@@ -238,7 +247,7 @@ function afterEnd(threadId: string, how: string): string {
 export function movedError(threadId: string, host: string): WorkflowError {
   const hint = host.includes("://")
     ? `go on there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
-    : `go on there; or bring it back from there: uncaged-workflow push ${threadId}`;
+    : `go on there; or bring it back from there: uncaged-workflow push ${threadId} --host URL, with this cluster's URL`;
   return WorkflowError.failed("THREAD_MOVED", `${threadId} has moved to ${host}`, hint);
 }
 

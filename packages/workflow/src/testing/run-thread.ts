@@ -15,14 +15,11 @@ import { checkDescriptor } from "../bundle/descriptor.ts";
 import { checkStartParams } from "../bundle/params.ts";
 import { RoleSchemas } from "../bundle/role-schemas.ts";
 import { compileForAnswer } from "../bundle/schema.ts";
-import type { InputRequest } from "../control/control.ts";
+import { inputOf, type TestAnswer } from "../control/test-answer.ts";
 import { answerStep, schemaProblem, timeoutStep } from "../engine/answer.ts";
 import { DescriptorCheck, stepRefused } from "../engine/descriptor-check.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 import { withRecorded } from "../durable/recorded.ts";
-
-/** An answer to a waiting thread: its text, which may be JSON; or the content and meta of the `__input__` step. */
-export type TestAnswer = string | { content: string; meta: Record<string, unknown> };
 
 /** Options of a thread in memory. */
 export type RunThreadOptions = {
@@ -217,12 +214,6 @@ class TestThread {
 }
 
 const testThreadId = "00000000000000000000000000";
-
-function inputOf(given: TestAnswer): InputRequest {
-  if (typeof given === "string") return { content: given };
-  const { value, ...meta } = given.meta;
-  return { content: given.content, meta, ...(value !== undefined && { value }) };
-}
 
 function returned(value: unknown): Ending {
   const checked = checkResult(value);

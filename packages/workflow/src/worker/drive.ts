@@ -2,8 +2,10 @@ import { withStrictSchemas } from "../bundle/role-schemas.ts";
 import { StackMapper } from "../bundle/stack.ts";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import type { Blobs, Bundle, WorkflowOptions } from "../contract/contract.ts";
+import type { Journal } from "../contract/journal.ts";
 import type { Mask } from "../contract/mask.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
+import type { RootSpending } from "../contract/spending.ts";
 import { describeOutcome } from "../engine/ending.ts";
 import { ThreadEngine } from "../engine/engine.ts";
 import type { Root } from "../disk/paths.ts";
@@ -22,6 +24,7 @@ import { JournalReader } from "./journal-reader.ts";
 import type { JournalParts } from "./journal.ts";
 import { oldJournals } from "./old-journal.ts";
 import { recordRefusal } from "./refusal.ts";
+import type { Spender, ThreadSpending } from "./spending.ts";
 
 const closingMs = 5_000;
 /** The tag of the line that says how the driving of a thread ended. */
@@ -35,13 +38,15 @@ export type ThreadPlace = {
   worktrees: (threadId: string) => string;
   /** Maps positions in the bundle to the author's sources. */
   stacks: StackMapper;
+  /** What a thread spends under the limits of its storage root; absent where threads have none, as on a cluster. */
+  spending?: (thread: Spender) => ThreadSpending;
 };
 
 /** What the threads of a bundle have of a storage root. */
 export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
   shared: sharedIn(root),
   worktrees: (threadId) => worktreesDir(root, threadId),
-  stacks: new StackMapper(root, hash),
+  stacks: StackMapper.of(root, hash),
 });
 
 /**
@@ -99,7 +104,11 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
   const open = new Set<string>();
   const outside = { attempt: null, outermost: null };
-  const paid: ThreadContext["paid"] = (event) => recorded.event(event);
+  const spending = place.spending?.({ threadId, cwd: options.cwd, env: env ?? {} });
+  const paid: ThreadContext["paid"] = (event) => {
+    recorded.event(event);
+    spending?.event(event);
+  };
   const context: ThreadContext = {
     ...{ threadId, info, paid, open, fail },
     ...outside,
@@ -113,7 +122,8 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
     blobs: blobsOf(store, claim),
     worktrees: place.worktrees(threadId),
     shared: place.shared,
-    journal: recorded.journal,
+    journal: spending ? countedIn(recorded.journal, spending) : recorded.journal,
+    ...(spending && { spending: spending as RootSpending }),
     ...(forkFrom && { forkFrom }),
     ...driving.options,
   };
@@ -152,6 +162,12 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   claim.lost.addEventListener("abort", () => void engine.release());
   return { engine, fail };
 }
+
+/** A journal that is settled when what it has of calls is also counted. */
+const countedIn = (journal: Journal, spending: ThreadSpending): Journal => ({
+  ...journal,
+  settled: async () => void (await Promise.all([journal.settled?.(), spending.settled()])),
+});
 
 /** The blobs of a claimed thread, as its roles have them. */
 function blobsOf(store: Driving["store"], claim: Claim): Blobs {

@@ -29,8 +29,11 @@ export function liveThreadOf(
   { engine, workflow, since }: Live,
   now: number,
 ): LiveThread {
-  const { status, last, steps } = engine;
+  const { last, steps } = engine;
   const elapsedMs = Math.round(now - since);
+  // A sleep does not end before a pause does.
+  const isHeld = engine.isPausing && sleepsUntil(last) !== null;
+  const status = isHeld ? "paused" : engine.status;
   const until = status === "waiting" ? sleepsUntil(last) : null;
   const sleep = until === null ? {} : { sleepingUntil: until };
   const role = last?.role ?? null;

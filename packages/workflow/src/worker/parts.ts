@@ -2,9 +2,8 @@ import type { LoadedBundle } from "../bundle/store.ts";
 import type { Step } from "../contract/contract.ts";
 import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
 import type { StartedIn, StartRecord } from "../record/record.ts";
-import type { Interrupted } from "../record/recovery.ts";
 import type { ThreadRef } from "../record/thread.ts";
-import type { ThreadStore } from "../store/store.ts";
+import type { Claim, ThreadStore } from "../store/store.ts";
 import type { SharedEnv } from "./context.ts";
 import type { ThreadPlace } from "./drive.ts";
 import type { OldEntries } from "./journal.ts";
@@ -27,9 +26,11 @@ export type ThreadsParts = {
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
     /** What a new thread is started in; undefined where that can't be told. */
     startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
+    /** @throws WorkflowError `NOT_RECOVERED` when the log of a thread that is not claimed was restored from a copy */
+    checkUnrestored: (ref: ThreadRef) => void;
     /** Counts that a thread is resumed unasked. @throws WorkflowError `NOT_RECOVERED` when it must not be */
     recover: (
-      thread: Interrupted,
+      claim: Claim,
       env: Readonly<Record<string, string>>,
       descriptor: object,
     ) => Promise<void>;

@@ -144,16 +144,16 @@ export class Threads {
    * @throws WorkflowError `NOT_RECOVERED` when that is for a person to decide, `ALREADY_RUNNING`, and those of `resume`
    */
   async recover(threadId: string, request: ResumeRequest): Promise<Controlled> {
-    const { load, orphans, place } = this.#parts;
+    const { hash, load, orphans, place } = this.#parts;
     await this.#find(threadId);
     const bundle = await load();
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      place.checkUnrestored({ hash, threadId });
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
-        const { start, steps, thread } = claim;
-        if (steps.at(-1)?.role === WAIT) throw waiting(threadId, steps.at(-1) ?? null);
-        const facts = { start, steps, paused: thread.paused };
-        await place.recover(facts, request.env, bundle.descriptor);
+        const last = claim.steps.at(-1) ?? null;
+        if (last?.role === WAIT) throw waiting(threadId, last);
+        await place.recover(claim, request.env, bundle.descriptor);
         return request;
       });
     });

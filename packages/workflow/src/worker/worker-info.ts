@@ -7,10 +7,12 @@ const longestFile = 1024 * 1024 * 1024;
 
 /**
  * What `run/<hash>.holder` records: who took the lock, what it drives, whether it ever drove anything; and the marks
- * with which processes may run that nobody waits for any more, should it have been lost.
+ * with which processes may run that nobody waits for any more, should it have been lost. `follows` is the last worker before
+ * it that was lost with threads.
  */
 export type WorkerInfo = {
   identity: ProcessIdentity;
+  follows: ProcessIdentity | null;
   live: string[];
   drove: boolean;
   marks: string[];
@@ -43,7 +45,8 @@ export class WorkerInfoFile {
     const aside = asideName(path);
     try {
       const marks = mark === "" ? this.lostMarks : [...this.lostMarks, mark];
-      write(aside, JSON.stringify({ ...identity, marks }), O_WRONLY | O_CREAT | O_EXCL);
+      const follows = before?.live.length ? before.identity : before?.follows;
+      write(aside, JSON.stringify({ ...identity, marks, follows }), O_WRONLY | O_CREAT | O_EXCL);
       files.rename(aside, path);
     } catch (error) {
       removeQuietly(aside);
@@ -77,6 +80,8 @@ export class WorkerInfoFile {
 const write = (path: string, line: string, flags: number): void =>
   withFile(path, (fd) => writeAll(fd, Buffer.from(`${line}\n`)), flags);
 
+type Noted = { marks?: string[]; follows?: ProcessIdentity | null };
+
 /** Reads a worker's info; null when there is none that can be read. */
 export function readWorkerInfo(path: string): WorkerInfo | null {
   try {
@@ -84,13 +89,14 @@ export function readWorkerInfo(path: string): WorkerInfo | null {
     if (bytes === null) return null;
     const text = new TextDecoder().decode(bytes);
     const [first = "", ...notes] = text.split("\n");
-    const record = JSON.parse(first) as (ProcessIdentity & { marks?: string[] }) | null;
+    const record = JSON.parse(first) as (ProcessIdentity & Noted) | null;
     if (!Number.isInteger(record?.pid) || !record) return null;
-    const { marks = [], ...identity } = record;
+    const { marks = [], follows = null, ...identity } = record;
     const last = new Map(notes.filter(Boolean).map((note) => [note.slice(1), note[0]]));
     const live = [...last.keys()].filter((threadId) => last.get(threadId) === "+");
     return {
       identity,
+      follows,
       live,
       drove: notes.some((note) => note.startsWith("+")),
       marks: marks.filter((mark) => !notes.includes(`=${mark}`)),

@@ -2,12 +2,13 @@ import { join } from "node:path";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
+import { SpendingBook } from "../disk/spending.ts";
 import { DiskStore } from "../disk/store.ts";
 import { noteLeft, threadWithId } from "../disk/threads.ts";
 import { CopiedCommits } from "../disk/worktrees.ts";
 import { startedInRoot } from "../disk/identity.ts";
 import { takeLock } from "../disk/lock.ts";
-import { noteRecovery } from "../disk/recovery.ts";
+import { checkUnrestored, noteRecovery } from "../disk/recovery.ts";
 import { lockPath, type Root, runDir, socketName, workerInfoPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
@@ -17,6 +18,7 @@ import { Orphans } from "./orphans.ts";
 import { ControlServer } from "./server.ts";
 import { oldJournals } from "./old-journal.ts";
 import type { ThreadsParts } from "./parts.ts";
+import { ThreadSpending } from "./spending.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 
@@ -142,6 +144,7 @@ export function runWorker(
 /** What the threads of a bundle have of a storage root beside their store. */
 export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   ...rootPlace(root, hash),
+  spending: spendingIn(root, hash),
   noteCopied(threadId, steps) {
     const commits = new CopiedCommits();
     for (const step of steps) commits.add(step);
@@ -149,9 +152,17 @@ export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   },
   oldEntries: (start) => oldJournals(root, start, async (threadId) => threadWithId(root, threadId)),
   startedIn: (env) => startedInRoot(root, env),
-  recover: async (thread, env, descriptor) => noteRecovery(root, thread, env, descriptor),
+  checkUnrestored: (ref) => checkUnrestored(root, ref),
+  async recover({ start, steps, thread }, env, descriptor) {
+    noteRecovery(root, { start, steps, paused: thread.paused }, env, descriptor);
+  },
   leave: (ref, to, isPaused) => noteLeft(root, ref, to, isPaused),
 });
+
+function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"] {
+  const book = new SpendingBook(root, hash);
+  return (thread) => new ThreadSpending(root, book, thread);
+}
 
 /** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {

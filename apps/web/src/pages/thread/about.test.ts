@@ -5,6 +5,8 @@ import { treeOf } from "./about.tsx";
 const relative = (threadId: string, parent: string | null): Relative => ({
   threadId,
   workflow: "w",
+  workedMs: 0,
+  waitedMs: 0,
   hash: "h",
   status: "completed",
   steps: 3,

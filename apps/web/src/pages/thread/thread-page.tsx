@@ -75,7 +75,8 @@ function ThreadView({ thread }: { thread: Thread }) {
     }),
     [threadId, prompt, log],
   );
-  const status = log.status ?? thread.status;
+  // The stream learns of a move later than the thread, and what is refused here must not be offered meanwhile.
+  const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
   const show = (next: View, shown?: number) =>
     void navigate({
       search: { view: next === "steps" ? undefined : next, step: shown },

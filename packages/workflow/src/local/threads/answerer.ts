@@ -24,7 +24,7 @@ export const answerFromStep = (): WorkflowError =>
   WorkflowError.failed(
     "ANSWER_FROM_STEP",
     "a decision counts only if a person made it: this process was started by a step",
-    "answer in a terminal of your own: uncaged-workflow resume <id>",
+    "answer in a terminal of your own: uncaged-workflow resume <id> --input 'your answer', or --approve",
   );
 
 function workersOf(root: Root): number[] {

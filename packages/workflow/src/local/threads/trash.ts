@@ -1,9 +1,10 @@
 import { basename, join } from "node:path";
 import { readStart } from "../../disk/log.ts";
 import { dataPath, type Root } from "../../disk/paths.ts";
-import { restoreThread } from "../../disk/threads.ts";
+import { notInTrash, restoreThread } from "../../disk/threads.ts";
 import { trashedThreads } from "../../disk/trash.ts";
 import type { TrashedThread } from "../../host/host.ts";
+import { isWorkflowError } from "../../contract/error.ts";
 import { isThreadId } from "../../contract/names.ts";
 import type { StartRecord } from "../../record/record.ts";
 import { pickThread } from "../../record/selection.ts";
@@ -19,10 +20,15 @@ export const listTrash = (root: Root): TrashedThread[] =>
 
 /** @see Host.restore @throws WorkflowError `NOT_IN_TRASH`, `THREAD_EXISTS`, and those of `pickThread` */
 export async function restoreFromTrash(root: Root, text: string): Promise<ThreadRef> {
-  const { threadId } = isThreadId(text)
-    ? { threadId: text }
-    : pickThread(trashedThreads(root), text);
-  return await restoreThread(root, threadId);
+  return await restoreThread(root, isThreadId(text) ? text : trashedId(root, text));
+}
+
+function trashedId(root: Root, text: string): string {
+  try {
+    return pickThread(trashedThreads(root), text).threadId;
+  } catch (error) {
+    throw isWorkflowError(error) && error.code === "THREAD_NOT_FOUND" ? notInTrash(text) : error;
+  }
 }
 
 function startIn(path: string): StartRecord | null {

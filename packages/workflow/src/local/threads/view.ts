@@ -11,6 +11,7 @@ import { dataPath, loggedHashes, type Root, threadIdsOf } from "../../disk/paths
 import { isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import { notedOf, threadWithId } from "../../disk/threads.ts";
+import { trashedThreads } from "../../disk/trash.ts";
 import { notFound, pickThread } from "../../record/selection.ts";
 import type { LiveFacts, ThreadRef, ThreadView } from "../../record/thread.ts";
 import { headlessView, viewOf } from "../../record/view.ts";
@@ -28,7 +29,10 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
   if (!isThreadId(text)) return pickThread(allThreads(root), text);
   const found = threadWithId(root, text);
   if (found) return found;
-  throw notFound(text);
+  const isRemoved = trashedThreads(root).some(({ threadId }) => threadId === text);
+  throw isRemoved
+    ? notFound(text, `it is in the trash: uncaged-workflow thread restore ${text}`)
+    : notFound(text);
 }
 
 /** A thread's start record; null when there is none that can be read. */

@@ -24,7 +24,7 @@ import {
   trashDir,
 } from "../../disk/paths.ts";
 import { isThreadId } from "../../contract/names.ts";
-import { finishRemovals, makeOwnFolder, trashedThreads } from "../../disk/trash.ts";
+import { emptyFolders, finishRemovals, makeOwnFolder, trashedThreads } from "../../disk/trash.ts";
 import { worktreesDir } from "../../disk/worktrees.ts";
 import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
@@ -223,6 +223,7 @@ function findLeftovers(root: Root, before: number): Leftover[] {
   const folders = [root, bundlesDir(root), logsDir(root), runDir(root)];
   return [
     ...folders.flatMap((folder) => asideFiles(folder, null, before)),
+    ...emptyFolders(root).flatMap((folder) => leftover(folder, null, before)),
     ...loggedHashes(root).flatMap((hash) => [
       ...asideFiles(threadsDir(root, hash), hash, before),
       ...blobFolders(root, hash).flatMap((folder) => asideFiles(folder, hash, before)),

@@ -85,8 +85,14 @@ function takeInventory(root: Root): Problem[] {
 }
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
-const runFiles = new Set(["registry.lock", "server.json"]);
-const rootFiles = new Set(["workflow.yaml", "workflow.yaml.bak", "identity.json", ".gitignore"]);
+const runFiles = new Set(["registry.lock", "server.json", "spending.json", "spending.lock"]);
+const rootFiles = new Set([
+  "workflow.yaml",
+  "workflow.yaml.bak",
+  "config.json",
+  "identity.json",
+  ".gitignore",
+]);
 // What is in `plans` is for those who keep plans, what is in `evals` for evals, and what is in `cluster` for the cluster
 // of this machine.
 const folders = new Set([

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { isWorkflowError, messageOf } from "../../contract/error.ts";
 import { concurrently } from "../../durable/scheduler.ts";
-import { leftInRoot } from "../../disk/recovery.ts";
+import { leftByLog, leftInRoot } from "../../disk/recovery.ts";
 import { readLog } from "../../disk/log.ts";
 import { isPaused } from "../../disk/paused.ts";
 import { dataPath, namesIn, type Root, runDir } from "../../disk/paths.ts";
@@ -32,6 +32,7 @@ export async function recoverThreads(
   options: RecoverOptions,
   list: (query: ThreadQuery) => Promise<ThreadPage>,
 ): Promise<Recovered> {
+  const { only } = options;
   const done: Recovered = { resumed: [], left: [] };
   if (!system.files.exists(root)) return done;
   const live = new LiveWorkers(root);
@@ -39,7 +40,8 @@ export async function recoverThreads(
   for (let before: string | undefined; ; ) {
     const status = ["interrupted", "paused"] as const;
     const page = await list({ status, limit: pageLength, ...(before !== undefined && { before }) });
-    for (const row of page.rows) tasks.push(() => recoverOne(root, row, options, { live, done }));
+    const rows = only ? page.rows.filter(({ threadId }) => only.includes(threadId)) : page.rows;
+    for (const row of rows) tasks.push(() => recoverOne(root, row, options, { live, done }));
     if (page.next === null) break;
     before = page.next;
   }
@@ -60,6 +62,7 @@ async function recoverOne(
   const { threadId, hash, workflow } = row;
   const ref = { hash, threadId };
   if (await live.find(ref)) return;
+  let byLog: string | null = null;
   const leave = (reason: string) => void done.left.push({ ...ref, workflow, reason });
   try {
     const log = readLog(dataPath(root, hash, threadId));
@@ -69,26 +72,37 @@ async function recoverOne(
     const descriptor = (await descriptorOf(root, hash)) ?? {};
     const reason = leftInRoot(root, thread, given.env, descriptor);
     if (reason !== null) return leave(reason);
+    byLog = leftByLog(root, ref);
+    if (dryRun && byLog !== null) return leave(byLog);
     if (!dryRun) {
+      // Its worker decides: one that takes it up at this moment writes the log anew.
       const body = { ...given, durability };
       const path = `/threads/${threadId}/recover`;
       await askAgain(root, hash, { method: "POST", path, body });
     }
     done.resumed.push({ ...ref, workflow });
   } catch (error) {
-    if (!isWorkflowError(error) || !passed.has(error.code)) leave(messageOf(error));
+    const code = isWorkflowError(error) ? error.code : "";
+    if (passed.has(code)) return;
+    leave((code === "NOT_RECOVERED" && byLog) || messageOf(error));
   }
 }
 
-/** The workers that were lost with threads that they drove, each by a name of its own: a new one has interrupted threads. */
+/**
+ * The workers that were lost with threads that they drove, each by a name of its own: a new one has interrupted threads. One
+ * whose place another worker has taken is among them.
+ */
 export function lostWorkers(root: string): string[] {
   const folder = runDir(root as Root);
   return namesIn(folder)
     .filter((name) => name.endsWith(".holder"))
     .flatMap((name) => {
       const worker = readWorkerInfo(join(folder, name));
-      if (!worker || worker.live.length === 0 || isAlive(worker.identity)) return [];
-      const { pid, startTime, bootId } = worker.identity;
-      return [`${name} ${pid} ${startTime} ${bootId}`];
+      if (!worker) return [];
+      const { follows, identity, live } = worker;
+      const isLost = live.length > 0 && !isAlive(identity);
+      return [...(follows ? [follows] : []), ...(isLost ? [identity] : [])].map(
+        ({ pid, startTime, bootId }) => `${name} ${pid} ${startTime} ${bootId}`,
+      );
     });
 }

@@ -1,0 +1,67 @@
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { EvalReport } from "../src/eval/report.ts";
+import { command, prepared } from "./evaluated.ts";
+import { removeFolders, Store } from "./program.ts";
+
+afterAll(removeFolders);
+setDefaultTimeout(180_000);
+
+const call = ["eval", "v1.ts", ...command];
+
+test("an eval in which nothing has a score ends with 1, and shows the line of the scorer that threw", async () => {
+  const cases = ["a", "b"].map((id) => ({ id, prompt: id, metadata: { breaks: true } }));
+  const store = prepared(cases);
+  const { code, stderr, stdout } = await store.run(call);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/v1\.ts@\S{13}: no run has a score\n/);
+  expect(stdout).toContain("the scorer failed: score.ts:3:37: TypeError: this one breaks");
+  expect(stdout.split("> 3 |     if (metadata?.breaks) throw new TypeError").length).toBe(2);
+  const missed = await store.run([...call, "--min-pass", "0.5"]);
+  expect(missed.code).toBe(3);
+  const { runs } = JSON.parse((await store.run([...call, "--json"])).stdout) as EvalReport;
+  expect(runs[0]?.error).toMatchObject({
+    code: "SCORER_FAILED",
+    thrown: { name: "TypeError", at: { file: "score.ts", line: 3, column: 37 } },
+  });
+});
+
+test("a case answers the questions of its thread; without an answer, or with a wrong one, it has no score", async () => {
+  const store = new Store();
+  const workflow = `import { durable } from "@uncaged/workflow";
+    export const descriptor = { description: "", roles: {} };
+    export const run = durable(async function* (step) {
+      const name = yield* step.wait("name", { content: "Who are you?" });
+      yield* step.sleep("10ms");
+      const age = yield* step.wait("age", { content: "How old?", schema: { type: "integer" } });
+      return name.content + " is " + String(age.meta.value);
+    });`;
+  writeFileSync(join(store.folder, "v1.ts"), workflow);
+  const scorer = "export default ({ expected }, { result }) => result.summary === expected;";
+  writeFileSync(join(store.folder, "score.ts"), scorer);
+  const age = { content: "three", meta: { value: 3 } };
+  const cases = [
+    { id: "texts", prompt: "", answers: ["Ada", "36"], expected: "Ada is 36" },
+    { id: "whole", prompt: "", answers: ["Bob", age, "unused"], expected: "Bob is 3" },
+    { id: "short", prompt: "", answers: ["Eve"] },
+    { id: "none", prompt: "" },
+    { id: "wrong", prompt: "", answers: ["Eve", "old"] },
+  ];
+  writeFileSync(
+    join(store.folder, "cases.jsonl"),
+    cases.map((one) => JSON.stringify(one)).join("\n"),
+  );
+  const { runs } = JSON.parse(await store.ok([...call, "--json"])) as EvalReport;
+  expect(runs.map(({ case: id, error, pass }) => [id, pass, error?.message ?? null])).toEqual([
+    ["texts", true, null],
+    ["whole", true, null],
+    ["short", false, 'no answer to "How old?": add it to the "answers" of the case'],
+    ["none", false, 'no answer to "Who are you?": add it to the "answers" of the case'],
+    ["wrong", false, expect.stringContaining("integer")],
+  ]);
+  writeFileSync(join(store.folder, "cases.jsonl"), '{"prompt":"","answers":["a",1]}');
+  const { code, stderr } = await store.run(call);
+  expect(code).toBe(2);
+  expect(stderr).toContain("cases.jsonl:1:24: answer 2 is neither a text nor");
+});

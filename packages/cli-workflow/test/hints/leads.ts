@@ -1,0 +1,163 @@
+import { expect } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Ended, Store } from "../program.ts";
+import { type Site, sites } from "./sites.ts";
+
+/** What shows a hint, in a state that was made for it: a command, or the text of a hint that comes from elsewhere. */
+export type Shown = string[] | string;
+
+export type Situation = {
+  /** Makes the state anew, for each command of its hint. */
+  in: (store: Store) => Promise<Shown>;
+  /** What a person writes in place of words of the hint, besides the usual. */
+  fill?: Record<string, string>;
+  /** The exit codes of its commands that lead on, besides 0. */
+  codes?: number[];
+  /** The environment of all its commands. */
+  env?: Record<string, string>;
+  /** Whether a new thread must succeed, and not only begin. */
+  waits?: boolean;
+  /** What its commands read. */
+  stdin?: string;
+  /** The folder of all its commands, in that of the store. */
+  cwd?: string;
+  /** Whether what is tried may succeed, or have no hint. */
+  mayLack?: boolean;
+  /** Whether it needs a store of its own, with `play` in it. */
+  isNew?: boolean;
+  /** What the hint says is done before its command. */
+  first?: (store: Store) => Promise<void>;
+  /** Commands of the hint that this test does not run, and why. */
+  not?: Record<string, string>;
+};
+
+/** What a person writes in place of the words of a hint. */
+const usual: Record<string, string> = {
+  TEXT: "yes",
+  "'your answer'": "yes",
+  REASON: "no",
+  N: "50",
+  JSON: "{}",
+  "<id>": "@last",
+  "<thread>": "@last",
+  "<name>": "play",
+  "<workflow>": "play",
+};
+
+/** Commands that name what is wrong, and exit with 1 then. */
+const finds = new Set(["verify", "doctor"]);
+
+/** The sites whose hint was shown, and led on. */
+export const led = new Set<Site>();
+
+const name = "uncaged-workflow ";
+const commands = new Set(
+  readdirSync(join(import.meta.dir, "../../src/commands")).map((file) => file.replace(/\W.*/, "")),
+);
+const isCommand = (call: string) =>
+  (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) ||
+  call.endsWith("--help");
+
+/** The commands that a text names, as they are written; an option that follows one belongs to the same command. */
+export function commandsIn(text: string): string[] {
+  const found: string[] = [];
+  for (const clause of text.split(/[;\n]/)) {
+    let from = clause.indexOf(name);
+    const option = /: (--[a-z].*)$/.exec(clause)?.[1];
+    const before = found.at(-1)?.split(" --")[0];
+    if (from === -1 && option && before) found.push(`${before} ${option}`);
+    for (; from !== -1; from = clause.indexOf(name, from + 1)) {
+      if (clause[from - 1] === "(") continue;
+      const call = clause.slice(from + name.length).split(/,| or | \((?!\$)/)[0] ?? "";
+      if (isCommand(call)) found.push(call.trim());
+    }
+  }
+  return found;
+}
+
+/** The sites of hints that name a command. */
+export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length > 0);
+
+/** Which tests show a hint: threads move between clusters and storage roots alone. */
+function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
+  if (/workflow-plan|src.plan.|pages.plans/.test(file) || text.includes("plan confirm"))
+    return "plans";
+  if (/workflow-agents|record.journal/.test(file)) return "models";
+  const isOfCluster = /workflow-restate|cluster.ts|host.move.ts/.test(file);
+  return isOfCluster || /--host|pause it first/.test(text) ? "clusters" : "threads";
+}
+
+/**
+ * The hints of a part that no test of this file has followed. `without` are those that it does not, by their words, and why;
+ * one of them that is not there, or is followed, is wrong too.
+ */
+export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
+  const left = all.filter((site) => partOf(site) === part && !led.has(site));
+  const wrong = left.filter(({ text }) => !(text.trim() in without));
+  const stale = Object.keys(without).filter(
+    (text) => !left.some((one) => one.text.trim() === text),
+  );
+  return [...wrong.map(({ file, text }) => `${file}: ${text}`), ...stale];
+}
+
+/** The words of a command line, as a shell takes them: quotes, and the output of a command. */
+async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promise<string[]> {
+  let line = call;
+  const [inner, command] = /\$\(uncaged-workflow ([^)]*)\)/.exec(line) ?? [];
+  if (inner && command) line = line.replace(inner, (await run(command.split(" "))).stdout.trim());
+  const words = line.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
+  return words.map((word) => fill[word] ?? usual[word] ?? word.replace(/^['"]|['"]$/g, ""));
+}
+
+type Run = (args: string[]) => Promise<Ended>;
+
+/**
+ * Shows the hint of a situation, and runs each command that it names in a state of its own, which must lead on: it succeeds, or
+ * ends as the situation says, and does not report the same again.
+ */
+export async function leadsOn(store: Store, situation: Situation): Promise<void> {
+  const { env, stdin, codes = [], not = {} } = situation;
+  const cwd = join(store.folder, situation.cwd ?? "");
+  const run: Run = (args) => store.run(args, { env, cwd, ...(stdin !== undefined && { stdin }) });
+  const shown = async (): Promise<string> => {
+    const made = await situation.in(store);
+    if (typeof made === "string") return made;
+    const { stdout, stderr } = await run(made);
+    return `${stdout}\n${stderr}`;
+  };
+  const text = await shown();
+  const found = credited(text);
+  if (found.length === 0 && !situation.mayLack) throw new Error(`no hint is shown: ${text}`);
+  const calls = commandsIn(text);
+  for (const [nth, call] of calls.entries()) {
+    if (call in not || Object.keys(not).some((one) => call.startsWith(one))) continue;
+    const now = nth === 0 ? text : await shown();
+    const again = commandsIn(now)[nth] ?? "";
+    await situation.first?.(store);
+    const args = await wordsOf(again, situation, run);
+    if (situation.waits && ["retry", "fork"].includes(args[0] ?? "")) args.push("--wait");
+    const { code, stdout, stderr } = await run(args);
+    const outcome = { hint: now, ran: args.join(" "), code, stdout, stderr };
+    const leads = [0, 6, ...codes].includes(code) || (finds.has(args[0] ?? "") && stdout !== "");
+    expect({ ...outcome, leads }).toMatchObject({ leads: true });
+    const problem = /^error: [^;]*/m.exec(now)?.[0];
+    if (problem) expect(stderr).not.toContain(problem);
+  }
+  for (const site of found) led.add(site);
+}
+
+/** The sites that a text was made at: of several with words in common, that with the most. */
+function credited(text: string): Site[] {
+  const taken: [number, number][] = [];
+  const found: Site[] = [];
+  for (const site of all) {
+    for (const match of text.matchAll(site.pattern)) {
+      const [from, to] = [match.index, match.index + match[0].length];
+      if (taken.some(([start, end]) => from < end && start < to)) continue;
+      taken.push([from, to]);
+      found.push(site);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,218 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Database } from "bun:sqlite";
+import { ask, create, planOf, type PlanStore, type Started } from "../planned.ts";
+import type { Store } from "../program.ts";
+import type { Situation } from "./leads.ts";
+import { reply } from "./models.ts";
+
+const cron = { type: "cron", expression: "0 9 * * *" };
+
+/** A plan of a file, which waits for its confirmation. */
+async function plan(
+  store: Store,
+  trigger: object = { type: "manual" },
+  step = "a",
+): Promise<string> {
+  const path = join((store as PlanStore).work, `${crypto.randomUUID()}.json`);
+  writeFileSync(path, JSON.stringify(planOf({ [step]: [] }, { trigger })));
+  const words = ["plan", "new", "--file", path];
+  const { workflow } = await store.json<{ workflow: { id: string } }>(words, {
+    cwd: (store as PlanStore).work,
+  });
+  return workflow.id;
+}
+
+async function active(store: Store): Promise<string> {
+  const id = await plan(store, cron);
+  await store.ok(["plan", "confirm", id]);
+  return id;
+}
+
+async function paused(store: Store): Promise<string> {
+  const id = await active(store);
+  await store.ok(["plan", "pause", id]);
+  return id;
+}
+
+async function completed(store: Store): Promise<string> {
+  const id = await plan(store);
+  await store.ok(["plan", "confirm", id, "--wait"]);
+  return id;
+}
+
+async function failed(store: Store): Promise<string> {
+  const id = await plan(store);
+  (store as PlanStore).mark("broken", ["a"]);
+  await store.run(["plan", "confirm", id, "--wait"]);
+  (store as PlanStore).mark("broken", []);
+  return id;
+}
+
+async function executing(store: Store): Promise<string> {
+  const id = await plan(store, { type: "manual" }, "slow");
+  (store as PlanStore).mark("waiting", ["slow"]);
+  await store.json<Started>(["plan", "confirm", id]);
+  return id;
+}
+
+async function decided(store: Store): Promise<string> {
+  const planner = store as PlanStore;
+  const failure_policy = { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 };
+  const path = join(planner.work, "asks.json");
+  writeFileSync(path, JSON.stringify(planOf({ a: [] }, { failure_policy })));
+  const words = ["plan", "new", "--file", path];
+  const { workflow } = await store.json<{ workflow: { id: string } }>(words, { cwd: planner.work });
+  planner.mark("broken", ["a"]);
+  await store.run(["plan", "confirm", workflow.id, "--wait"]);
+  planner.mark("broken", []);
+  return workflow.id;
+}
+
+/** A folder with a manager of services that takes every request and does nothing. */
+const manager = { PATH: `${join(import.meta.dir, "manager")}:${process.env.PATH}` };
+
+const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situation => ({
+  in: async (store) => ["plan", ...words, await make(store)],
+});
+
+/** Situations of plans. */
+export const plans: Record<string, Situation> = {
+  "no plans": { in: async () => ["plan", "list"], fill: { "'what it is to do'": "do it" } },
+  "no secrets": {
+    in: async () => ["plan", "secret", "list"],
+    fill: { NAME: "A_SECRET" },
+    stdin: "x",
+  },
+  "no such plan": { in: async () => ["plan", "show", "wf_zzzz"] },
+  "no such setting": { in: async () => ["plan", "config", "get", "zzzzzzzzzz"] },
+  "a plan was made": {
+    in: async (store) => {
+      reply(store, create(planOf({ a: [] })), create(planOf({ a: [] })));
+      return ["plan", "new", "do it"];
+    },
+    fill: { "'what is to change'": "at ten" },
+  },
+  "the planner asks": {
+    in: async (store) => {
+      reply(store, ask("which?"), create(planOf({ a: [] })));
+      return ["plan", "new", "do it"];
+    },
+  },
+  "the planner fails": {
+    in: async (store) => {
+      reply(store, create({}), create({}), create({}));
+      return ["plan", "new", "do it"];
+    },
+    first: async (store) => reply(store, create(planOf({ a: [] }))),
+  },
+  "a plan that is not confirmed": on(plan, "show"),
+  "a plan that is not confirmed is run": on(plan, "run"),
+  "a plan that waits for its trigger": on(active, "resume"),
+  "a plan that is paused": on(paused, "run"),
+  "a plan is paused": on(active, "pause"),
+  "a plan is confirmed, and nothing fires it": {
+    ...on((store) => plan(store, cron), "confirm"),
+    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+  },
+  "a plan is run": on(completed, "run"),
+  "a plan that is done": on(completed, "retry"),
+  "a plan that has failed": on(failed, "run"),
+  "a plan that has failed is shown": on(failed, "show"),
+  "a plan with a run that goes on": on(executing, "run"),
+  "a plan with a change": {
+    in: async (store) => {
+      const id = await active(store);
+      reply(store, create(planOf({ a: [] }, { trigger: cron, description: "another" })));
+      await store.ok(["plan", "modify", id, "another"]);
+      return ["plan", "show", id];
+    },
+  },
+  "a step that a person decides on": on(decided, "show"),
+  "a plan whose surroundings have changed": {
+    in: async (store) => {
+      const { work } = store as PlanStore;
+      rmSync(join(work, "uncaged.json"), { force: true });
+      const id = await active(store);
+      writeFileSync(join(work, "uncaged.json"), "{}");
+      return ["plan", "run", id];
+    },
+  },
+  "a damaged plan": {
+    in: async (store) => {
+      const id = await plan(store);
+      const database = new Database(join(store.root, "plans/plans.db"));
+      database.run("UPDATE workflows SET trigger_json = 'x' WHERE id = ?", [id]);
+      database.close();
+      return ["plan", "show", id];
+    },
+  },
+  "a plan with a trigger is built": {
+    in: async (store) => {
+      const file = join(store.folder, "watch.json");
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      return ["build", file, "-o", join(store.folder, "watch.esm.js")];
+    },
+  },
+  "a plan with a trigger is added": {
+    in: async (store) => {
+      const file = join(store.folder, "watch.json");
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      return ["add", `watch-${crypto.randomUUID().slice(0, 8)}`, file];
+    },
+  },
+  "a variable that is not set": {
+    in: async (store) => {
+      await store.ok(["plan", "config", "set", "telegram.token", "${A_TOKEN}"]);
+      return ["plan", "list"];
+    },
+    stdin: "x",
+  },
+  "no sandbox": {
+    in: async (store) => ["plan", "confirm", await plan(store)],
+    env: { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap", PATH: "/nowhere" },
+  },
+  "a setting that a project can't have": {
+    in: async (store) => {
+      const project = join(store.folder, "project");
+      mkdirSync(project, { recursive: true });
+      writeFileSync(join(project, "uncaged.json"), "{}");
+      writeFileSync(join(project, "uncaged.plans.yaml"), "agent: { command: mine }\n");
+      return ["plan", "config"];
+    },
+    first: async (store) => rmSync(join(store.folder, "project/uncaged.plans.yaml")),
+    fill: { "<value>": "mine" },
+    env: { UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
+    cwd: "project",
+  },
+  "no service is installed": {
+    in: async () => ["plan", "service", "start"],
+    env: manager,
+  },
+  "a service was installed": {
+    in: async () => ["plan", "service", "install"],
+    env: manager,
+    not: { "plan service start": "the system's manager starts it: plan-service.test.ts" },
+  },
+  "no manager of services": {
+    in: async () => ["plan", "service", "install"],
+    env: { PATH: "/nowhere" },
+    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+  },
+  "a service runs": {
+    in: async (store) => {
+      const service = store.start(["plan", "service", "run"]);
+      for await (const text of service.stderr)
+        if (new TextDecoder().decode(text).includes("Ctrl-C")) break;
+      return ["plan", "service", "run"];
+    },
+    env: manager,
+  },
+  "no service runs": {
+    in: async (store) => {
+      rmSync(join(store.folder, "home/.config"), { recursive: true, force: true });
+      return ["plan", "service"];
+    },
+    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+  },
+};

@@ -1,0 +1,90 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { counter } from "../../../workflow/test/fixtures/bundles.ts";
+import { playBundle, type Store } from "../program.ts";
+import type { Situation } from "./leads.ts";
+
+/** A folder of a project in the store's folder. */
+function project(store: Store, name: string, fields: object): void {
+  const folder = join(store.folder, name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "uncaged.json"), JSON.stringify(fields));
+  writeFileSync(join(folder, "review.ts"), source);
+  writeFileSync(join(folder, "lone.esm.js"), counter);
+}
+
+const source = `export const descriptor = { description: "reviews", roles: {} };
+export async function* run() { return { returnCode: 0, summary: "done" }; }`;
+
+const listing = (name: string) => ({ workflows: { [name]: "review.ts" } });
+const file = { "<file>": playBundle, "<name>": "other" };
+
+/** Situations of workflows, versions and projects. */
+export const registry: Record<string, Situation> = {
+  "no such workflow": { in: async () => ["run", "nothing"] },
+  "the first version": { in: async () => ["rollback", "play"] },
+  "no such version": { in: async () => ["rollback", "play", "ZZZZZZZ"] },
+  "a workflow was added": { in: async () => ["add", "again", playBundle] },
+  "types of no workflow": { in: async () => ["add", "--types", "x.d.ts"], fill: file },
+  "no project": { in: async () => ["add"], fill: file },
+  "a name that the project does not list": {
+    in: async (store) => {
+      project(store, "lists", listing("review"));
+      return ["add", "something"];
+    },
+    cwd: "lists",
+    fill: file,
+  },
+  "a file without a name": {
+    in: async (store) => {
+      project(store, "lists", listing("review"));
+      return ["add", "./review.ts"];
+    },
+    cwd: "lists",
+    fill: { "<name>": "named" },
+  },
+  "a workflow that is listed and not registered": {
+    in: async (store) => {
+      await store.run(["remove", "review"]);
+      project(store, "lists", listing("review"));
+      return ["run", "review"];
+    },
+    cwd: "lists",
+  },
+  "a workflow that is a file": {
+    in: async (store) => {
+      project(store, "lists", listing("review"));
+      return ["run", "lone"];
+    },
+    cwd: "lists",
+  },
+  "out of sync": {
+    in: async (store) => {
+      await store.run(["remove", "review"]);
+      project(store, "lists", listing("review"));
+      return ["sync", "--check"];
+    },
+    cwd: "lists",
+  },
+  "a bundle is built": { in: async () => ["build", playBundle], fill: file },
+  "an unknown option": { in: async () => ["run", "--nope"] },
+  "no command": { in: async () => ["nope"] },
+  "nothing is registered, in a project": {
+    in: async (store) => {
+      project(store, "lists", listing("review"));
+      for (const name of ["play", "review"]) await store.run(["remove", name]);
+      return ["list"];
+    },
+    cwd: "lists",
+    isNew: true,
+  },
+  "nothing is registered": {
+    in: async (store) => {
+      await store.run(["remove", "play"]);
+      return ["list"];
+    },
+    fill: file,
+    isNew: true,
+  },
+  "no threads": { in: async () => ["threads"], isNew: true },
+};

@@ -1,0 +1,188 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openLocalHost, type WorkflowError } from "@uncaged/workflow/host";
+import { checkFixture } from "@uncaged/workflow/internal";
+import { dataPath } from "../../../workflow/src/disk/paths.ts";
+import { openRoot } from "../../../workflow/src/disk/root.ts";
+import { asker, bundleOf } from "../../../workflow/test/fixtures/bundles.ts";
+import { whatNext } from "../../src/output/outcome.ts";
+import type { Store } from "../program.ts";
+import type { Situation } from "./leads.ts";
+
+export type Make = (store: Store) => Promise<string>;
+
+const approval = {
+  type: "object",
+  properties: { decision: { enum: ["approve", "reject"] }, note: { type: "string" } },
+};
+
+const played =
+  (status: string, params: object, ...args: string[]): Make =>
+  async (store) => {
+    const id = await store.play(params, ...args);
+    await store.until(id, status);
+    return id;
+  };
+
+const acted =
+  (make: Make, status: string, ...command: string[]): Make =>
+  async (store) => {
+    const id = await make(store);
+    await store.ok([...command, id]);
+    await store.until(id, status);
+    return id;
+  };
+
+/** A thread of a bundle that asks as `wait` says. */
+const asked =
+  (wait: object, status = "waiting"): Make =>
+  async (store) => {
+    const id = await store.ok(["run", "asker", "--option", `wait=${JSON.stringify(wait)}`]);
+    await store.until(id, status);
+    return id;
+  };
+
+/** Registers what the states need besides `play`. */
+export async function addBundles(store: Store): Promise<void> {
+  for (const [name, source] of Object.entries({ asker, picky })) {
+    const file = join(store.folder, `${name}.esm.js`);
+    writeFileSync(file, source);
+    await store.ok(["add", name, file]);
+  }
+}
+
+const picky = bundleOf(`yield step("note", "x");`).replace(
+  "roles: {}",
+  'roles: {}, input: { type: "object", required: ["days"], properties: { days: { type: "integer" } } }',
+);
+
+const running = played("running", { ms: 60_000 });
+export const completed = played("completed", {});
+const hour = 3_600_000;
+
+/** How a new thread in each state is made, on any host. */
+export const states: Record<string, Make> = {
+  completed,
+  "out of rounds": played("completed", {}, "--max-rounds", "2"),
+  failed: played("failed", { fail: 2 }),
+  "returned 3": played("failed", { code: 3 }),
+  killed: acted(running, "killed", "kill"),
+  waiting: played("waiting", { ask: 2 }),
+  "waiting for an approval": played("waiting", { ask: 2, schema: approval }),
+  "waiting for a decision on a tool call": asked({ for: "tool", call: { tool: "rm", input: {} } }),
+  "waiting for a limit of its storage root": asked({ for: "limits" }),
+  "waiting for a limit": asked({ for: "budget", schema: { type: "number" } }),
+  sleeping: asked({ for: "sleep", sleep: true, expiresAt: Date.now() + hour }),
+  "waiting, and its time is over soon": asked({ for: "leave", expiresAt: Date.now() + hour }),
+  running,
+  paused: async (store) => {
+    const { id, open } = await store.playGated(2);
+    await store.ok(["pause", id]);
+    open();
+    await store.until(id, "paused");
+    return id;
+  },
+};
+
+/** States that only a storage root has: its workers are processes, and its logs files. */
+export const statesOfRoots: Record<string, Make> = {
+  interrupted: async (store) => {
+    const id = await running(store);
+    await store.killWorkers();
+    await store.until(id, "interrupted");
+    return id;
+  },
+  corrupt: async (store) => {
+    const id = await completed(store);
+    const path = await logOf(store, id);
+    const lines = readFileSync(path, "utf8").split("\n");
+    writeFileSync(path, lines.with(3, (lines[3] ?? "").replace("coder", "coda")).join("\n"));
+    return id;
+  },
+  trashed: async (store) => {
+    const id = await completed(store);
+    await store.ok(["thread", "rm", id]);
+    return id;
+  },
+};
+
+export async function logOf(store: Store, id: string): Promise<string> {
+  const { hash } = await openLocalHost({ path: store.root }).find(id);
+  return dataPath(openRoot({ path: store.root }), hash, id);
+}
+
+export const attempts: string[][] = [
+  ["resume"],
+  ["resume", "--input", "yes"],
+  ["resume", "--approve"],
+  ["resume", "--edit", "{}"],
+  ["retry"],
+  ["pause"],
+  ["kill"],
+  ["thread rm"],
+  ["fork", "--at-step", "9"],
+  ["thread", "--value", "5"],
+  ["thread restore"],
+  ["next"],
+];
+
+/** What is tried with a thread in a state. */
+export const tried = (make: Make, [command = "", ...options]: string[]): Situation => ({
+  in: async (store) => {
+    const id = await make(store);
+    return command === "next" ? await next(store, id) : [...command.split(" "), id, ...options];
+  },
+});
+
+/** What a command that has waited for a thread says then. */
+async function next(store: Store, id: string): Promise<string> {
+  const host = store.memory ?? openLocalHost({ path: store.root });
+  if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";
+  return whatNext(id, await host.read(await host.find(id))) ?? "";
+}
+
+/** Situations of threads that no attempt of the table shows. */
+export const threads: Record<string, Situation> = {
+  "no such thread": { in: async () => ["thread", "01ZZZZZZZZ"] },
+  "no thread fits": { in: async () => ["threads", "--status", "corrupt"] },
+  "several threads, and --wait": {
+    in: async (store) => ["resume", await completed(store), await completed(store), "--wait"],
+  },
+  "an answer to a paused thread": {
+    in: async (store) => {
+      const id = await states.waiting?.(store);
+      await store.ok(["pause", id ?? ""]);
+      return ["resume", id ?? "", "--input", "yes"];
+    },
+  },
+  "nothing runs": {
+    in: async () => ["ps"],
+    isNew: true,
+  },
+  "a thread runs": {
+    in: async (store) => {
+      await running(store);
+      return ["ps"];
+    },
+  },
+  "no step workflow": {
+    in: async (store) => ["rerun", await completed(store), "--from-step", "A_B"],
+  },
+  "no fixture": {
+    in: async (store) => {
+      await completed(store);
+      try {
+        checkFixture({});
+        return "";
+      } catch (error) {
+        return (error as WorkflowError).hint ?? "";
+      }
+    },
+  },
+  "params that do not fit": {
+    in: async () => ["run", "picky", "--params", '{"days":"x"}'],
+  },
+  "a fork of too many steps": {
+    in: async (store) => ["fork", await completed(store), "--at-step", "9"],
+  },
+};

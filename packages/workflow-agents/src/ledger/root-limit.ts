@@ -1,0 +1,120 @@
+import type { RootReservation, RootSpending } from "@uncaged/workflow/interpreter";
+import type { ThreadContext } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+import { publish } from "../run/run.ts";
+
+/** A call as the storage root's limits see it: US dollars, what it may cost and with how much it is of use. */
+export type RootCall = { call: string; model: string; least: number; most: number };
+
+/** `waits`: whether it may wait for calls in flight, and for a limit to be raised or to begin anew. */
+export type RootWaiting = { waits: boolean; signal?: AbortSignal };
+
+type Spent = Extract<RootReservation, { kind: "spent" }>;
+
+const [firstPollMs, longestPollMs] = [50, 1000];
+
+/** The limits of the storage root, as one role keeps to them. */
+export class RootLimit {
+  /** Whether there are any. */
+  readonly isLimited: boolean;
+  readonly #spending: RootSpending | null;
+  readonly #ctx: ThreadContext;
+
+  /** @throws WorkflowError when the limits can't be read */
+  constructor(ctx: ThreadContext) {
+    const given = ctx.options?.spending as Partial<RootSpending> | undefined;
+    this.#spending = typeof given?.reserve === "function" ? (given as RootSpending) : null;
+    this.#ctx = ctx;
+    this.isLimited = (this.#spending?.left() ?? null) !== null;
+  }
+
+  /**
+   * Reserves what a call may cost, once calls in flight have left enough. Null when a limit is used up: then {@link wait}.
+   * @throws WorkflowError `BUDGET_EXCEEDED` when it must not wait; the signal's reason when it is aborted.
+   */
+  async reserve(next: RootCall, { waits, signal }: RootWaiting): Promise<RootHold | null> {
+    const spending = this.#spending;
+    if (!this.isLimited || spending === null)
+      return { amount: next.most, release: () => undefined };
+    const { call, least, most } = next;
+    const release = (): void => void spending.release(call).catch(() => undefined);
+    for (let ms = firstPollMs; ; ms = Math.min(2 * ms, longestPollMs)) {
+      const reply = await spending.reserve({ call, least, most });
+      if (signal?.aborted) release();
+      signal?.throwIfAborted();
+      if (reply.kind === "reserved") return { amount: reply.amount, release };
+      if (!waits) throw exceeded(reply, next);
+      if (reply.kind === "spent") return null;
+      if (ms === firstPollMs) publish("llm_wait", { delay_ms: longestPollMs, reason: inFlight });
+      await delay(ms, signal);
+    }
+  }
+
+  /** Waits until the limits allow a call: the thread where it can ask, else the step. */
+  async wait({ call, model, least, most }: RootCall, signal: AbortSignal | undefined) {
+    const spending = this.#spending as RootSpending;
+    let hasSaid = false;
+    for (;;) {
+      const reply = await spending.reserve({ call, least, most });
+      if (reply.kind !== "spent") return await spending.release(call);
+      const text = textOf(reply, { model, least });
+      if (this.#ctx.questions) return await this.#ask(reply, text);
+      if (!hasSaid) {
+        publish("tool_message", {
+          name: model,
+          level: "warn",
+          message: `waiting: ${text}`,
+          data: null,
+        });
+      }
+      hasSaid = true;
+      await delay(longestPollMs, signal);
+    }
+  }
+
+  async #ask({ limit, amount, until }: Spent, text: string): Promise<void> {
+    const { attempts, questions, role, threadId } = this.#ctx;
+    let n = 0;
+    const idOf = (nth: number): string => `${threadId}:limits:${nth}`;
+    while (questions?.answered(idOf(n))) n += 1;
+    await questions?.ask(idOf(n), "limits", {
+      content: `${text}; answer again once the limit is raised`,
+      ...{ limit, amount, stepID: role, attempt: attempts?.outermost ?? undefined },
+      ...{ schema: { enum: ["again"] }, expiresAt: until, onTimeout: "again", token: idOf(n) },
+    });
+  }
+}
+
+/** What is reserved, in US dollars. */
+export type RootHold = { amount: number; release: () => void };
+
+const inFlight = "calls in flight hold what the limits of the storage root leave";
+
+const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+
+const textOf = (
+  { limit, amount, spent, until }: Spent,
+  { model, least }: Pick<RootCall, "model" | "least">,
+): string =>
+  `${limit} ${dollars(amount)} of the storage root would be passed until ${new Date(until).toISOString()}: ${dollars(spent)} are spent, and the next call of ${model} could cost ${dollars(least)}`;
+
+const exceeded = (reply: Exclude<RootReservation, { kind: "reserved" }>, next: RootCall) =>
+  failure(
+    "BUDGET_EXCEEDED",
+    reply.kind === "busy" ? inFlight : textOf(reply, next),
+    "raise the limit in uncaged.json or in config.json of the storage root, then: uncaged-workflow retry @last",
+  );
+
+function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -1,0 +1,69 @@
+import { isPlainObject, kindOf, show } from "../contract/show.ts";
+import type { RootLimits } from "../contract/spending.ts";
+import { WorkflowError } from "../contract/error.ts";
+import { type DocumentProblem, locatedProblems, readDocument } from "../document/document.ts";
+import { nearestName } from "../document/nearest.ts";
+import type { DocumentPath } from "../document/text.ts";
+import { readTextFile } from "./text-file.ts";
+
+const names = ["costPerDay", "costPerMonth"] as const;
+const code = "CONFIG_INVALID";
+
+/** All that is wrong with the `limits` of a file. */
+export function limitsProblems(limits: unknown): DocumentProblem[] {
+  const path = ["limits"];
+  if (!isPlainObject(limits)) return mustBe("an object", limits, path);
+  return Object.entries(limits).flatMap(([name, amount]) => {
+    const at = [...path, name];
+    if (!names.some((known) => known === name)) return unknownKey(name, names, at);
+    const isAmount = typeof amount === "number" && Number.isFinite(amount) && amount > 0;
+    return isAmount ? [] : mustBe("US dollars above 0, such as 20", amount, at);
+  });
+}
+
+/** The stricter of two limits counts. */
+export const stricter = (all: readonly RootLimits[]): RootLimits =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const given = all.flatMap((limits) => limits[name] ?? []);
+      return given.length === 0 ? [] : [[name, Math.min(...given)]];
+    }),
+  );
+
+/**
+ * The limits of a storage root's own settings, `config.json`.
+ * @throws WorkflowError `CONFIG_INVALID` with file, line and column; those of the disk
+ */
+export function readRootLimits(file: string): RootLimits {
+  const text = readTextFile(file);
+  if (text === null) return {};
+  const { document, positionOf } = readDocument(text, file, code);
+  const problems = configProblems(document);
+  const details = locatedProblems(problems, file, positionOf);
+  const [message] = details;
+  if (message === undefined) return (document as { limits?: RootLimits }).limits ?? {};
+  const hint = `write {"limits": {"costPerDay": 20, "costPerMonth": 200}}, each of them optional`;
+  throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
+}
+
+function configProblems(document: unknown): DocumentProblem[] {
+  if (!isPlainObject(document)) return mustBe("an object", document, []);
+  const unknown = Object.keys(document).filter((key) => key !== "limits");
+  return [
+    ...unknown.flatMap((key) => unknownKey(key, ["limits"], [key])),
+    ...(document.limits === undefined ? [] : limitsProblems(document.limits)),
+  ];
+}
+
+function unknownKey(key: string, known: readonly string[], path: DocumentPath): DocumentProblem[] {
+  const nearest = nearestName(key, [...known]);
+  const advice = nearest === null ? `use ${known.join(" or ")}` : `did you mean ${nearest}?`;
+  return [{ path, message: `unknown key ${show(key)}; ${advice}` }];
+}
+
+function mustBe(what: string, value: unknown, path: DocumentPath): DocumentProblem[] {
+  const named = path.length === 0 ? "the file" : show(path.join("."));
+  const found =
+    typeof value === "string" ? show(value) : typeof value === "number" ? value : kindOf(value);
+  return [{ path, message: `${named} must be ${what}, not ${found}` }];
+}
