@@ -109,7 +109,7 @@ export class Bundles {
 
   /**
    * Stores a bundle of the storage root in the cluster.
-   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED` when its bytes are not those that the root recorded
+   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256
    */
   async put(hash: string): Promise<void> {
     const code = await readBundle(this.#root, hash);
