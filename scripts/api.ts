@@ -1,11 +1,12 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import {
   CompilerState,
   Extractor,
   ExtractorConfig,
   ExtractorLogLevel,
 } from "@microsoft/api-extractor";
+import { emitDeclarations, manifestOf, types } from "./declarations.ts";
 import { type EntryPoint, entryPointsOf, type Published, published } from "./published.ts";
 import { top } from "./test-files.ts";
 
@@ -19,65 +20,9 @@ import { top } from "./test-files.ts";
  * installed one does.
  */
 const work = join(top, ".cache/api");
-const types = { types: ["bun-types"], typeRoots: [join(top, "node_modules")] };
 
 const stagedAt = (name: Published): string => join(work, "packages", name);
 const reportsAt = (name: Published): string => join(work, "reports", name);
-
-type Manifest = {
-  name: string;
-  dependencies: Record<string, string>;
-  exports: Record<string, string>;
-};
-
-const manifestOf = (name: Published): Manifest =>
-  JSON.parse(readFileSync(join(top, "packages", name, "package.json"), "utf8")) as Manifest;
-
-/** Where the compiler finds our packages: it emits nothing of a package that it finds in `node_modules`. */
-const paths = Object.fromEntries(
-  published.flatMap((folder) => {
-    const { name, exports } = manifestOf(folder);
-    return Object.entries(exports).map(([as, path]) => [
-      join(name, as),
-      [join(top, "packages", folder, path)],
-    ]);
-  }),
-);
-
-function emitDeclarations(): void {
-  const files = published.flatMap((name) =>
-    entryPointsOf(name).map(({ file }) => join(top, "packages", name, "src", `${file}.ts`)),
-  );
-  const compilerOptions = {
-    ...{ noEmit: false, declaration: true, emitDeclarationOnly: true },
-    ...{ rootDir: join(top, "packages"), outDir: join(work, "packages") },
-    ...types,
-    paths,
-  };
-  const settings = join(work, "tsconfig.json");
-  const content = { extends: "../../tsconfig.json", compilerOptions, files, include: [] };
-  writeFileSync(settings, JSON.stringify(content));
-  const tsc = join(top, "node_modules/.bin/tsc");
-  const { exitCode, stdout } = Bun.spawnSync([tsc, "-p", settings], { cwd: top });
-  if (exitCode !== 0) throw new Error(stdout.toString());
-}
-
-/** Adds a manifest to emitted declarations, links to the dependencies, and a link for the packages that import them. */
-function stage(name: Published): void {
-  const [source, staged] = [join(top, "packages", name), stagedAt(name)];
-  const manifest = manifestOf(name);
-  const exports = Object.fromEntries(
-    entryPointsOf(name).map(({ as, file }) => [as, { types: `./src/${file}.d.ts` }]),
-  );
-  writeFileSync(join(staged, "package.json"), JSON.stringify({ ...manifest, exports }));
-  symlinkSync(staged, join(work, "node_modules", manifest.name));
-  for (const each of Object.keys(manifest.dependencies)) {
-    if (each.startsWith("@uncaged/")) continue;
-    const link = join(staged, "node_modules", each);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(source, "node_modules", each), link);
-  }
-}
 
 /** The name of an entry point's report. */
 const reportName = ({ file }: EntryPoint): string => file.replaceAll("/", "-");
@@ -155,9 +100,8 @@ function reportOf(name: Published): { report: string; bare: string[] } {
 }
 
 rmSync(work, { recursive: true, force: true });
-mkdirSync(join(work, "node_modules/@uncaged"), { recursive: true });
-emitDeclarations();
-for (const name of published) stage(name);
+mkdirSync(work, { recursive: true });
+emitDeclarations(work);
 for (const name of published) extract(name);
 
 const isCheck = process.argv.includes("--check");

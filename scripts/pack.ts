@@ -3,6 +3,7 @@ import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { build, buildCommand, buildProcesses } from "./build.ts";
+import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
 import { inNode } from "./in-node.ts";
 import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./published.ts";
@@ -37,10 +38,7 @@ function run(command: string[], cwd: string): string {
   throw new Error(`${command.join(" ")}\n${stdout.toString()}${stderr.toString()}`);
 }
 
-/**
- * Runs the compiler on a package's entry points. The declarations' imports name `.js`, which every module
- * resolution takes.
- */
+/** Runs the compiler on a package's entry points. */
 function compile(name: Published, dist: string, emit: object): void {
   const folder = join(top, "packages", name);
   const settings = join(out, "tsconfig.json");
@@ -56,10 +54,7 @@ function compile(name: Published, dist: string, emit: object): void {
   const text = JSON.stringify({ extends: "../tsconfig.json", compilerOptions, files, include: [] });
   writeFileSync(settings, text);
   run([join(top, "node_modules/.bin/tsc"), "-p", settings], top);
-  for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: dist, absolute: true })) {
-    const declarations = readFileSync(path, "utf8");
-    writeFileSync(path, declarations.replace(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1"));
-  }
+  nameJavaScript(dist);
 }
 
 const declarations = { emitDeclarationOnly: true };
@@ -209,6 +204,16 @@ export type Packed = Record<
   string
 >;
 
+/** The command that installs tarballs in a folder. They depend on each other, and no registry has them. */
+export function installCommand(tarballs: readonly string[], folder: string): string {
+  const words = tarballs.map((path) => shellWord(`./${relative(folder, path)}`));
+  return ["npm install", ...words].join(" ");
+}
+
+/** A text as a shell takes it for one word. */
+const shellWord = (text: string): string =>
+  /^[\w./+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
 let packed: Promise<Packed> | null = null;
 
 /** Packs the packages, once for each process. */
@@ -231,14 +236,46 @@ async function packAll(): Promise<Packed> {
 }
 
 /**
+ * Writes an archive of the packages that a project of the standalone binary installs: tarballs whose dependencies on each
+ * other are peer dependencies, so that any package manager takes the project's own.
+ */
+async function archiveOf(path: string, staged: readonly string[]): Promise<void> {
+  const archive: Record<string, Uint8Array> = {};
+  for (const folder of staged) {
+    const { dependencies, ...manifest } = readManifest(folder);
+    const [ours, others] = [true, false].map((isOurs) =>
+      Object.fromEntries(
+        Object.entries(dependencies).filter(([name]) => name.startsWith("@uncaged/") === isOurs),
+      ),
+    );
+    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies: ours });
+    const files: Record<string, Uint8Array | string> = {};
+    for (const file of new Bun.Glob("**/*").scanSync({ cwd: folder })) {
+      files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));
+    }
+    files["package/package.json"] = text;
+    const packedFiles = new Bun.Archive(files, { compress: "gzip" });
+    archive[`${manifest.name}.tgz`] = await packedFiles.bytes();
+  }
+  await Bun.Archive.write(path, archive);
+}
+
+/**
  * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
  * Gives its path; what it brings along is named beside it.
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");
   const staged = (source: string) => ({ staged: join(out, basename(source)), source });
+  const archive = join(out, "packages.tar");
+  const installed = [core, agents, steps, graph, join(top, "packages/evals")];
+  await archiveOf(
+    archive,
+    installed.map((source) => staged(source).staged),
+  );
   const parts = {
     packages: [core, agents, steps, graph, plan].map(staged),
+    archive,
     lent: ["zod"],
     console: join(out, basename(cli), "dist/console"),
   };
@@ -257,7 +294,5 @@ if (import.meta.main) {
   for (const target of targets) made.push(await packStandalone(target));
   const shown = (path: string) => relative(process.cwd(), path);
   for (const path of made) console.log(shown(path));
-  // They depend on each other, and no registry has them.
-  const install = tarballs.map((path) => `./${shown(path)}`).join(" ");
-  console.error(`install them together: npm install ${install}`);
+  console.error(`install them together: ${installCommand(tarballs, process.cwd())}`);
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 /*
  * Compiles the command line into one executable: Bun, our code with its bytecode, the console, and the packages that
- * bundles are built from. The executable is also its own worker and builder: `standalone-main.ts`.
+ * bundles are built from and that projects install. The executable is also its own worker and builder: `standalone-main.ts`.
  */
 const here = fileURLToPath(new URL(".", import.meta.url));
 
@@ -27,6 +27,8 @@ export type Parts = {
   /** Third-party packages that a source may import as it may import ours. */
   lent: string[];
   console: string;
+  /** The packages that a project installs. */
+  archive: string;
 };
 
 /**
@@ -52,7 +54,7 @@ export async function makeStandalone(
     bytecode: true,
     compile: {
       outfile: join(folder, "uncaged-workflow"),
-      assets: [parts.console, archive],
+      assets: [parts.console, parts.archive, archive],
       // The binary reads no configuration from the folder where it is called.
       execArgv: ["--no-install"],
       autoloadDotenv: false,

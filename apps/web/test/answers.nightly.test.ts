@@ -254,7 +254,7 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
   expect(await input.inputValue()).toBe('{\n  "n": 2,\n  "note": " of 2"\n}');
   await input.fill('{"n": 2, ');
   await card.getByRole("button", { name: "Approve with this input" }).click();
-  await card.getByText("This is no JSON").waitFor();
+  await card.getByText("It is no JSON").waitFor();
   await input.fill('{"n": "two"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();
   await card.getByText("does not fit what tool asks for").waitFor();

@@ -1,4 +1,6 @@
-import { test } from "bun:test";
+import { expect, test } from "bun:test";
+import type { Page, Request } from "playwright-core";
+import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import { open, useConsoleProcess } from "./browser.ts";
 
 const serving = useConsoleProcess("counter");
@@ -81,5 +83,49 @@ test("nine tabs on live threads are all live, and the browser has connections le
   await first.bringToFront();
   await first.getByRole("button", { name: "Pause" }).click();
   await first.getByRole("button", { name: "Resume" }).waitFor();
+  for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);
+
+/** Makes a page hidden, or seen again, as a browser does with a tab: one without a window shows all of its pages. */
+const setHidden = (page: Page, hidden: boolean) =>
+  page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+
+test("without a shared worker a hidden tab has no stream, so that the ninth is as live as the first", async () => {
+  const ids = await Promise.all(
+    Array.from({ length: 9 }, () => serving.run("counter", { count: 100_000, delayMs: 500 })),
+  );
+  const streams = new Map<Page, number>();
+  const first = await open(serving);
+  const pages: Page[] = [];
+  for (const id of ids) {
+    const page = await first.context().newPage();
+    await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
+    const isStream = (request: Request) => new URL(request.url()).pathname === "/api/events";
+    const count = (request: Request, by: number) =>
+      isStream(request) && streams.set(page, (streams.get(page) ?? 0) + by);
+    page.on("request", (request) => count(request, 1));
+    for (const name of ["requestfailed", "requestfinished"] as const)
+      page.on(name as "requestfailed", (request) => count(request, -1));
+    await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
+    await page.getByRole("article", { name: /^Step/ }).first().waitFor();
+    await until(() => streams.get(page) === 1);
+    await setHidden(page, true);
+    await until(() => streams.get(page) === 0);
+    pages.push(page);
+  }
+  for (const [index, page] of pages.entries()) {
+    const { stepCount } = await serving.until(ids[index] ?? "", "running");
+    await setHidden(page, false);
+    await page.waitForFunction(
+      (least) => Number(document.querySelector("dd")?.textContent) > least,
+      stepCount,
+    );
+    expect([...streams.values()].reduce((sum, count) => sum + count)).toBe(1);
+    await setHidden(page, true);
+    await until(() => streams.get(page) === 0);
+  }
   for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);

@@ -58,7 +58,6 @@ test("the types of a new team of agents check a scorer as the guide has it, and 
   writeFileSync(join(dir, "wrong.ts"), scorer.replace("{ expected }", "{ expectd: expected }"));
   writeFileSync(join(dir, "odd.ts"), scorer.replace("pass ? 1 : 0", "String(pass)"));
   const types = Bun.spawn([tsc, "-p", dir, "--pretty", "false"], { stdout: "pipe" });
-  // Beside a project the packages are there as sources, which need Bun's types.
   const lines = (await types.stdout.text()).split("\n");
   const errorsIn = (file: string) =>
     lines.filter((line) => line.startsWith(`${file}(`) || line.includes(`/team/${file}(`));

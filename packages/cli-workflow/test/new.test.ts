@@ -10,6 +10,9 @@ afterAll(removeFolders);
 // npx takes its time.
 setDefaultTimeout(180_000);
 
+const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
+
+type Manifest = Record<"dependencies" | "devDependencies" | "scripts", Record<string, string>>;
 type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
 
 /** What npx runs is there: nothing is fetched. */
@@ -86,7 +89,8 @@ describe("new in a folder that has something", () => {
     const { read, json, ok } = folderWith({ ...files, "README.md": "mine" });
     const made = await json<Made>("new", ".");
     expect(made.changed.sort()).toEqual([".gitignore", "package.json"]);
-    expect(made.files.sort()).toEqual(["tsconfig.json", "uncaged.json", "workflow.ts"]);
+    const own = ["tsconfig.json", "uncaged.json", "workflow.test.ts", "workflow.ts"];
+    expect(made.files.sort()).toEqual(own);
     expect(read("README.md")).toBe("mine");
     expect(read(".gitignore")).toBe("dist\nnode_modules/\n.uncaged/\n.env\n*.esm.js\n*.map\n");
     expect(read("package.json")).toContain('\n\t"scripts": {\n\t\t"types": "mine"');
@@ -105,21 +109,55 @@ describe("new in a folder that has something", () => {
     expect(scripts.types).toBe("tsc -p tsconfig.workflow.json");
     expect(JSON.parse(read("tsconfig.workflow.json"))).toMatchObject({
       compilerOptions: { noEmit: true },
-      include: ["workflow.ts", "model.ts", "tools.ts", "*.test.ts"],
+      include: ["workflow.ts", "model.ts", "tools.ts", "workflow.test.ts"],
     });
   });
 
-  test("of a checkout links its packages again after npm has removed them", async () => {
-    const { cwd, read, json, ok, env } = folderWith({});
-    await json<Made>("new", ".", "--template", "agents");
-    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-    for (const name of ["@uncaged", ".bin", "@types"]) {
-      rmSync(join(cwd, "node_modules", name), { recursive: true });
+  test("of a checkout lists packages with built declarations, and checks none of our sources", async () => {
+    const settings = { strict: true, noUnusedLocals: true, noUnusedParameters: true, types: [] };
+    const compilerOptions = { ...settings, module: "preserve", noEmit: true };
+    const own = { compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true } };
+    const files = { "package.json": "{}", "tsconfig.json": JSON.stringify(own) };
+    const { cwd, read, json, env } = folderWith(files);
+    await json<Made>("new", ".");
+    rmSync(join(cwd, "workflow.test.ts"));
+    const { devDependencies } = JSON.parse(read("package.json")) as Manifest;
+    for (const name of ["@uncaged/workflow", "uncaged-workflow"]) {
+      const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
+      const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+      expect(manifest).toMatchObject({ name });
+      // npm would install them, and can't install those of a workspace.
+      expect(manifest.dependencies).toBeUndefined();
     }
-    expect(await sh(scripts.prepare ?? "", cwd, env)).toMatchObject({ code: 0, stderr: "" });
-    await ok("add");
-    const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
+    const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);
+    expect(checked.stdout).toMatch(/workflow\.ts\n/);
+    expect(checked.stdout).not.toMatch(/packages\/workflow\/src\/.*(?<!\.d)\.ts\n/);
     expect(await sh(`${tsc} -p .`, cwd, env)).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test("adds no test of another runner to a project that has one, and replaces npm's placeholder", async () => {
+    const mine = folderWith({ "package.json": '{"scripts":{"test":"vitest run"}}' });
+    const made = await mine.json<Made>("new", ".", "--template", "graph");
+    expect(made.files.sort()).toEqual([".gitignore", "README.md", "graph.json", "uncaged.json"]);
+    const manifest = JSON.parse(mine.read("package.json")) as Manifest;
+    expect(manifest.scripts).toEqual({ test: "vitest run" });
+    expect(Object.keys(manifest.devDependencies).filter((name) => name.includes("bun"))).toEqual(
+      [],
+    );
+    const placeholder = { test: 'echo "Error: no test specified" && exit 1' };
+    const fresh = folderWith({ "package.json": JSON.stringify({ scripts: placeholder }) });
+    expect((await fresh.json<Made>("new", ".")).files).toContain("workflow.test.ts");
+    expect(JSON.parse(fresh.read("package.json"))).toMatchObject({ scripts: { test: "bun test" } });
+  });
+
+  test("lists no package a second time", async () => {
+    const dependencies = { "@uncaged/workflow": "file:vendor/it.tgz", typescript: "5" };
+    const { read, json } = folderWith({ "package.json": JSON.stringify({ dependencies }) });
+    await json<Made>("new", ".");
+    const manifest = JSON.parse(read("package.json")) as Manifest;
+    expect(manifest).toMatchObject({ dependencies });
+    expect(Object.keys(manifest.devDependencies)).not.toContain("@uncaged/workflow");
+    expect(Object.keys(manifest.devDependencies)).not.toContain("typescript");
   });
 
   test("adds a second workflow to a project, and refuses one of the same name or file", async () => {

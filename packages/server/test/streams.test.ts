@@ -130,3 +130,16 @@ test("a log that is truncated while it is followed ends the stream, and not the 
   });
   expect(again.status).toBe(400);
 });
+
+test("a server without plans stops while requests about plans are open", async () => {
+  serve({ most: 10, patienceMs: 60_000 });
+  const get = (of: string) =>
+    fetch(`http://127.0.0.1:${server.port}/api/${of}`, { headers: headers() });
+  const [list, events] = await Promise.all([get("plans"), get("plans/events")]);
+  expect([list.status, events.status]).toEqual([404, 404]);
+  const watching = await get("events?plans=");
+  const left = get("plans").catch(() => null);
+  // The runner fails a test that leaves a rejection without a handler.
+  await server.stop();
+  await Promise.all([left, watching.text().catch(() => null)]);
+});

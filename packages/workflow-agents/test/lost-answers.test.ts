@@ -69,6 +69,18 @@ describe("an answer of Claude Code is taken, with a warning,", () => {
     expect(notes).toEqual([expect.stringContaining(warning)]);
   });
 
+  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("behind %s", async (before) => {
+    const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
+    expect([text, notes]).toEqual(["the answer", []]);
+  });
+
+  test("with what it has used, where the line of its result is cut off", async () => {
+    const script = `${init() + message("the answer")}printf '{"type":"result","resu'\n`;
+    const { spent, text } = await claude(script);
+    const usage = { ...noUsage, input_tokens: 5, output_tokens: 2 };
+    expect([text, spent]).toEqual(["the answer", [expect.objectContaining({ usage })]]);
+  });
+
   test("where it never ends", async () => {
     const script = `${init() + result("the answer")}sleep 600\n`;
     const { notes, text } = await claude(script, { graceMs: 50 });
@@ -93,6 +105,8 @@ describe("an answer of Claude Code is not taken", () => {
     "You've hit your limit · resets 3am (UTC)",
     "5-hour limit reached ∙ resets 3pm",
     "Credit balance is too low",
+    "You're out of extra usage · resets Oct 1, 2pm (UTC)",
+    "Spending cap reached resets 8pm",
   ])("where it is %s", async (text) => {
     const { error } = await claude(init() + result(text));
     expect(error).toMatchObject({
@@ -100,6 +114,15 @@ describe("an answer of Claude Code is not taken", () => {
       message: `the command "claude" failed: ${text}`,
       hint: "retry the thread when the limit is reset, or give the role a fallback",
     });
+  });
+
+  test.each([
+    "API Error: Repeated 529 Overloaded errors",
+    "Failed to authenticate. API Error: 401 OAuth token has expired.",
+    "Prompt is too long",
+  ])("where it is %s", async (text) => {
+    const { error } = await claude(init() + result(text));
+    expect(error).toMatchObject({ message: `the command "claude" failed: ${text}` });
   });
 
   test("where Claude Code wrote it in place of a model", async () => {
@@ -143,7 +166,7 @@ describe("what Claude Code spends", () => {
 
   test("is said at the start not to count toward a limit where its price is not known", async () => {
     const script = init("claude-next") + init("claude-next") + result("ok");
-    const more = { remaining: () => 1, withCost: (one: RoleRun["spent"][number]) => one };
+    const more = { limitsCost: true, withCost: (one: RoleRun["spent"][number]) => one };
     const { notes } = await play(script, claudeCode(), "claude", "s", more);
     expect(notes).toEqual([expect.stringContaining("the price of model claude-next is not known")]);
     expect((await play(script, claudeCode(), "claude")).notes).toEqual([]);

@@ -27,6 +27,8 @@ describe("a server by stdio that answers with", () => {
     "no version",
     "several lines",
     "a log line before it",
+    "logs in JSON",
+    "a byte order mark",
     "null for its other fields",
     "a text in place of a list",
     "content of an unknown type",
@@ -46,6 +48,13 @@ describe("a server by stdio that answers with", () => {
     }
   });
 
+  test("structured content alone keeps its digits", async () => {
+    const args = [join(import.meta.dir, "mcp/odd.ts"), "long digits"];
+    const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
+    const { content, is_error } = await registry.run("m__now", {}, context());
+    expect([content, is_error]).toEqual(['{"noon":12345678901234567890}', false]);
+  });
+
   test("tools that can't be used leaves them out, and says so", async () => {
     const args = [join(import.meta.dir, "mcp/odd.ts"), "no id"];
     const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
@@ -56,6 +65,53 @@ describe("a server by stdio that answers with", () => {
     const said = events.map(({ payload }) => payload.message);
     expect(said).toContain("the server tool 1 of its list is left out: its name is a number");
   });
+});
+
+test("tools may have names that every object inherits, and those that are missing are refused", async () => {
+  const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
+  const properties = JSON.parse(
+    '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',
+  );
+  const server = Bun.serve({
+    ...{ hostname: "127.0.0.1", port: 0 },
+    async fetch(request) {
+      if (request.method !== "POST") return new Response("", { status: 405 });
+      const text = await request.text();
+      const { id, method, params } = JSON.parse(text) as {
+        id?: number;
+        method: string;
+        params: { name: string };
+      };
+      if (id === undefined) return new Response(null, { status: 202 });
+      const inputSchema = { type: "object", properties };
+      const said = {
+        type: "text",
+        text: `${params?.name} ${/"arguments":(\{[^}]*\})/.exec(text)?.[1]}`,
+      };
+      const results: Record<string, object> = {
+        initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} } },
+        "tools/list": { tools: names.map((name) => ({ name, inputSchema })) },
+        "tools/call": { content: [said] },
+      };
+      const result = results[method];
+      const error = { code: -32601, message: "not known" };
+      return Response.json({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) });
+    },
+  });
+  const source = mcpTools({ name: "m", url: `http://127.0.0.1:${server.port}/mcp` });
+  const registry = toolRegistry([source]);
+  const definitions = await registry.definitions(context());
+  expect(definitions.map(({ name }) => name)).toEqual(names.map((name) => `m__${name}`));
+  const input = JSON.parse('{"__proto__":1,"constructor":2}') as object;
+  for (const name of names) {
+    const { content, is_error } = await registry.run(`m__${name}`, input, context());
+    expect([content, is_error]).toEqual([`${name} {"__proto__":1,"constructor":2}`, false]);
+  }
+  for (const name of names) {
+    const { content, is_error } = await registry.run(name, {}, context());
+    expect([is_error, content]).toEqual([true, expect.stringContaining(`no tool "${name}"`)]);
+  }
+  await server.stop(true);
 });
 
 describe("a server by HTTP", () => {
@@ -155,6 +211,8 @@ describe("a server by HTTP", () => {
         : null;
     const { call, stop } = serverOf(reply);
     expect((await call()).content).toBe("noon");
+    body = `\ufeff{"result": {"structuredContent": {"at": 12345678901234567890}}}`;
+    expect((await call()).content).toBe('{"at":12345678901234567890}');
     body = "";
     expect(await call()).toEqual({ content: "its answer is empty", is_error: true });
     await stop();

@@ -226,3 +226,83 @@ describe("chat completions of other servers", () => {
     ]);
   });
 });
+
+describe("what a server wants back with a tool's result", () => {
+  const called = (fields: object, more: object = {}) => [
+    message(fields),
+    message({
+      tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" }, ...more }],
+    }),
+    message({}, "tool_calls"),
+  ];
+  const answer = { sse: [message({ content: "hi" }), end] };
+  const refusal = (said: string) => ({ status: 400, json: { error: { message: said } } });
+
+  test("thinking is sent only to a server that asks for it, and to it from then on", async () => {
+    const thought = called({ reasoning_content: "let me look" });
+    const missing = refusal("Missing `reasoning_content` field in the assistant message");
+    const run = await played(chat, [{ sse: thought }, missing, { sse: thought }, answer]);
+    expect(run.code).toBeUndefined();
+    const sent = run.bodies.map((body) => body.split("reasoning_content").length - 1);
+    expect(sent).toEqual([0, 0, 1, 2]);
+  });
+
+  test("the details of the thinking are sent to a gateway that asks for them", async () => {
+    const details = [{ type: "reasoning.encrypted", data: "sealed", index: 0 }];
+    const missing = refusal("Gemini models require OpenRouter reasoning details to be preserved");
+    const turn = { sse: called({ reasoning: "x", reasoning_details: details }) };
+    const { bodies, code } = await played(chat, [turn, missing, answer]);
+    expect(code).toBeUndefined();
+    expect(JSON.parse(bodies[2] as string).messages[2].reasoning_details).toEqual(details);
+  });
+
+  test("a call's signature goes back with the call", async () => {
+    const extra_content = { google: { thought_signature: "signed" } };
+    const { bodies } = await played(chat, [{ sse: called({}, { extra_content }) }, answer]);
+    const [sent] = JSON.parse(bodies[1] as string).messages[2].tool_calls;
+    expect(sent).toMatchObject({ id: "c", extra_content });
+  });
+});
+
+test.each(["error", "abort", "insufficient_system_resource", "malformed_function_call"])(
+  "an answer that ends with %s is asked for again",
+  async (reason) => {
+    const broken = { sse: [message({ content: "half" }), message({}, reason)] };
+    const whole = { sse: [message({ content: "whole" }), end] };
+    const run = await played(chat, [broken, whole], { maxRetries: 1 });
+    expect([run.text, run.bodies.length]).toEqual(["whole", 2]);
+  },
+);
+
+test("events without an empty line between them are read one by one", async () => {
+  const lines = [message({ content: "a" }), message({ content: "b" }), end];
+  const sse = lines.map((one) => `data: ${JSON.stringify(one)}\n`).join("");
+  const { text } = await played(chat, [{ sse: [`${sse.slice("data: ".length)}data: [DONE]`] }]);
+  expect(text).toBe("ab");
+});
+
+test("arguments that are a text of JSON are read", async () => {
+  const text = JSON.stringify(JSON.stringify({ a: 1 }));
+  const { inputs } = await played(chat, [
+    { sse: [call(0, "c", text), message({}, "tool_calls")] },
+    { sse: [message({ content: "hi" }), end] },
+  ]);
+  expect(inputs).toEqual([{ a: 1 }]);
+});
+
+test.each([
+  ["so it is 4.\n</think>\n\n4", "4"],
+  ["use `</think>` to end it", "use `</think>` to end it"],
+  ["```\na\n</think>\n```\nends it", "```\na\n</think>\n```\nends it"],
+])("thinking without a first tag is no part of the answer: %j", async (content, said) => {
+  expect((await played(chat, [{ sse: [message({ content }), end] }])).text).toBe(said);
+});
+
+test("what came in place of an answer is shown", async () => {
+  const json = { base_resp: { status_code: 1004, status_msg: "login fail" } };
+  const { code, error } = await played(chat, [{ json }]);
+  expect([code, (error as Error).message]).toEqual([
+    "LLM_BAD_ANSWER",
+    expect.stringContaining("login fail"),
+  ]);
+});

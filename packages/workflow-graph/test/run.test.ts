@@ -162,6 +162,21 @@ describe("a run's record of another program", () => {
     ).toEqual([]);
   });
 
+  test("keeps the outputs and answers of nodes with any name", async () => {
+    const ids = ["constructor", "toString", "hasOwnProperty", "__proto__"];
+    const own = ids.map((id) => `"${id}":"of ${id}","${id}_approval":{"decision":"approve"}`);
+    const state = JSON.parse(`{${own.join()},"previous_output":"work"}`) as typeof record.state;
+    const given = { importedRun: { ...record, state } };
+    const result = await runThread(run, { options: given });
+    expect(result).toMatchObject({ status: "waiting", wait: { meta: { nodeId: "p" } } });
+    const shown: Record<string, unknown> = foldRun(workflow, result).state;
+    for (const id of ids.slice(0, -1)) {
+      expect([Object.hasOwn(shown, id), shown[id]]).toEqual([true, `of ${id}`]);
+    }
+    expect(Object.getPrototypeOf(shown)).not.toEqual("of __proto__");
+    expect((await runThread(run, { options: given, answers: ["yes"] })).status).toBe("completed");
+  });
+
   test.each([
     ["it does not wait for an answer", { waitingForInput: false }],
     ["it does not wait for an answer", { status: "running" }],

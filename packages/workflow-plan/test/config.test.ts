@@ -103,6 +103,13 @@ describe("it names", () => {
     ["an empty key", "telegram:\n  token: ''\n", "config.yaml:2:10: telegram.token is empty"],
     ["a key without a value", "telegram:\n", "config.yaml:1:10: telegram is empty"],
     ["an unknown key", "telegramm: 1\n", 'config.yaml:1:12: unknown setting "telegramm"'],
+    ["an inherited key", "constructor: 1\n", 'config.yaml:1:14: unknown setting "constructor"'],
+    ["a prototype", "__proto__: 1\n", 'config.yaml:1:12: unknown setting "__proto__"'],
+    [
+      "an inherited key in a group",
+      "agent:\n  toString: x\n",
+      'config.yaml:2:13: unknown setting "agent.toString"',
+    ],
     [
       "an unknown key in a group",
       "agent:\n  comand: x\n",

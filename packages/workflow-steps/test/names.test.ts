@@ -36,6 +36,15 @@ test("the name that replaces a prototype is refused, and none is replaced", asyn
   expect(Object.getPrototypeOf({})).toBe(Object.prototype);
 });
 
+test("a param with a name that no expression reads is refused", () => {
+  for (const name of ["__proto__", "SYSVAR", "null"]) {
+    const document = flow([{ id: "Noop_A", next: "RETURN" }], { params: [`${name}(STRING)`] });
+    expect(new Engine(document).validate()).toEqual([
+      expect.stringContaining(`no expression can read the name ${name}`),
+    ]);
+  }
+});
+
 test("steps, params and variables may have these names", async () => {
   const constructs = (name: string): StepDocument[] => [
     { id: name, type: "Loop", source: [1, 2], children: [`Noop_${name}`], next: `${name}s` },

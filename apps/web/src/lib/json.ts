@@ -1,13 +1,21 @@
+import { roundedIn } from "@uncaged/workflow/records";
+
 type Read<Value> = { value: Value; problem: null } | { value: null; problem: string };
 
 /** Reads a text as JSON. Says where it breaks, for a person who typed it. */
 export function readJson(text: string): Read<unknown> {
   try {
-    return { value: JSON.parse(text) as unknown, problem: null };
+    const value = JSON.parse(text) as unknown;
+    const rounded = roundedIn(text);
+    return rounded ? { value: null, problem: inexact(rounded.text) } : { value, problem: null };
   } catch (error) {
     return { value: null, problem: problemOf(text, error) };
   }
 }
+
+/** What a form says of a number that JavaScript would round. */
+export const inexact = (text: string): string =>
+  `The number ${text} can't be kept exactly: write it as a text.`;
 
 /** As {@link readJson}, for what must be an object. */
 export function readObject(text: string): Read<Record<string, unknown>> {

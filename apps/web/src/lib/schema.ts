@@ -1,4 +1,5 @@
-import { isRecord, ownIn, readJson } from "./json.ts";
+import { isRounded } from "@uncaged/workflow/records";
+import { inexact, isRecord, ownIn, readJson } from "./json.ts";
 
 /** A JSON Schema as data; anything else counts as the empty one. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -166,5 +167,6 @@ function numberOf(draft: string, isWhole: boolean): One {
   const value = Number(draft);
   if (!Number.isFinite(value)) return { problem: "This must be a number." };
   if (isWhole && !Number.isInteger(value)) return { problem: "This must be a whole number." };
+  if (isRounded(draft.trim())) return { problem: inexact(draft.trim()) };
   return { value };
 }

@@ -28,8 +28,8 @@ export default defineCommand({
   ],
   async run(session, options: { name?: string; template?: TemplateName }, dir: string) {
     const command = ownCommand(session.env);
-    const project = session.withUsersUmask(() =>
-      createProject(dir, session.cwd, { ...options, command }),
+    const project = await createProject(dir, session.cwd, { ...options, command }, (write) =>
+      session.withUsersUmask(write),
     );
     const { name, files, changed } = project;
     session.show({ ...project, command }, () =>

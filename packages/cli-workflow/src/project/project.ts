@@ -11,75 +11,81 @@ import { readDocument } from "@uncaged/workflow/document";
 import { checkWorkflowName, show } from "@uncaged/workflow/internal";
 import { WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
-import { ownFile, shellWord } from "../session/own-command.ts";
+import { ownFile } from "../session/own-command.ts";
 import cli from "../../package.json" with { type: "json" };
 import { jsonText, withEntries, withLines } from "./merge.ts";
+import { corePackage, packagesFor } from "./packages.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
 import agents from "./template/agents/workflow.ts.template" with { type: "text" };
 import agentsModel from "./template/agents/model.ts.template" with { type: "text" };
 import agentsReadme from "./template/agents/README.md.template" with { type: "text" };
+import agentsTest from "./template/agents/workflow.test.ts.template" with { type: "text" };
 import agentsTools from "./template/agents/tools.ts.template" with { type: "text" };
 import graphReadme from "./template/graph/README.md.template" with { type: "text" };
+import graphTest from "./template/graph/graph.test.ts.template" with { type: "text" };
 import graph from "./template/graph/graph.json.template" with { type: "text" };
 import stepsReadme from "./template/steps/README.md.template" with { type: "text" };
+import flowTest from "./template/steps/flow.test.ts.template" with { type: "text" };
 import flow from "./template/steps/flow.json.template" with { type: "text" };
+import workflowTest from "./template/workflow.test.ts.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** What a project of a kind has besides what all have. `link` is the package that it needs to be built or edited. */
+/** What a project of a kind has besides what all have. */
 type Template = {
   source: string;
   text: string;
+  /** Its test file, in a project without a test runner of its own. */
+  test: readonly [file: string, text: string];
   /** Files that stay as they are where they are there already. */
   files: Record<string, string>;
   /** What git is to leave out besides what it leaves out of every project. */
   ignored?: string;
-  link: string;
+  /** The packages of ours that its files import, with those that they depend on. */
+  packages: readonly string[];
   /** What its source imports of others' packages, with their versions. */
   imports?: Record<string, string>;
-  compiler?: Record<string, string>;
   /** What it is run with for the first time. */
   options?: string;
 };
 
-const compiled = {
-  source: "workflow.ts",
-  compiler: { "@types/node": "^24.0.0", typescript: "^7.0.0" },
-};
+const agentsPackage = "@uncaged/workflow-agents";
 
 const templates = {
   typescript: {
-    ...compiled,
+    source: "workflow.ts",
     text: workflow,
-    files: { "README.md": readme, "tsconfig.json": tsconfig },
-    link: "@uncaged/workflow",
+    test: ["workflow.test.ts", workflowTest],
+    files: { "README.md": readme },
+    packages: [corePackage],
     options: "--prompt 'apples, pears'",
   },
   agents: {
-    ...compiled,
+    source: "workflow.ts",
     text: agents,
-    files: {
-      ...{ "README.md": agentsReadme, "tsconfig.json": tsconfig },
-      ...{ "model.ts": agentsModel, "tools.ts": agentsTools },
-    },
+    test: ["workflow.test.ts", agentsTest],
+    files: { "README.md": agentsReadme, "model.ts": agentsModel, "tools.ts": agentsTools },
     ignored: "ANSWER.md\n",
-    link: "@uncaged/workflow-agents",
+    // A scorer imports the types of evals.
+    packages: [corePackage, agentsPackage, "@uncaged/workflow-evals"],
     imports: { zod: "^4.0.0" },
     options: "--prompt 'What is this?' --max-cost 0.50",
   },
   steps: {
     source: "flow.json",
     text: flow,
+    test: ["flow.test.ts", flowTest],
     files: { "README.md": stepsReadme },
     ignored: ".tmp/\ngreetings.txt\n",
-    link: "@uncaged/workflow-steps",
+    packages: [corePackage, agentsPackage, "@uncaged/workflow-steps"],
   },
   graph: {
     source: "graph.json",
     text: graph,
+    test: ["graph.test.ts", graphTest],
     files: { "README.md": graphReadme },
-    link: "@uncaged/workflow-graph",
+    packages: [corePackage, agentsPackage, "@uncaged/workflow-graph"],
   },
 } satisfies Record<string, Template>;
 
@@ -93,90 +99,111 @@ export const firstOptions = (name: TemplateName = "typescript"): string =>
 const manifest = "package.json";
 const tsconfigFile = "tsconfig.json";
 const projectFile = "uncaged.json";
-const core = "@uncaged/workflow";
-const $schema = `./node_modules/${core}/schema/project.schema.json`;
+const $schema = `./node_modules/${corePackage}/schema/project.schema.json`;
+
+const compilers = { "@types/node": "^24.0.0", typescript: "^7.0.0" };
+const testScript = "bun test";
+/** The Bun that this program depends on: npm installs one copy. */
+const testRunner = { "@types/bun": `^${cli.dependencies.bun}`, bun: cli.dependencies.bun };
+/** The script that `npm init` writes. */
+const noTests = 'echo "Error: no test specified" && exit 1';
+
+type Dependencies = Record<string, string>;
+type Manifest = { scripts?: Record<string, string> } & Partial<
+  Record<
+    "dependencies" | "devDependencies" | "optionalDependencies" | "peerDependencies",
+    Dependencies
+  >
+>;
 
 /** What is made of a template: `command` are the words that call this program there. */
 type ProjectOptions = { name?: string; template?: TemplateName; command: string };
 
 /**
  * Creates a project with a small workflow, or adds the workflow to the package or project that is in the folder. It
- * builds and type-checks at once: the project's `node_modules` links to this program and to its own copy of the
- * package that the workflow needs. Nothing is written when anything is refused.
+ * builds at once: its `node_modules` links to this program and to the packages until they are installed. Nothing is
+ * written when anything is refused. `withUmask` runs what writes files.
  */
-export function createProject(path: string, cwd: string, options: ProjectOptions) {
+export async function createProject(
+  path: string,
+  cwd: string,
+  options: ProjectOptions,
+  withUmask: (write: () => void) => void,
+) {
   const template: Template = templates[options.template ?? "typescript"];
   const dir = resolve(cwd, path);
   const name = checkWorkflowName(options.name ?? basename(dir));
   const there = namesIn(path, dir);
   refuseUsed(path, there, template.source);
-  const own = folderOf(template.link);
   const read = (file: string) =>
     there.includes(file) ? readFileSync(join(dir, file), "utf8") : null;
-  const links = linksOf(template, own);
-  const all = contentsOf(template, { ...options, name }, { own, links }, read);
+  const foreign = Object.keys(template.imports ?? {});
+  const packages = await packagesFor(dir, template.packages, foreign);
+  const all = contentsOf(template, { ...options, name }, packages.dependencies, read);
   const contents = Object.entries(all).filter(([file, content]) => content !== read(file));
-  mkdirSync(dir, { recursive: true, mode: 0o777 });
-  for (const [file, content] of contents) {
-    writeFileSync(join(dir, file), content, { mode: 0o666 });
-  }
-  for (const [link, target] of Object.entries(links)) linkTo(target, join(dir, link));
+  const links = { ...packages.links, [join("node_modules/.bin", basename(ownFile()))]: ownFile() };
+  withUmask(() => {
+    mkdirSync(dir, { recursive: true, mode: 0o777 });
+    for (const [file, content] of [...contents, ...Object.entries(packages.files)]) {
+      mkdirSync(dirname(join(dir, file)), { recursive: true, mode: 0o777 });
+      writeFileSync(join(dir, file), content, { mode: 0o666 });
+    }
+    for (const [link, target] of Object.entries(links)) linkTo(target, join(dir, link));
+  });
   const [files, changed] = [false, true].map((isThere) =>
     contents.map(([file]) => file).filter((file) => there.includes(file) === isThere),
   ) as [string[], string[]];
-  return { name, dir, files, changed };
-}
-
-/** What a project's `node_modules` links to, until its packages are installed. */
-function linksOf({ link, imports = {} }: Template, own: string | null): Record<string, string> {
-  const links: Record<string, string> = {};
-  const foreign = Object.keys(imports);
-  for (const name of new Set([link, core, ...foreign])) {
-    const folder = folderOf(name, foreign.includes(name) ? own : import.meta.dir);
-    if (folder !== null) links[join("node_modules", name)] = folder;
-  }
-  // The sources of a checkout are checked with the project's, and use Bun's types.
-  const bunTypes = join(own ?? "", "../../node_modules/bun-types");
-  if (!isPublished(own) && existsSync(bunTypes)) links["node_modules/@types/bun"] = bunTypes;
-  links[join("node_modules/.bin", basename(ownFile()))] = ownFile();
-  return links;
+  return { name, dir, files: [...files, ...Object.keys(packages.files)], changed };
 }
 
 /** What each file of the project is to have, by its name; `read` gives what it has. */
 function contentsOf(
-  { source, text, files, ignored = "", link, imports, compiler }: Template,
+  { source, text, test, files, ignored = "", imports }: Template,
   { name, command }: ProjectOptions & { name: string },
-  { own, links }: { own: string | null; links: Record<string, string> },
+  packages: Record<string, string>,
   read: (file: string) => string | null,
 ): Record<string, string> {
   const values: Record<string, string> = { name, command };
   const filled = (given: string) =>
     given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
+  const before = read(manifest);
+  const there = Object(before && readDocument(before, manifest).document) as Manifest;
+  // Another test runner of the project's would fail at our test.
+  const runner = there.scripts?.test ?? noTests;
+  const isTested = runner !== noTests && !runner.startsWith(testScript);
+  const [testFile, testText] = test;
   // A project that has a configuration of its own gets one for the workflow's files beside it.
-  const { [tsconfigFile]: settings, ...others } = files;
-  const config = read(tsconfigFile) === null ? tsconfigFile : "tsconfig.workflow.json";
-  const ours = [source, ...Object.keys(others).filter((file) => file.endsWith(".ts"))];
-  const include = config === tsconfigFile ? ["*.ts"] : [...ours, "*.test.ts"];
+  const isShared = ![null, tsconfig].includes(read(tsconfigFile));
+  const config = isShared ? "tsconfig.workflow.json" : tsconfigFile;
+  const others: Record<string, string> = { ...files, ...(!isTested && { [testFile]: testText }) };
+  const ours = [source, ...Object.keys(others)].filter((file) => file.endsWith(".ts"));
+  const include = isShared ? ours : ["*.ts"];
+  // TypeScript refuses a configuration without files.
+  const isCompiled = ours.length > 0;
   const all = {
     ...others,
-    ...(settings && {
-      [config]: settings.replace('["*.ts"]', `[${include.map((one) => show(one)).join(", ")}]`),
+    ...(isCompiled && {
+      [config]: tsconfig.replace('["*.ts"]', `[${include.map((one) => show(one)).join(", ")}]`),
     }),
-  };
-  const types = config === tsconfigFile ? "tsc -p ." : `tsc -p ${config}`;
-  const scripts = {
-    ...(settings && { types }),
-    ...(!isPublished(own) && { prepare: linkingScript(links, imports) }),
   };
   const kept = Object.entries(all).filter(([file]) => read(file) === null);
   const fields = { workflows: { [name]: source } };
-  const before = read(manifest);
-  const listsThere =
-    before !== null && "uncaged" in Object(readDocument(before, manifest).document);
+  const listsThere = before !== null && "uncaged" in there;
   const base = { name: name.toLowerCase(), version: "0.1.0", private: true, type: "module" };
+  const needed = {
+    ...(isCompiled && compilers),
+    ...(!isTested && testRunner),
+    ...imports,
+    ...packages,
+  };
   const added = {
-    ...(Object.keys(scripts).length > 0 && { scripts }),
-    devDependencies: { ...compiler, ...imports, ...packagesOf(link, own) },
+    scripts: {
+      ...(isCompiled && { types: `tsc -p ${isShared ? config : "."}` }),
+      ...(!isTested && { test: testScript }),
+    },
+    devDependencies: withoutListed(needed, there),
+    // npm asks before it runs install scripts.
+    ...(!isTested && { allowScripts: { bun: true } }),
     ...(listsThere && { uncaged: fields }),
   };
   const project = read(projectFile);
@@ -185,7 +212,9 @@ function contentsOf(
     ".gitignore": withLines(read(".gitignore") ?? "", gitignore + ignored),
     ...Object.fromEntries(kept.map(([file, given]) => [file, filled(given)])),
     [manifest]:
-      before === null ? jsonText({ ...base, ...added }) : withEntries(before, manifest, added),
+      before === null
+        ? jsonText({ ...base, ...added })
+        : withEntries(before.replace(show(noTests), show(testScript)), manifest, added),
     ...(!listsThere && {
       [projectFile]:
         project === null
@@ -196,22 +225,19 @@ function contentsOf(
   };
 }
 
-/** Whether this program runs as it is published, and not from a checkout. */
-const isPublished = (own: string | null): boolean =>
-  own === null || manifestIn(own)?.private !== true;
-
-/** Our packages as npm gets them; those of a checkout are linked: npm can't install its `workspace:` dependencies. */
-function packagesOf(link: string, own: string | null): Record<string, string> {
-  if (!isPublished(own)) return {};
-  return { [link]: `^${cli.version}`, "uncaged-workflow": `^${cli.version}` };
+/** Dependencies without those that a manifest lists in any field. */
+function withoutListed(needed: Dependencies, there: Manifest): Dependencies {
+  const { dependencies, devDependencies, optionalDependencies, peerDependencies } = there;
+  const listed = {
+    ...dependencies,
+    ...devDependencies,
+    ...optionalDependencies,
+    ...peerDependencies,
+  };
+  return Object.fromEntries(
+    Object.entries(needed).filter(([name]) => !Object.hasOwn(listed, name)),
+  );
 }
-
-/** What brings back the links to a checkout, which `npm install` removes. */
-const linkingScript = (links: Record<string, string>, installed: object = {}): string =>
-  Object.entries(links)
-    .filter(([path]) => !Object.hasOwn(installed, path.replace("node_modules/", "")))
-    .map(([path, target]) => `mkdir -p ${dirname(path)} && ln -sfn ${shellWord(target)} ${path}`)
-    .join(" && ");
 
 function linkTo(target: string, path: string): void {
   if (existsSync(path)) return;
@@ -252,26 +278,4 @@ function refuseListed(name: string, text: string | null, isManifest: boolean): v
   if (!Object.hasOwn(Object(workflows), name)) return;
   const message = `${file} lists a workflow ${show(name)} already`;
   throw WorkflowError.usage("NAME_TAKEN", message, "give it another name: --name");
-}
-
-function folderOf(name: string, from: string | null = import.meta.dir): string | null {
-  if (from === null) return null;
-  try {
-    let folder = dirname(Bun.resolveSync(name, from));
-    while (manifestIn(folder)?.name !== name) {
-      if (dirname(folder) === folder) return null;
-      folder = dirname(folder);
-    }
-    return folder;
-  } catch {
-    return null;
-  }
-}
-
-function manifestIn(folder: string): { name?: string; private?: boolean } | null {
-  try {
-    return JSON.parse(readFileSync(join(folder, manifest), "utf8"));
-  } catch {
-    return null;
-  }
 }

@@ -9,14 +9,15 @@ export const ownFile = (): string =>
 
 /**
  * The words that call this program in a folder whose `node_modules` links to it: its name where the PATH leads to it,
- * else by way of npx, which takes what is in `node_modules`; without npx the path of its file.
+ * else by way of npx, which takes what is in `node_modules`; without npx, and for a standalone binary, which npm does not
+ * install, the path of its file.
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);
   // What npx and npm have put there for this process is not on the PATH of the shell.
   const PATH = folders.filter((folder) => !isOfNpm(folder)).join(delimiter);
   if (isSame(Bun.which(name, { PATH }), ownFile())) return name;
-  if (Bun.which("npx", { PATH })) return `npx ${name}`;
+  if (!Bun.isStandaloneExecutable && Bun.which("npx", { PATH })) return `npx ${name}`;
   return shellWord(ownFile());
 }
 

@@ -1,9 +1,5 @@
 import { BaseAnthropic } from "@anthropic-ai/sdk/client";
-import {
-  APIConnectionError,
-  APIConnectionTimeoutError,
-  APIError,
-} from "@anthropic-ai/sdk/core/error";
+import { APIConnectionError, APIConnectionTimeoutError } from "@anthropic-ai/sdk/core/error";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { AgentFn } from "@uncaged/workflow";
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
@@ -43,7 +39,7 @@ export type AnthropicAccess = Access & {
 };
 
 const provider = "Anthropic";
-const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
+const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
  * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of

@@ -99,7 +99,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   const turns = messages.filter(({ role }) => role !== "system");
   const lists = turns.map((message) =>
     blocksOf(message)
-      .filter(({ type, item }) => type !== containerType && (!isObject(item) || isOwn(type)))
+      .filter(({ type, item }) => !type.startsWith(ownPrefix) && (!isObject(item) || isOwn(type)))
       .map(withParts),
   );
   const marked = new Set(markedIn(turns, lists).slice(0, most));
@@ -115,8 +115,10 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   });
 }
 
+// Blocks that are no part of the API's messages.
+const ownPrefix = "uncaged_";
 // Where the provider's own tools have run: the next turn goes on there.
-const containerType = "uncaged_container";
+const containerType = `${ownPrefix}container`;
 
 function containerIn(messages: readonly Message[]): string | undefined {
   const last = messages.flatMap(blocksOf).findLast(({ type }) => type === containerType);
@@ -128,8 +130,9 @@ const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
 
 function withParts(given: Block): Block {
   const { parts, ...block } = given;
-  // What OpenAI's other protocol has of it.
+  // What OpenAI's protocols have of it.
   delete block.item;
+  delete block.extra_content;
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
   return { ...block, content: [{ type: "text", text: block.content }, ...(parts as Block[])] };
 }

@@ -198,8 +198,17 @@ function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fiel
 }
 
 /** What Claude Code has in place of an answer, with `is_error: false` in some versions. */
-const problemText =
-  /^(Claude( AI)? usage limit reached|You've hit your [^.]{0,40}limit|\S{1,12} limit reached\b|Credit balance is too low|API Error: \d{3}|Invalid API key)[^\n]{0,200}$/i;
+const problemText = new RegExp(
+  `^(${[
+    /Claude( AI)? usage limit reached|You've hit your [^.]{0,40}limit|\S{1,12} limit reached\b/,
+    /You're out of extra usage|Spending cap reached|Credit balance is too low/,
+    /(Failed to authenticate\. )?API Error: (\d{3}\b|Repeated \d{3}\b|Connection error|Request timed out)/,
+    /Invalid API key|OAuth token (has expired|revoked)|Not logged in\b|Prompt is too long$/,
+  ]
+    .map(({ source }) => source)
+    .join("|")})[^\n]{0,200}$`,
+  "i",
+);
 
 function resultOf(line: Fields, written: string): AgentOutput {
   const subtype = stringOf(line.subtype);

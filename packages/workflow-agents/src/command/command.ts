@@ -369,7 +369,7 @@ function failureOf(
 
 /** The words of a command whose account has used up what it may use. */
 const isLimit = (failed: string): boolean =>
-  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|credit balance is too low|quota/i.test(
+  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i.test(
     failed,
   );
 

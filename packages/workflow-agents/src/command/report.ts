@@ -160,6 +160,7 @@ export class CommandReport {
 
   done(): void {
     this.#flush();
+    for (const spent of this.#spending?.unsummed() ?? []) this.add({ kind: "spent", spent });
     this.#spending?.end();
     this.#report.done(this.#end);
   }
@@ -245,11 +246,17 @@ class CommandSpending {
   /** What it reported of its answers is all that is known, unless it has reported all. */
   breakOff(): void {
     if (this.#isComplete) return this.end();
-    const models = new Set([...this.#answers.values()].map(({ model }) => model));
-    for (const model of models) {
-      this.#spend({ ...this.#sumOf(model), call: this.#meterOf(model).call });
+    for (const sum of this.unsummed()) {
+      this.#spend({ ...sum, call: this.#meterOf(sum.model).call });
     }
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
+  }
+
+  /** What each model used, of a command that has answered without a sum. */
+  unsummed(): Spent[] {
+    if (this.#isComplete) return [];
+    const models = new Set([...this.#answers.values()].map(({ model }) => model));
+    return [...models].map((model) => this.#sumOf(model));
   }
 
   #spend(spent: Spent): void {
@@ -292,6 +299,24 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   };
 }
 
+/** A line without what a terminal is told before and after its text, and what a carriage return overwrites. */
+function withoutDisplay(line: string): string {
+  // oxlint-disable-next-line no-control-regex
+  const plain = line.replace(
+    /\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\))/g,
+    "",
+  );
+  return plain.replace(/^\ufeff/, "").replace(/^[^{]*\r(?=\{)/, "");
+}
+
+function jsonIn(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
 const longestLine = 64 * 1024 * 1024;
 
 /** @param most The most bytes of all lines together. */
@@ -300,12 +325,8 @@ export function readLines(reader: LineReader, report: CommandReport, most: numbe
   let bytes = 0;
   const takeLine = (line: string): void => {
     if (line.trim() === "") return;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch {
-      return report.addStray(line);
-    }
+    const value = jsonIn(line) ?? jsonIn(withoutDisplay(line));
+    if (value === undefined) return report.addStray(line);
     for (const output of read(value)) report.add(output);
   };
   const lines = new Lines(longestLine, takeLine, () => {

@@ -67,3 +67,15 @@ export function withoutThinking(text: string): string {
   const [end] = /<\/think(ing)?>/i.exec(text) ?? [];
   return end === undefined ? text : text.slice(text.indexOf(end) + end.length);
 }
+
+/**
+ * A whole answer whose thinking has no first tag, because the prompt's template holds it: its end stands alone on a line. Any
+ * other text is left as it is.
+ */
+export function splitThinking(text: string): Split {
+  const { index = -1, 0: end = "" } = /(?<=^|\n)[ \t]*<\/think>[ \t]*(\n|$)/.exec(text) ?? {};
+  const thinking = text.slice(0, Math.max(0, index));
+  const isQuoted = (thinking.match(/^\s*```/gm)?.length ?? 0) % 2 === 1;
+  if (index < 0 || isQuoted || /<think/i.test(thinking)) return { text, thinking: "" };
+  return { text: text.slice(index + end.length).trimStart(), thinking };
+}

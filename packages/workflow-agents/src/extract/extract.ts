@@ -1,7 +1,6 @@
 import type { $ZodObject, output } from "zod/v4/core";
-import { foundProblems } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
-import { parseExact, roundedIn } from "../content/exact.ts";
+import { foundProblems, isRounded, parseExact } from "@uncaged/workflow/interpreter";
 import { withoutThinking } from "../content/think.ts";
 import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
@@ -72,7 +71,8 @@ export async function read<S extends $ZodObject>(
   }
   const checked = await form.check(given);
   if (checked.ok) return checked;
-  const rounded = roundedIn(text).map((digits) => `${digits}: a number can't hold it exactly`);
+  const long = [...new Set(text.match(/-?\d{16,}/g))].filter(isRounded).slice(0, 5);
+  const rounded = long.map((digits) => `${digits}: a number can't hold it exactly`);
   return { ok: false, problems: [...rounded, ...checked.problems] };
 }
 
@@ -152,7 +152,7 @@ function parsed(text: string): unknown {
   // Most answers begin like no JSON at all: this spares a long one the attempt.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;
   try {
-    return parseExact(text.trim(), (digits) => digits);
+    return parseExact(text.trim());
   } catch {
     return undefined;
   }

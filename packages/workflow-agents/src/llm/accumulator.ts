@@ -1,6 +1,5 @@
-import { noUsage } from "@uncaged/workflow/interpreter";
+import { noUsage, parseExact, roundedIn } from "@uncaged/workflow/interpreter";
 import type { Usage } from "@uncaged/workflow";
-import { longIntegers, parseExact } from "../content/exact.ts";
 import { isObject } from "../run/error.ts";
 import type { Received } from "./events.ts";
 import type { ModelAnswer, ModelSink, PartialUsage, ToolUse } from "./provider.ts";
@@ -110,9 +109,11 @@ const mostUnread = 20;
 export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "broken"> {
   const text = onceOf(json.trim()) || "{}";
   try {
-    const input = parseExact(text, (digits) => digits);
+    const input = parseExact(text);
+    // Some servers write the JSON as a text of JSON.
+    if (typeof input === "string" && isObjectText(input)) return argumentsOf(input);
     if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
-    return longIntegers(text).length > 0 ? { input, exact: text } : { input };
+    return roundedIn(text) ? { input, exact: text } : { input };
   } catch {
     return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200).toWellFormed()}` };
   }

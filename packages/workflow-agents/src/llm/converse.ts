@@ -1,6 +1,5 @@
-import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
+import { addUsage, allRounded, noUsage } from "@uncaged/workflow/interpreter";
 import type { WorkflowError } from "@uncaged/workflow";
-import { longIntegers } from "../content/exact.ts";
 import { kindOf } from "../content/sent.ts";
 import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
@@ -308,7 +307,7 @@ const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer
 
 /** What a model reads of integers that its tool got as texts. */
 function longNote({ exact }: ToolUse): string {
-  const found = exact === undefined ? [] : longIntegers(exact).slice(0, 5);
+  const found = [...allRounded(exact ?? "")].slice(0, 5).map(({ text }) => text);
   if (found.length === 0) return "";
   return `\n${found.join(", ")}: a number can't hold an integer beyond 2^53 exactly, so the tool got it as a text`;
 }

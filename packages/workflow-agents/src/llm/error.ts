@@ -1,7 +1,5 @@
 import { maskOf } from "@uncaged/workflow/interpreter";
 import { WorkflowError } from "@uncaged/workflow";
-import { retryAfterIn } from "../limit/headers.ts";
-import { wordIn } from "../content/sent.ts";
 import { oneLine } from "../run/error.ts";
 import type { CallTarget, PartialUsage } from "./provider.ts";
 
@@ -91,16 +89,19 @@ export class ProviderError extends WorkflowError {
   }
 }
 
+/** An error that the service itself reports. */
+export type HttpFailure = {
+  kind: "http";
+  status: number;
+  /** The status that an error within an answer names; the answer itself began with another. */
+  answered?: number;
+  word: string;
+  message: string;
+  retryAfterMs?: number | null;
+};
+
 export type ClientError =
-  | {
-      kind: "http";
-      status: number;
-      /** The status that an error within an answer names; the answer itself began with another. */
-      answered?: number;
-      word: string;
-      message: string;
-      retryAfterMs?: number | null;
-    }
+  | HttpFailure
   | { kind: "timeout" }
   | { kind: "connection"; reason: string }
   | { kind: "cut"; reason: string }
@@ -127,29 +128,12 @@ type ErrorClass = abstract new (...args: never) => Error;
 export type ClientErrors = {
   APIConnectionTimeoutError: ErrorClass;
   APIConnectionError: ErrorClass;
-  APIError: ErrorClass;
 };
-
-type ApiError = Error & Partial<Record<"code" | "type" | "apiMessage", unknown>>;
 
 export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientError | null {
   if (thrown instanceof classes.APIConnectionTimeoutError) return { kind: "timeout" };
   if (thrown instanceof classes.APIConnectionError) {
     return { kind: "connection", reason: reasonOf(thrown.cause ?? thrown) };
-  }
-  if (thrown instanceof classes.APIError) {
-    const {
-      status = 0,
-      code,
-      type,
-      apiMessage,
-      message,
-      headers,
-    } = thrown as ApiError & { status?: number; headers?: Headers };
-    const plain = status ? message.replace(`${status} `, "") : message;
-    const own = wordIn(apiMessage) || plain;
-    const retryAfterMs = headers ? retryAfterIn(headers) : null;
-    return { kind: "http", status, word: wordIn(code) || wordIn(type), message: own, retryAfterMs };
   }
   if (thrown instanceof SyntaxError) return { kind: "json" };
   // A client's own code met a field of another type. What the network throws has a cause or a code.
@@ -164,7 +148,7 @@ export function providerError(thrown: ClientError, target: Target): ProviderErro
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
   const retryAfterMs = thrown.kind === "http" ? (thrown.retryAfterMs ?? null) : null;
-  const more = { status, isFree: isFree(thrown), retryAfterMs };
+  const more = { status, isFree: isFree(thrown, code), retryAfterMs };
   return new ProviderError(code, messageOf(thrown, target), more);
 }
 
@@ -182,10 +166,11 @@ const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 
 // After a timeout at a gateway (504) the model may have answered all the same.
-function isFree(thrown: ClientError): boolean {
+function isFree(thrown: ClientError, code: ProviderErrorCode): boolean {
   if (thrown.kind === "connection") return notConnected.test(thrown.reason);
   if (thrown.kind !== "http") return false;
   const { status } = thrown;
+  if (status >= 500 && code === "LLM_BAD_REQUEST") return true;
   return (status >= 400 && status < 500 && status !== 408) || status === 503 || status === 529;
 }
 
@@ -233,11 +218,17 @@ const words: Record<string, ProviderErrorCode> = {
   overloaded_error: "LLM_OVERLOADED",
   api_error: "LLM_SERVER_ERROR",
   server_error: "LLM_SERVER_ERROR",
+  error: "LLM_SERVER_ERROR",
+  abort: "LLM_SERVER_ERROR",
+  network_error: "LLM_SERVER_ERROR",
+  malformed_function_call: "LLM_SERVER_ERROR",
+  insufficient_system_resource: "LLM_OVERLOADED",
   context_length_exceeded: "LLM_CONTEXT_FULL",
   exceed_context_size_error: "LLM_CONTEXT_FULL",
   request_too_large: "LLM_CONTEXT_FULL",
   content_filter: "LLM_REFUSED",
   content_policy_violation: "LLM_REFUSED",
+  data_inspection_failed: "LLM_REFUSED",
 };
 const statuses: Record<number, ProviderErrorCode> = {
   401: "LLM_AUTH",
@@ -245,6 +236,7 @@ const statuses: Record<number, ProviderErrorCode> = {
   403: "LLM_AUTH",
   404: "LLM_NO_MODEL",
   408: "LLM_TIMEOUT",
+  413: "LLM_CONTEXT_FULL",
   429: "LLM_RATE_LIMIT",
   503: "LLM_OVERLOADED",
   504: "LLM_TIMEOUT",
@@ -253,22 +245,51 @@ const statuses: Record<number, ProviderErrorCode> = {
 // What Anthropic calls an invalid request, and OpenAI, like others, by words of its own.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
-const tooLong =
-  /prompt is too long|maximum (context|prompt) length|context (length|window|size) (is )?exceeded|exceeds? (the|your|this model's)? ?(available )?context|exceeds the maximum number of tokens/i;
+const tooLong = new RegExp(
+  [
+    /(prompt|input) is too long|longer than the maximum model length|overflows|too many tokens/,
+    /maximum (context|prompt) length|context (length|window|size) (is )?exceeded/,
+    /exceeds? (the|your|this model's)? ?(available )?context|exceeds the maximum number of tokens/,
+    /`inputs` tokens \+ `max_new_tokens` must be/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);
+// More than a minute's tokens in one request: waiting does not help.
+const tooLarge = /request too large|tokens must be reduced/i;
+const usedUp = /exceeded your current quota|quota exceeded/i;
+const badKey = /api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key/i;
+const unsafe =
+  /content (exists risk|management policy)|inappropriate content|requires moderation|input (was|has been) flagged/i;
+// Servers that call a schema which they can't enforce an error of their own.
+const badForm = /grammar|response_format|json.?schema|structured.?output/i;
+/** What is not there, where it is neither the model nor the address. */
+const badPart = /^item with id|no endpoints found that (can handle|support)/i;
 
 const tooMany = /rate.?limit|too many requests/i;
 const tooBusy = /overloaded|(no|at|over) capacity|temporarily unavailable|try again later/i;
 
-function codeOf(thrown: ClientError & { kind: "http" }): ProviderErrorCode {
-  const { word, message } = thrown;
+function codeOf(thrown: HttpFailure): ProviderErrorCode {
+  const { word, message, retryAfterMs = null } = thrown;
   const status = thrown.status || (thrown.answered ?? 0);
+  const isOurs = status >= 400 && status < 500;
+  if (tooLarge.test(message)) return "LLM_CONTEXT_FULL";
+  if (status >= 500 && badForm.test(message)) return "LLM_BAD_REQUEST";
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
-  if (byWord) return byWord;
+  // Some call each failure an error of the API.
+  if (byWord && !(isOurs && byWord === "LLM_SERVER_ERROR")) return byWord;
   const said = `${word} ${message}`;
+  if (status === 429 && usedUp.test(said)) {
+    return retryAfterMs === null ? "LLM_QUOTA" : "LLM_RATE_LIMIT";
+  }
   if (status < 500 && unpaid.test(said)) return "LLM_BILLING";
+  if (isOurs && badKey.test(message)) return "LLM_AUTH";
+  if ((isOurs || status === 0) && unsafe.test(message)) return "LLM_REFUSED";
   if ([0, 400, 413, 422].includes(status) && tooLong.test(message)) return "LLM_CONTEXT_FULL";
   if (status === 0 && tooMany.test(said)) return "LLM_RATE_LIMIT";
   if (status === 0 && tooBusy.test(said)) return "LLM_OVERLOADED";
+  if (status === 404 && badPart.test(message)) return "LLM_BAD_REQUEST";
   const other =
     status >= 400 || word === "invalid_request_error" ? "LLM_BAD_REQUEST" : "LLM_UNKNOWN";
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);

@@ -1,8 +1,8 @@
 import { createParser } from "eventsource-parser";
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { parseExact, rawNumber } from "@uncaged/workflow/interpreter";
 import { isObject } from "../run/error.ts";
-import { wordIn } from "../content/sent.ts";
 import { StreamFailure } from "./error.ts";
+import { failureIn } from "./failure.ts";
 
 /** What a body brings: JSON, by the name of its event; a whole answer in place of a stream; the mark of an end. */
 export type Received =
@@ -70,10 +70,7 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
   });
   parser.feed(head);
   for (;;) {
-    for (const { event = "", data } of messages.splice(0)) {
-      const received = receivedOf(event, data);
-      if (received) yield received;
-    }
+    for (const { event = "", data } of messages.splice(0)) yield* receivedOf(event, data);
     const next = await texts.next();
     if (next.done) break;
     parser.feed(next.value);
@@ -81,8 +78,7 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
   // The last event may lack the empty line after it, or its end.
   parser.feed("\n\n");
   for (const { event = "", data } of messages) {
-    const received = isJson(data) || isDone(data) ? receivedOf(event, data) : null;
-    if (received) yield received;
+    if (piecesIn(data).every(isPiece)) yield* receivedOf(event, data);
   }
   // A page has lines, and none of them is of a stream.
   if (isOther && !isStream) throw new NotJson();
@@ -108,11 +104,21 @@ async function* documentsIn({ head, texts }: Texts): AsyncGenerator<Received> {
 
 const isDone = (data: string): boolean => data.trim() === "[DONE]";
 
-function receivedOf(name: string, data: string): Received | null {
-  if (isDone(data)) return { kind: "done" };
+const isPiece = (data: string): boolean => isJson(data) || isDone(data);
+
+/** The JSON of an event's data. Servers that leave out the empty line after an event send several as one. */
+function piecesIn(data: string): string[] {
+  if (!data.includes("\n") || isPiece(data)) return [data];
+  const lines = data.split("\n").filter((line) => line.trim() !== "");
+  return lines.every(isPiece) ? lines : [data];
+}
+
+function receivedOf(name: string, data: string): Received[] {
   // An empty event only shows that the server lives.
-  if (data.trim() === "") return null;
-  return eventOf(name, jsonOf(data));
+  if (data.trim() === "") return [];
+  return piecesIn(data).map((piece) =>
+    isDone(piece) ? { kind: "done" } : eventOf(name, jsonOf(piece)),
+  );
 }
 
 function eventOf(name: string, value: unknown): Received {
@@ -131,7 +137,7 @@ function isJson(text: string): boolean {
 
 function jsonOf(text: string): unknown {
   try {
-    return parseExact(text.trim(), rawInteger);
+    return parseExact(text.trim(), rawNumber);
   } catch {
     throw new NotJson();
   }
@@ -140,33 +146,20 @@ function jsonOf(text: string): unknown {
 /** @throws StreamFailure for an error in the words of any of the protocols. */
 function refuseFailure(name: string, value: unknown): void {
   if (!isObject(value)) {
-    if (name === "error") throw failureOf(value, {});
+    if (name === "error") throw failed(value);
     return;
   }
   const { error, type } = value;
-  if (name === "error" || type === "error") throw failureOf(error ?? value, value);
-  const isSaid = typeof error === "string" ? error !== "" : isObject(error) && hasWords(error);
-  if (isSaid) throw failureOf(error, value);
+  const isSaid =
+    error === true ||
+    (typeof error === "string" ? error !== "" : isObject(error) && hasWords(error));
+  if (name === "error" || type === "error" || isSaid) throw failed(value);
 }
 
 const hasWords = (error: object): boolean => Object.values(error).some((one) => one !== null);
 
-function failureOf(error: unknown, around: Record<string, unknown>): StreamFailure {
-  const { code, type, message, status } = isObject(error) ? error : around;
-  const words = [code, type].map(wordIn).filter((word) => word !== "" && word !== "error");
-  const numbers = [code, status, around.status].map(Number);
-  return new StreamFailure({
-    kind: "http",
-    status: 0,
-    // Some have the status of an error within an answer that began with another.
-    answered: numbers.find((one) => one >= 400 && one < 600) ?? 0,
-    word: words.find((word) => !/^\d+$/.test(word)) ?? "",
-    message: messageIn(error) || wordIn(message) || "the answer failed, and no reason was given",
-  });
-}
-
-function messageIn(error: unknown): string {
-  if (!isObject(error)) return wordIn(error);
-  const { message } = error;
-  return wordIn(message) || (isObject(message) ? wordIn(message.message) : "");
+function failed(value: unknown): StreamFailure {
+  const failure = failureIn(value);
+  const message = failure.message || "the answer failed, and no reason was given";
+  return new StreamFailure({ ...failure, message });
 }

@@ -1,4 +1,4 @@
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { parseExact, rawNumber } from "@uncaged/workflow/interpreter";
 import { withInstruction } from "../run/form.ts";
 import { isObject } from "../run/error.ts";
 import { currentRun, digest, publish } from "../run/run.ts";
@@ -119,7 +119,7 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
   const { text, stop } = answer;
   if (schema === null || stop !== "end" || !text.includes("null")) return answer;
   try {
-    const given = parseExact(text, rawInteger);
+    const given = parseExact(text, rawNumber);
     const value = withoutNulls(given, schema);
     const json = JSON.stringify(value);
     return json === JSON.stringify(given) ? answer : { ...answer, text: json };

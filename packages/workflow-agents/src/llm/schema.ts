@@ -1,4 +1,4 @@
-import { isRawInteger } from "../content/exact.ts";
+import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { isObject } from "../run/error.ts";
 
 /** What a provider's own mode allows of a JSON Schema. */
@@ -289,7 +289,7 @@ function fits(schema: unknown, value: unknown, root: Node): boolean {
 }
 
 function isOf(type: unknown, value: unknown): boolean {
-  if (isRawInteger(value)) return type === "integer" || type === "number";
+  if (isRawNumber(value)) return type === "integer" || type === "number";
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value);
   if (type === "object") return isObject(value);

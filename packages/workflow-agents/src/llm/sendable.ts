@@ -1,4 +1,4 @@
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { parseExact, rawNumber } from "@uncaged/workflow/interpreter";
 import { wordIn } from "../content/sent.ts";
 import { isObject } from "../run/error.ts";
 import { isObjectText } from "./accumulator.ts";
@@ -206,7 +206,7 @@ const nameOf = (name: unknown): string =>
 
 function inputOf({ input }: Block, exact: unknown): object {
   if (typeof exact === "string" && isObjectText(exact)) {
-    return wellFormed(parseExact(exact, rawInteger)) as object;
+    return wellFormed(parseExact(exact, rawNumber)) as object;
   }
   return isObject(input) ? input : {};
 }

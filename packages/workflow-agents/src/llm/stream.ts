@@ -1,6 +1,7 @@
 import { UnreadableContent } from "../content/sent.ts";
 import { fetchWithinOrigin, RedirectError } from "../http/http.ts";
 import { checkAccess, type Patience } from "./access.ts";
+import { retryAfterIn } from "../limit/headers.ts";
 import type { Accumulator } from "./accumulator.ts";
 import { NotJson, receivedIn } from "./events.ts";
 import {
@@ -8,16 +9,19 @@ import {
   type ClientErrors,
   clientErrorOf,
   hostOf,
+  type HttpFailure,
   ProviderError,
   providerError,
   reasonOf,
   StreamFailure,
   type Target,
 } from "./error.ts";
+import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
 
 // A connection that its server closes can be used again.
 const lastWaitMs = 1000;
+const mostOfError = 64 * 1024;
 // An event that brings a few characters has some 150 bytes around them.
 const bytesPerCharacter = 16;
 
@@ -41,6 +45,7 @@ export async function callClient<Result>(
     signal?.throwIfAborted();
     if (guard.error) throw guard.error;
     if (thrown instanceof ProviderError) throw thrown;
+    if (guard.refusal) throw providerError(guard.refusal, call);
     const reason = reasonOf(thrown);
     const [cut, other] = [
       { kind: "cut", reason },
@@ -132,6 +137,8 @@ type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Respon
 export class StallGuard {
   /** Why the answer was given up: the server fell silent, or sent too much. */
   error: ProviderError | null = null;
+  /** The error that the server has answered with. */
+  refusal: HttpFailure | null = null;
   /** Whether an answer that is none of the protocol's errors has begun to come. */
   isAnswering = false;
   readonly signal: AbortSignal;
@@ -160,6 +167,13 @@ export class StallGuard {
     });
     this.isAnswering = response.ok;
     this.#call.onResponse?.(response);
+    if (!response.ok) {
+      const { status, headers, body } = response;
+      const failure = failureInBody(await this.#beginningOf(body), status);
+      const retryAfterMs = retryAfterIn(headers) ?? failure.retryAfterMs ?? null;
+      this.refusal = { ...failure, retryAfterMs };
+      return new Response(null, response);
+    }
     return response.body ? new Response(this.#guarded(response.body), response) : response;
   };
 
@@ -171,6 +185,21 @@ export class StallGuard {
   expectEnd(): void {
     this.#silenceMs = Math.min(this.#silenceMs, lastWaitMs);
     this.#arm(this.#silenceMs);
+  }
+
+  /** The text of an error's body, as far as it may matter; that of one that breaks off too. */
+  async #beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = "";
+    try {
+      for await (const chunk of body === null ? [] : this.#guarded(body)) {
+        text += decoder.decode(chunk, { stream: true });
+        if (text.length > mostOfError) break;
+      }
+    } catch {
+      // Its status is enough.
+    }
+    return text;
   }
 
   #guarded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {

@@ -1,4 +1,5 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import { parseExact, rawNumber, roundedIn } from "@uncaged/workflow/interpreter";
 import { kindOf, wordIn } from "../content/sent.ts";
 import { type Fields, isObject, oneLine } from "../run/error.ts";
 import { type Asked, resultIn } from "./reader.ts";
@@ -21,7 +22,10 @@ const longestPart = 2 ** 20;
 export class Exchange {
   readonly #waiting = new Map<Id, Asked>();
   readonly #note: (problem: string) => void;
+  /** Messages with numbers that parsing has rounded, and the same messages with their digits. */
+  readonly #exact = new WeakMap<Fields, Fields>();
   #unclaimed: Fields[] = [];
+  readonly #cursors = new Map<string, Set<unknown>>();
   #newest = -1;
   #part = "";
 
@@ -37,7 +41,15 @@ export class Exchange {
     if (method === "notifications/cancelled") this.forget(given.requestId as Id);
     if (typeof method !== "string" || !isId(id)) return;
     if (typeof id === "number") this.#newest = Math.max(this.#newest, id);
-    this.#waiting.set(id, { method, params: given, note: this.#note });
+    const cursors = this.#cursorsOf(method, given.cursor);
+    this.#waiting.set(id, { method, params: given, cursors, note: this.#note });
+  }
+
+  /** The cursors of a list that was asked for so far; a request without one begins the list anew. */
+  #cursorsOf(method: string, cursor: unknown): Set<unknown> {
+    const cursors = (cursor !== undefined && this.#cursors.get(method)) || new Set();
+    this.#cursors.set(method, cursors.add(cursor));
+    return cursors;
   }
 
   /** Drops a request that nobody waits for any more. */
@@ -52,8 +64,9 @@ export class Exchange {
   /** The messages of a line. What is not JSON is a part of a message that was broken into lines, or no message. */
   line(line: string, own?: Id): JSONRPCMessage[] {
     if (line.trim() === "") return [];
-    const whole = parsed(line);
-    const joined = whole === undefined && this.#part !== "" ? parsed(this.#part + line) : undefined;
+    const whole = this.parsed(line);
+    const joined =
+      whole === undefined && this.#part !== "" ? this.parsed(this.#part + line) : undefined;
     const value = whole ?? joined;
     if (value === undefined || (typeof value !== "object" && this.#part !== "")) {
       const isPart = this.#part !== "" || /^\s*[{[]/.test(line);
@@ -72,10 +85,25 @@ export class Exchange {
     this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
   }
 
-  /** The messages of a JSON value; `own` is the request that it was sent in answer to. */
+  /** The value of a text of JSON, undefined when it is not JSON. */
+  parsed(given: string): unknown {
+    const text = given.replace(/^\ufeff/, "");
+    try {
+      const value: unknown = JSON.parse(text);
+      if (!roundedIn(text)) return value;
+      const exact = listOf(parseExact(text, rawNumber));
+      for (const [at, one] of listOf(value).entries()) {
+        if (isObject(one)) this.#exact.set(one, exact[at] as Fields);
+      }
+      return value;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The messages of a value that was {@link parsed}; `own` is the request that it was sent in answer to. */
   messages(value: unknown, own?: Id): JSONRPCMessage[] {
-    const list: unknown[] = Array.isArray(value) ? value.flat(2) : [value];
-    const read = list.flatMap((one) => this.#message(one, own));
+    const read = listOf(value).flatMap((one) => this.#message(one, own));
     return [...read, ...this.#claimed()];
   }
 
@@ -85,7 +113,7 @@ export class Exchange {
     { own, code = unreadable }: { own?: Id; code?: number } = {},
   ): JSONRPCMessage[] {
     const error = { code, message: problem };
-    if (own === undefined) return this.messages({ error });
+    if (own === undefined) return this.messages({ jsonrpc: "2.0", error });
     if (!this.#waiting.delete(own)) return [];
     return [{ jsonrpc: "2.0", id: own, error }, ...this.#claimed()];
   }
@@ -93,6 +121,10 @@ export class Exchange {
   #message(value: unknown, own: Id | undefined): JSONRPCMessage[] {
     if (!isObject(value)) {
       this.#note(`sent ${kindOf(value)}, which is not a message`);
+      return [];
+    }
+    if (own === undefined && !this.#isMessage(value)) {
+      this.#stray(JSON.stringify(value));
       return [];
     }
     const { method } = value;
@@ -106,6 +138,13 @@ export class Exchange {
       this.#unclaimed.push(value);
     }
     return [];
+  }
+
+  /** Whether an object is a message at all: programs log in JSON too. */
+  #isMessage({ jsonrpc, id, method, result, error }: Fields): boolean {
+    if (jsonrpc !== undefined) return true;
+    if (result !== undefined || error !== undefined) return this.#requestOf(id, undefined) !== null;
+    return typeof method === "string" && /^ping$|\//.test(method);
   }
 
   #requestOf(id: unknown, own: Id | undefined): Id | null {
@@ -126,8 +165,11 @@ export class Exchange {
     return only && answer ? [this.#answer(only[0], answer)] : [];
   }
 
-  #answer(id: Id, { result, error }: Fields): JSONRPCMessage {
+  #answer(id: Id, given: Fields): JSONRPCMessage {
     const request = this.#waiting.get(id) as Asked;
+    // The bounds of a schema have to stay numbers.
+    const isTool = request.method === "tools/call";
+    const { result, error } = (isTool && this.#exact.get(given)) || given;
     this.#waiting.delete(id);
     const isEmpty = !isObject(result) || Object.keys(result).length === 0;
     if (isSent(error) && (isEmpty || !isSent(result))) {
@@ -149,6 +191,8 @@ export class Exchange {
 // A request that stays open as long as its connection; what comes without an id is not its answer.
 const longLived = new Set(["subscriptions/listen"]);
 const allowsNothing = new Set(["ping", "initialize"]);
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.flat(2) : [value]);
 
 const isId = (id: unknown): id is Id => typeof id === "string" || typeof id === "number";
 
@@ -192,12 +236,4 @@ const isCount = (value: unknown): boolean => typeof value === "number" && Number
 
 function metaIn({ progressToken, ...others }: Fields): Fields {
   return isId(progressToken) ? { ...others, progressToken } : others;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
+import { retryAfterIn } from "../limit/headers.ts";
 import { isObject } from "../run/error.ts";
 import { type Exchange, lostAnswer } from "./exchange.ts";
 
@@ -31,10 +32,11 @@ export const tolerantFetch =
     signal?.addEventListener("abort", forget, { once: true });
     const asked = isObject(message) ? String(message.method) : "";
     const response = await repeated(() => fetch(url, init), asked, signal ?? undefined);
-    if (!response.ok || !response.body || response.status === 202) {
+    if (!response.ok || response.status === 202) {
       if (!response.ok) forget();
       return response;
     }
+    if (!response.body) return own === undefined ? response : jsonOf("", exchange, own, response);
     const type = response.headers.get("content-type") ?? "";
     const isStream = type.toLowerCase().includes("text/event-stream");
     if (isStream) return new Response(eventsOf(response.body, exchange, own), response);
@@ -54,8 +56,7 @@ async function repeated(
       isNotDone.has(status) || (status >= 502 && status <= 504 && mayRepeat.test(method));
     if (!isAgain || tries === mostTries || method === "") return response;
     await response.body?.cancel().catch(() => undefined);
-    const asked = Number(response.headers.get("retry-after") ?? Number.NaN) * 1000;
-    const ms = Number.isFinite(asked) && asked >= 0 ? asked : 500 * 2 ** tries;
+    const ms = retryAfterIn(response.headers) ?? 500 * 2 ** tries;
     if (ms > longestWaitMs) return new Response(null, response);
     await wait(ms, undefined, { signal });
   }
@@ -81,12 +82,10 @@ function jsonOf(
 ): Response {
   const read = () => {
     if (text === null) return exchange.failed(tooLong, { own });
-    try {
-      return exchange.messages(JSON.parse(text), own);
-    } catch {
-      const problem = text.trim() === "" ? "is empty" : "is not JSON";
-      return exchange.failed(`its answer ${problem}`, { own });
-    }
+    const value = exchange.parsed(text);
+    if (value !== undefined) return exchange.messages(value, own);
+    const problem = text.trim() === "" ? "is empty" : "is not JSON";
+    return exchange.failed(`its answer ${problem}`, { own });
   };
   const headers = new Headers(response.headers);
   headers.set("content-type", "application/json");

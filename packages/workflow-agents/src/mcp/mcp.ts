@@ -5,8 +5,7 @@ import type {
   GetPromptResult,
   Tool,
 } from "@modelcontextprotocol/client";
-import type { Journal } from "@uncaged/workflow/interpreter";
-import { parseExact, rawInteger } from "../content/exact.ts";
+import { type Journal, parseExact, rawNumber } from "@uncaged/workflow/interpreter";
 import { failure, isObject, misuse } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
@@ -152,7 +151,7 @@ const exactOf = (
 ): object =>
   exact === undefined
     ? (input as object)
-    : restored(parseExact(exact, rawInteger) as Record<string, unknown>);
+    : restored(parseExact(exact, rawNumber) as Record<string, unknown>);
 
 const longest = 64;
 

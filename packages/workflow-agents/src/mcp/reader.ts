@@ -8,7 +8,13 @@ import { blocksIn, resourcesIn } from "./blocks.ts";
  */
 
 /** A request that was sent to a server, and a way to report what was left out of its answer. */
-export type Asked = { method: string; params: Fields; note: (problem: string) => void };
+export type Asked = {
+  method: string;
+  params: Fields;
+  /** The cursors that this list was asked with so far. */
+  cursors: ReadonlySet<unknown>;
+  note: (problem: string) => void;
+};
 
 /** Reads a result by the request that it answers. @throws UnreadableContent for what can't be used at all. */
 export function resultIn(result: unknown, asked: Asked): Fields {
@@ -76,11 +82,11 @@ const isOffered = (value: unknown): boolean =>
 const instructionsIn = ({ instructions }: Fields): Fields =>
   typeof instructions === "string" ? { instructions } : {};
 
-/** The next page's cursor, unless it is the one of this page: such a list would have no end. */
-function cursorIn(result: unknown, { params }: Asked): Fields {
+/** The next page's cursor, unless it is that of a page before: such a list would have no end. */
+function cursorIn(result: unknown, { cursors }: Asked): Fields {
   const { nextCursor } = fieldsOf(result);
   const isNext = typeof nextCursor === "string" && nextCursor !== "";
-  return isNext && nextCursor !== params.cursor ? { nextCursor } : {};
+  return isNext && !cursors.has(nextCursor) ? { nextCursor } : {};
 }
 
 function toolsIn(result: unknown, { note }: Asked): Fields[] {
@@ -94,9 +100,15 @@ function toolsIn(result: unknown, { note }: Asked): Fields[] {
     if (!isObject(inputSchema)) {
       note(`the input schema of its tool ${name} is ${kindOf(inputSchema)}: any object is taken`);
     }
-    const input = isObject(inputSchema) ? inputSchema : {};
+    const { properties, required, ...input } = fieldsOf(inputSchema);
+    const schema = {
+      ...input,
+      type: "object",
+      ...(isObject(properties) && { properties }),
+      ...(Array.isArray(required) && { required: required.filter((one) => wordIn(one) !== "") }),
+    };
     const said = wordIn(description) || wordIn(title);
-    return [{ name, description: said, inputSchema: { ...input, type: "object" } }];
+    return [{ name, description: said, inputSchema: schema }];
   });
 }
 
@@ -133,9 +145,10 @@ function callIn(result: unknown): Fields {
   if (resultType === "input_required" && isOther) return result;
   // An answer of a protocol of its own, or a server's value in place of its content.
   const shown = isOther && Object.keys(rest).length > 0 ? blocksIn(JSON.stringify(rest)) : blocks;
-  const isPlain = isOffered(structuredContent) && !isObject(structuredContent);
+  // As a text it keeps the digits that a number would round.
+  const isAlone = isOffered(structuredContent) && shown.length === 0;
   return {
-    content: isPlain && shown.length === 0 ? blocksIn(jsonOf(structuredContent)) : shown,
+    content: isAlone ? blocksIn(jsonOf(structuredContent)) : shown,
     ...(isObject(structuredContent) && { structuredContent }),
     ...(isFailed && { isError: true }),
   };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isRawInteger } from "../content/exact.ts";
+import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { type Fields, isObject } from "../run/error.ts";
 
 /**
@@ -58,7 +58,7 @@ function nameFor(name: string, names: Map<string, string>): string {
 
 function restoredIn(value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((one) => restoredIn(one, names));
-  if (!isObject(value) || isRawInteger(value)) return value;
+  if (!isObject(value) || isRawNumber(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => [names.get(key) ?? key, restoredIn(one, names)]),
   );

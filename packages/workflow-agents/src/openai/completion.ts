@@ -5,7 +5,7 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { ProviderError } from "../llm/error.ts";
+import { ProviderError, StreamFailure } from "../llm/error.ts";
 import {
   countIn,
   type Fields,
@@ -20,9 +20,9 @@ import {
   UnreadableContent,
   wordIn,
 } from "../content/sent.ts";
-import { isObject } from "../run/error.ts";
+import { isObject, oneLine } from "../run/error.ts";
 import { Accumulator, argumentsOf, GrowingText, idsOf, isObjectText } from "../llm/accumulator.ts";
-import { ThinkTags } from "../content/think.ts";
+import { splitThinking, ThinkTags } from "../content/think.ts";
 import {
   type Block,
   blocksOf,
@@ -50,7 +50,7 @@ export function bodyOf(
   }
   const maxTokensWord =
     official || refused.has("max_tokens") ? "max_completion_tokens" : "max_tokens";
-  const turns = messages.flatMap(paramsOf);
+  const turns = messages.flatMap((message) => paramsOf(message, refused));
   const first: ChatCompletionMessageParam[] = system ? [{ role: "system", content: system }] : [];
   return {
     model,
@@ -79,11 +79,11 @@ function formatOf(format: Format): ChatCompletionCreateParamsStreaming["response
   return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
 
-function paramsOf(message: Message): ChatCompletionMessageParam[] {
+function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletionMessageParam[] {
   const blocks = blocksOf(message);
   if (message.role === "system") return [{ role: "system", content: textOf(blocks) }];
   if (message.role === "assistant") {
-    const own = assistantOf(blocks);
+    const own = assistantOf(blocks, refused);
     return own.content === null && own.tool_calls === undefined ? [] : [own];
   }
   const results = blocks.filter(({ type }) => type === "tool_result");
@@ -139,27 +139,45 @@ export const titledText = (title: unknown, text: unknown): string =>
     ? `<file name=${JSON.stringify(title)}>\n${String(text)}\n</file>`
     : String(text);
 
-function assistantOf(blocks: readonly Block[]): ChatCompletionAssistantMessageParam {
+function assistantOf(
+  blocks: readonly Block[],
+  refused: ReadonlySet<string>,
+): ChatCompletionAssistantMessageParam {
   const calls = blocks.filter(({ type }) => type === "tool_use");
   const text = textOf(blocks);
+  const reasoning = blocks.find(({ type }) => type === reasoningType);
   return {
     role: "assistant",
     content: text || null,
+    ...(refused.has("reasoning_content") && { reasoning_content: wordIn(reasoning?.text) }),
+    ...(refused.has("reasoning_details") &&
+      reasoning?.details !== undefined && { reasoning_details: reasoning.details }),
     ...(calls.length > 0 && {
-      tool_calls: calls.map(({ id, name, input }) => ({
+      tool_calls: calls.map(({ id, name, input, extra_content }) => ({
         id: String(id),
         type: "function" as const,
         function: { name: String(name), arguments: JSON.stringify(input) },
+        ...(extra_content !== undefined && { extra_content }),
       })),
     }),
   };
 }
 
-type Call = { index: number | null; id: string; name: string; json: GrowingText };
+/** `extra` is what Google signs a call with: its result is refused without it. */
+type Call = {
+  index: number | null;
+  id: string;
+  name: string;
+  json: GrowingText;
+  extra?: Fields;
+};
+
+/** The block that holds what a model thought before its calls. */
+const reasoningType = "uncaged_reasoning";
 
 /** What of a delta is no part of the answer. */
 const silent = new Set([
-  ...["role", "name", "annotations", "reasoning_details", "reasoning_signature", "citations"],
+  ...["role", "name", "annotations", "reasoning_signature", "citations"],
   ...["logprobs", "provider_specific_fields", "extra_content", "thinking_blocks", "index"],
 ]);
 
@@ -170,19 +188,22 @@ export class CompletionAccumulator extends Accumulator {
   readonly #refusal = new GrowingText();
   readonly #thinkTags = new ThinkTags();
   readonly #calls: Call[] = [];
+  readonly #details: unknown[] = [];
   #finishReason: string | null = null;
   #isCounted = false;
 
   protected add(chunk: unknown, isWhole: boolean): void {
     const { id, model, choices, usage } = fieldsIn(chunk, "a chunk");
-    if (isWhole && !Array.isArray(choices))
-      throw new UnreadableContent("choices", notList(choices));
+    if (isWhole && !Array.isArray(choices)) {
+      const sent = oneLine(JSON.stringify(chunk), 200);
+      throw new UnreadableContent("choices", `${notList(choices)}: ${sent}`);
+    }
     this.id ||= wordIn(id);
     this.model ||= wordIn(model);
     const choice = fieldsIn(listIn(choices, "choices")[0], "choices[0]");
     this.#delta(fieldsIn(choice.delta ?? choice.message, "delta"));
     this.#content(choice.text, "choices[0].text");
-    this.#finishReason = reasonIn(choice.finish_reason) ?? this.#finishReason;
+    this.#finishReason = reasonIn(choice.finish_reason) || this.#finishReason;
     const counts = [usage, choice.usage].find(isObject);
     if (!counts) return;
     const isCounted = [counts.prompt_tokens, counts.completion_tokens].map(
@@ -201,8 +222,13 @@ export class CompletionAccumulator extends Accumulator {
     const finishReason = this.#finishReason;
     if (finishReason === null && !this.isWhole) return null;
     const { id, model, usage } = this;
+    if (finishReason !== null && brokenOff.has(finishReason.toLowerCase())) {
+      const word = finishReason.toLowerCase();
+      throw new StreamFailure({ kind: "http", status: 0, word, message: "the answer broke off" });
+    }
     this.#say(this.#thinkTags.rest());
-    const text = String(this.#text);
+    const { text, thinking } = splitThinking(String(this.#text));
+    if (thinking) this.#thinking.add(thinking);
     const refusal = String(this.#refusal);
     const calls = this.#calls.filter(({ id: call, name, json }) => call || name || String(json));
     const ids = idsOf(
@@ -212,13 +238,22 @@ export class CompletionAccumulator extends Accumulator {
     const toolUses = calls.map(({ name, json }, at): ToolUse => {
       return { id: ids[at] ?? "", name, ...argumentsOf(String(json)) };
     });
-    const uses = toolUses.map(({ id: call, name, input, exact }): Block => {
-      return { type: "tool_use", id: call, name, input, ...(exact !== undefined && { exact }) };
+    const uses = toolUses.map(({ id: call, name, input, exact }, at): Block => {
+      const { extra } = calls[at] as Call;
+      return {
+        ...{ type: "tool_use", id: call, name, input },
+        ...(exact !== undefined && { exact }),
+        ...(extra !== undefined && { extra_content: extra }),
+      };
     });
     return {
       ...{ id, model, usage, text, toolUses },
       finishReason: finishReason ?? "no reason",
-      blocks: [...(text ? [{ type: "text", text }] : []), ...uses],
+      blocks: [
+        ...(uses.length > 0 ? this.#reasoning() : []),
+        ...(text ? [{ type: "text", text }] : []),
+        ...uses,
+      ],
       thinking: String(this.#thinking),
       stop: refusal ? "refused" : stopOf(finishReason, toolUses.length > 0),
       ...(refusal && { detail: refusal.slice(0, 300) }),
@@ -226,10 +261,19 @@ export class CompletionAccumulator extends Accumulator {
     };
   }
 
+  /** What was thought before a call, which some servers want back with the call's result. */
+  #reasoning(): Block[] {
+    const text = String(this.#thinking);
+    const details = this.#details;
+    if (text === "" && details.length === 0) return [];
+    return [{ type: reasoningType, text, ...(details.length > 0 && { details }) }];
+  }
+
   // Servers other than OpenAI's have the tokens of reasoning as `reasoning_content` or `reasoning`.
   #delta({ content, refusal, tool_calls, function_call, ...delta }: Fields): void {
     this.#content(content, "delta.content");
-    const { reasoning_content, reasoning, thinking, ...others } = delta;
+    const { reasoning_content, reasoning, reasoning_details, thinking, ...others } = delta;
+    if (Array.isArray(reasoning_details)) this.#details.push(...(reasoning_details as unknown[]));
     const thought = thoughtIn(reasoning_content ?? reasoning ?? thinking);
     if (thought) this.think(this.#thinking, thought);
     const refused = saidIn(refusal, "delta.refusal");
@@ -267,6 +311,7 @@ export class CompletionAccumulator extends Accumulator {
     if (call !== known) this.#calls.push(call);
     call.id ||= id;
     call.name ||= name;
+    if (isObject(sent.extra_content)) call.extra = sent.extra_content;
     this.grow(call.json, json);
   }
 
@@ -289,6 +334,12 @@ const hasContent = (value: unknown): boolean =>
   typeof value === "object" && value !== null
     ? Object.values(value).some(hasContent)
     : value !== null && value !== undefined && value !== "";
+
+/** Reasons by which a server says that the answer is not whole. */
+const brokenOff = new Set([
+  ...["error", "abort", "network_error", "malformed_function_call"],
+  "insufficient_system_resource",
+]);
 
 const stops: Record<string, Stop> = {
   ...{ stop: "end", end: "end", eos: "end", eos_token: "end", end_turn: "end" },

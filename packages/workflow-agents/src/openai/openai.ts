@@ -1,6 +1,6 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { type ClientOptions, OpenAI } from "openai/client";
-import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
+import { APIConnectionError, APIConnectionTimeoutError } from "openai/core/error";
 import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf, ProviderError } from "../llm/error.ts";
@@ -36,7 +36,7 @@ export function openaiAgent(options: OpenAIOptions): AgentFn {
 }
 
 const officialUrl = "https://api.openai.com/v1";
-const classes = { APIConnectionError, APIConnectionTimeoutError, APIError };
+const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
  * OpenAI's chat completions or its Responses API, or those of another server, which may be asked without a key. The key is
@@ -104,6 +104,9 @@ type Refusals = Readonly<Record<string, RegExp>>;
 const chatWords: Refusals = {
   max_tokens: /max_completion_tokens/i,
   stream_options: /stream_options/i,
+  // Not every server wants back what its model thought, and some refuse it.
+  reasoning_content: /reasoning_content/i,
+  reasoning_details: /reasoning.details|thought.?signature/i,
   descriptions: /function\.description.*string too long/i,
 };
 // Models that do not reason refuse to encrypt it.

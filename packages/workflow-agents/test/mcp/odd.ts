@@ -22,6 +22,16 @@ const answers: Record<string, (id: number) => string[]> = {
     "{not json",
     JSON.stringify(plain(id, { content: [noon] })),
   ],
+  "logs in JSON": (id) => [
+    JSON.stringify({ level: "info", id, msg: "asked" }),
+    JSON.stringify({ level: "warn", error: "slow", result: "ok" }),
+    JSON.stringify({ a: 1 }, null, 2),
+    JSON.stringify(plain(id, { content: [noon] })),
+  ],
+  "a byte order mark": (id) => [`\ufeff${JSON.stringify(plain(id, { content: [noon] }))}`],
+  "long digits": (id) => [
+    `{"id": ${id}, "result": {"structuredContent": {"noon": 12345678901234567890}}}`,
+  ],
   "null for its other fields": (id) => [
     JSON.stringify(
       plain(id, {
@@ -46,6 +56,7 @@ const answers: Record<string, (id: number) => string[]> = {
   ],
 };
 
+let page = 0;
 const send = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method } = JSON.parse(line) as Message;
@@ -56,7 +67,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   } else if (method === "tools/list") {
     const bad = [{ name: 7 }, null, "tool", { ...tool, name: "" }];
     const nulls = { description: null, outputSchema: null, annotations: null, title: null };
-    send(plain(id, { tools: [...bad, { ...tool, ...nulls }, tool], nextCursor: null }));
+    const inputSchema = { type: "object", properties: null, required: null };
+    // Its pages go in a circle.
+    const nextCursor = "ab"[(page += 1) % 2];
+    const own = mode === "logs in JSON" ? { tools: [tool], nextCursor } : null;
+    const tools = [...bad, { ...tool, inputSchema, ...nulls }, tool];
+    send(plain(id, own ?? { tools, nextCursor: null }));
   } else if (method === "tools/call") {
     for (const text of answers[mode]?.(id) ?? []) process.stdout.write(`${text}\n`);
   } else send({ jsonrpc: "2.0", id, error: { code: -32601, message: "not known" } });

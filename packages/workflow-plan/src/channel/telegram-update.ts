@@ -105,14 +105,14 @@ function editOf(message: Fields, bot: BotAccount): Incoming | null {
   };
 }
 
-/** The chat of a message, with its topic: other messages have a thread too, which is none. */
+/** The chat of a message, with its topic. A reply outside of topics, as in a forum's General, has a thread too, which is none. */
 type Place = { jid: string; topic?: number; isGroup: boolean };
 
 function placeOf(message: Fields): Place | null {
-  const { id, is_forum, type } = fieldsOf(message.chat);
+  const { id, type } = fieldsOf(message.chat);
   const chat = wholeOf(id);
   if (chat === undefined || chat === 0) return null;
-  const isTopic = message.is_topic_message === true || is_forum === true;
+  const isTopic = message.is_topic_message === true;
   const topic = isTopic ? wholeOf(message.message_thread_id) : undefined;
   const isGroup = chat < 0 || type === "group" || type === "supergroup";
   if (topic === undefined || topic <= 0) return { jid: jidOf(chat), isGroup };

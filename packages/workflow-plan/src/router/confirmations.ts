@@ -14,9 +14,11 @@ const answers = new Map<string, Button["action"]>([
 
 /** What a text answers to a confirmation; undefined when it is no answer. */
 export function actionOf(text: string): Button["action"] | undefined {
-  const approval = decisionOf(text)?.decision;
+  // As people end a sentence.
+  const word = text.replace(/[.!]+\s*$/, "");
+  const approval = decisionOf(word)?.decision;
   if (approval) return approval === "approve" ? "confirm" : "cancel";
-  return answers.get(text.toLowerCase());
+  return answers.get(word.toLowerCase());
 }
 
 /** What the question of what is to change about a plan is kept by. */

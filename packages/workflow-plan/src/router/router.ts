@@ -92,9 +92,18 @@ export class Router {
 
   /** Follows a chat that has got another id: the plans that are owned there, and what it was planning. */
   readonly moved = async (from: string, to: string): Promise<void> => {
-    const { plans } = this.#options;
     const channel = this.#channels.find((one) => one.ownsJid(to));
     if (!channel) return;
+    const done = Promise.withResolvers<void>();
+    // What is going on there may still make a plan.
+    this.chat(channel, from).next(() =>
+      this.#move(channel, from, to).then(done.resolve, done.reject),
+    );
+    await done.promise;
+  };
+
+  async #move(channel: Channel, from: string, to: string): Promise<void> {
+    const { plans } = this.#options;
     for (const { id, metadata } of await plans.list(() => {})) {
       const { owner } = metadata ?? {};
       if (owner?.channel !== channel.name || owner.chatJid !== from) continue;
@@ -103,7 +112,7 @@ export class Router {
     const { session } = this.chat(channel, from).state;
     const chat = this.chat(channel, to);
     if (session !== null && chat.state.session === null) chat.set({ session });
-  };
+  }
 
   /** Handles what came by a channel to a process that died before it had. */
   resume(channel: Channel): void {

@@ -75,6 +75,30 @@ test("answers, notices and confirmations stay in the topic, which is a chat of i
   expect(server.sent.at(-1)).toMatchObject({ text: "Plan: done", topic: 5 });
 });
 
+test("a reply outside of a forum's topics is an answer in the chat", async () => {
+  const { handled, server } = await bot({ script: [create(watched("Plan"))] });
+  const general = { chat: { id: group, type: "supergroup", title: "Team", is_forum: true } };
+  await handled(server.write(group, "@plans_bot make a plan", 7, general));
+  const message_id = server.sent.at(-1)?.id;
+  const reply = {
+    message_thread_id: message_id,
+    reply_to_message: { message_id, from: { id: 1 } },
+  };
+  await handled(server.write(group, "Yes.", 7, { ...general, ...reply }));
+  expect(server.sent.at(-1)?.text).toBe("Confirmed: Plan is active.");
+});
+
+test("a plan that is made while its group moves belongs to the supergroup", async () => {
+  const { handled, home, server } = await bot({ script: [create(watched("Plan"))] });
+  server.refuse({
+    ...{ method: "sendMessage", error_code: 400, parameters: { migrate_to_chat_id: group } },
+    description: "Bad Request: group chat was upgraded to a supergroup chat",
+  });
+  await handled(server.write(-9, "@plans_bot make a plan", 7));
+  const [made] = await home.plans.list(() => {});
+  expect(made?.metadata?.owner).toMatchObject({ chatJid: String(group) });
+});
+
 test("a topic that is gone gets its messages in the chat", async () => {
   const { handled, server } = await bot();
   const description = "Bad Request: message thread not found";

@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { DiskStore, refusals, type Root, type StoredBundle } from "@uncaged/workflow/store";
+import {
+  DiskStore,
+  readBundle,
+  refusals,
+  type Root,
+  type StoredBundle,
+} from "@uncaged/workflow/store";
 import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
@@ -18,11 +24,13 @@ const names = ["descriptor", "types", "map", "code"] as const;
 
 /** The bundles of a cluster, kept in a storage root as they are read. */
 export class Bundles {
+  readonly #root: Root;
   readonly #store: DiskStore;
   readonly #client: ClusterClient;
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(root: Root, client: ClusterClient) {
+    this.#root = root;
     this.#store = new DiskStore(root);
     this.#client = client;
   }
@@ -102,10 +110,14 @@ export class Bundles {
     };
   }
 
-  /** Stores a bundle of the storage root in the cluster. */
+  /**
+   * Stores a bundle of the storage root in the cluster.
+   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED` when its bytes are not those that the root recorded
+   */
   async put(hash: string): Promise<void> {
+    const code = await readBundle(this.#root, hash);
     const bundle = await this.#store.readBundle(hash);
-    if (bundle) await this.write(bundle);
+    if (bundle) await this.write({ ...bundle, code });
   }
 
   /**

@@ -51,7 +51,10 @@ async function send(response: ServerResponse, claim: LiveClaim, from: number): P
     claim.wrote();
   });
   response.on("error", () => response.destroy());
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  response.writeHead(200, {
+    ...{ "content-type": "text/event-stream", "cache-control": "no-store" },
+    "x-accel-buffering": "no",
+  });
   response.flushHeaders();
   try {
     for await (const message of claim.messages(from, stop.signal)) {

@@ -1,4 +1,4 @@
-import { withExactNumbers } from "@uncaged/workflow/interpreter";
+import { parseExact } from "@uncaged/workflow/interpreter";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
@@ -117,7 +117,7 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
     // An id that a number would round comes as the text of its digits.
-    return JSON.parse(withExactNumbers(text));
+    return parseExact(text);
   } catch {
     // What a server answers about its own failure is worth more than that it is no JSON.
     if (!isOk) return text;

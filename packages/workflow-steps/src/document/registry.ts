@@ -125,7 +125,10 @@ export function inputSchema(declarations: readonly string[]): JsonSchema {
 export type Declaration = { name: string; type: string; default?: unknown };
 
 const form = /^\s*(\$?[\p{ID_Start}_][$\p{ID_Continue}]*)\s*\(([^()]*)\)\s*(?:=([^]*))?$/u;
-const unreadable: ReadonlySet<string> = new Set(["true", "false", "null", "SYSVAR"]);
+const unreadable: ReadonlySet<string> = new Set([
+  ...["true", "false", "null"],
+  ...["SYSVAR", "__proto__"],
+]);
 
 /**
  * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is written in any case; a

@@ -1,4 +1,4 @@
-import { withExactNumbers } from "@uncaged/workflow/interpreter";
+import { parseExact } from "@uncaged/workflow/interpreter";
 import type { ErrorObject, Options, ValidateFunction } from "ajv";
 import type { OutputConfig } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
@@ -49,7 +49,7 @@ export async function formed(content: unknown, form: OutputConfig | null): Promi
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(withExactNumbers(fence.exec(text)?.[1] ?? text));
+    return parseExact(fence.exec(text)?.[1] ?? text);
   } catch {
     throw new LLMError("json_parse_error", `the answer is no JSON: ${start(text)}`);
   }

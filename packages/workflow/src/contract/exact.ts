@@ -1,4 +1,13 @@
+/*
+ * Numbers of JSON texts that a JavaScript number can't hold: integers beyond 2^53 that come out as others, and numbers beyond
+ * the largest.
+ */
+import { maxJsonDepth } from "./json.ts";
+import { isRecord } from "./show.ts";
+
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+/** Matches any text that has a rounded number. */
+const candidate = /\d{16}|[eE]\+?\d{3}/;
 
 /** Whether the text of a number is an integer that a number would write with other digits, or one that no number holds. */
 export function isRounded(text: string): boolean {
@@ -15,14 +24,99 @@ const significant = (text: string): string =>
     .replace(/\D/g, "")
     .replace(/^0+|0+$/g, "");
 
-/** The first number of a JSON text that parsing would round, and its offset; null when there is none. */
-export function roundedIn(json: string): { text: string; offset: number } | null {
+/** The numbers of a JSON text that parsing would round, each with its offset. */
+export function* allRounded(json: string): Generator<{ text: string; offset: number }> {
+  if (!candidate.test(json)) return;
   for (const { 0: text, index: offset } of json.matchAll(token)) {
-    if (!text.startsWith('"') && isRounded(text)) return { text, offset };
+    if (!text.startsWith('"') && isRounded(text)) yield { text, offset };
   }
-  return null;
 }
 
-/** A JSON text with the numbers that parsing would round as texts of their digits. */
-export const withExactNumbers = (json: string): string =>
-  json.replace(token, (text) => (!text.startsWith('"') && isRounded(text) ? `"${text}"` : text));
+/** The first number of a JSON text that parsing would round; null when there is none. */
+export const roundedIn = (json: string): { text: string; offset: number } | null =>
+  allRounded(json).next().value ?? null;
+
+/**
+ * Parses JSON. `long` returns the value of each number that parsing would round, by default its text.
+ *
+ * @throws SyntaxError
+ */
+export function parseExact(
+  json: string,
+  long: (text: string) => unknown = (text) => text,
+): unknown {
+  const value: unknown = JSON.parse(json);
+  const rounded = [...allRounded(json)];
+  if (rounded.length === 0) return value;
+  const mark = crypto.randomUUID();
+  let marked = "";
+  let end = 0;
+  for (const [index, { text, offset }] of rounded.entries()) {
+    marked += `${json.slice(end, offset)}"${mark}${index}"`;
+    end = offset + text.length;
+  }
+  return JSON.parse(marked + json.slice(end), (_, one: unknown) => {
+    if (typeof one !== "string" || !one.startsWith(mark)) return one;
+    return long(rounded[Number(one.slice(mark.length))]?.text ?? "");
+  });
+}
+
+/** A number that `JSON.stringify` writes with the digits of its text; rounded on a runtime without `JSON.rawJSON`. */
+export const rawNumber = (text: string): unknown => raw.rawJSON?.(text) ?? Number(text);
+
+/** Whether a value is one of {@link rawNumber}. */
+export const isRawNumber = (value: unknown): boolean => raw.isRawJSON?.(value) ?? false;
+
+// Node 20 lacks both.
+const raw = JSON as unknown as {
+  rawJSON?: (text: string) => unknown;
+  isRawJSON?: (value: unknown) => boolean;
+};
+
+const literals: ReadonlySet<string> = new Set(["true", "false", "null"]);
+
+/**
+ * The JSON value that a text says exactly: an object, an array, a boolean, null, or a number as JSON writes it. Returns
+ * null for any other text, also for a string in quotes, `007`, `1.0`, an integer above 2^53, or an object with a key twice.
+ */
+export function exactJson(text: string): { value: unknown } | null {
+  const trimmed = text.trim();
+  const isNested = trimmed.startsWith("{") || trimmed.startsWith("[");
+  const isScalar = literals.has(trimmed) || String(Number(trimmed)) === trimmed;
+  return isNested || isScalar ? losslessJson(trimmed) : null;
+}
+
+/** The value of a JSON text; null where it is not JSON, or has a number or a key twice that the value can't hold. */
+export function losslessJson(text: string): { value: unknown } | null {
+  let depth = 0;
+  let keys = 0;
+  // JSON.parse calls itself for each level.
+  for (const [part, colon] of text.matchAll(
+    /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[[\]{}]|-?[0-9][0-9.eE+-]*/g,
+  )) {
+    if (part === "[" || part === "{") depth += 1;
+    else if (part === "]" || part === "}") depth -= 1;
+    else if (colon !== undefined) keys += 1;
+    else if (!part.startsWith('"') && !isHeld(part)) return null;
+    if (depth > maxJsonDepth) return null;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return keysIn(value) === keys ? { value } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isHeld(text: string): boolean {
+  const number = Number(text);
+  if (/[eE]/.test(text) || !Number.isInteger(number)) return Number.isFinite(number);
+  return Number.isSafeInteger(number);
+}
+
+function keysIn(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + keysIn(one), 0);
+  if (!isRecord(value)) return 0;
+  const own = Object.values(value);
+  return own.reduce((sum: number, one) => sum + keysIn(one), own.length);
+}

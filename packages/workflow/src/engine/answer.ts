@@ -8,8 +8,7 @@ import {
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
 import { messageOf, WorkflowError } from "../contract/error.ts";
-import { exactJson, losslessJson } from "../contract/exact-json.ts";
-import { roundedIn } from "../contract/exact.ts";
+import { exactJson, losslessJson, roundedIn } from "../contract/exact.ts";
 import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest } from "../control/control.ts";
 import { isRecord, show } from "../contract/show.ts";

@@ -6,7 +6,6 @@
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
-export { roundedIn } from "../contract/exact.ts";
 export { isRecord, show } from "../contract/show.ts";
 export { withoutPasswords } from "../contract/url.ts";
 
@@ -27,7 +26,7 @@ export {
 } from "../contract/names.ts";
 export { defaultMaxRounds, mostRounds } from "../control/control.ts";
 export { durationMs } from "../contract/duration.ts";
-export { exactJson, losslessJson } from "../contract/exact-json.ts";
+export { exactJson, losslessJson, roundedIn } from "../contract/exact.ts";
 export { maxJsonDepth } from "../contract/json.ts";
 
 // Moving threads and workflows to another host

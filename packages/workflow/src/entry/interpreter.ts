@@ -54,4 +54,13 @@ export { gitSettings, gitVariables, worktreeIn, worktreeRef } from "../contract/
 
 // Errors
 export { foundProblems, messageOf } from "../contract/error.ts";
-export { isRounded, roundedIn, withExactNumbers } from "../contract/exact.ts";
+
+// Numbers that JavaScript rounds
+export {
+  allRounded,
+  isRawNumber,
+  isRounded,
+  parseExact,
+  rawNumber,
+  roundedIn,
+} from "../contract/exact.ts";

@@ -35,3 +35,6 @@ export {
 export { answererIn, answererText } from "../contract/answerer.ts";
 export { type ApprovalDecision, decisionOf, isApproval } from "../contract/decision.ts";
 export { sleepsUntil } from "../contract/wait.ts";
+
+// Numbers that JavaScript rounds
+export { isRounded, roundedIn } from "../contract/exact.ts";

@@ -79,6 +79,19 @@ describe("a workflow of roles", () => {
     });
   });
 
+  test("runs roles with names that every object inherits, and refuses those that are missing", async () => {
+    const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
+    const role = async () => ({ content: "done", meta: {} });
+    const roles = Object.fromEntries(names.map((name) => [name, role]));
+    const moderator: Moderator<RoleMeta> = ({ steps }) => names[steps.length] ?? END;
+    const { outputs } = await drive(createRoleModerator({ roles, moderator }));
+    expect(outputs.map((output) => output.role)).toEqual(names);
+    for (const name of names) {
+      const missing = createRoleModerator<RoleMeta>({ roles: { planner }, moderator: () => name });
+      expect(await failure(drive(missing))).toContain(name);
+    }
+  });
+
   test("ends at maxRounds, with the recorded steps counted", async () => {
     const endless = createRoleModerator<Meta>({
       roles: { planner, coder },

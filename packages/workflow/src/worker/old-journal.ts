@@ -182,6 +182,8 @@ export class OldJournal {
       if (step === 0) copied = isRecord(value.forkFrom) ? Number(value.forkFrom.steps) : 0;
       // A fork has copied what its source has recorded.
       if (step <= copied || value.role !== WAIT || !isRecord(value.journal)) continue;
+      // The head of a journal file, which later versions write in the same field.
+      if ("sum" in value.journal) continue;
       for (const [of, count] of Object.entries(value.journal)) {
         if (typeof count === "number") named.set(of, { count, step });
       }

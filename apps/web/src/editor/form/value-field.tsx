@@ -1,6 +1,8 @@
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
-import { isRecord, ownIn, readJson } from "../../lib/json.ts";
+import { isRounded } from "@uncaged/workflow/records";
+import { inexact, isRecord, ownIn, readJson } from "../../lib/json.ts";
+import { isComposing } from "../../lib/kept.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { CheckField, SelectField, TextArea, TextField } from "../../ui/field.tsx";
@@ -214,7 +216,9 @@ function NameField({ name, label, onRename }: NameProps) {
       value={text}
       onChange={({ target }) => setTyped({ text: target.value, of: name })}
       onBlur={() => onRename(name, text.trim())}
-      onKeyDown={({ key }) => key === "Enter" && onRename(name, text.trim())}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && !isComposing(event)) onRename(name, text.trim());
+      }}
     />
   );
 }
@@ -295,6 +299,8 @@ function readText({ kind }: FormField, text: string, isRequired: boolean): Read 
     case "integer": {
       const value = Number(text);
       const isNumber = text.trim() !== "" && Number.isFinite(value);
+      if (isNumber && isRounded(text.trim()))
+        return { value: undefined, problem: inexact(text.trim()) };
       if (isNumber && (kind === "number" || Number.isInteger(value)))
         return { value, problem: null };
       return {

@@ -12,6 +12,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { isComposing } from "../../lib/kept.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -229,7 +230,8 @@ function Composer({ prompt, onPrompt, blocked, onRun }: ComposerProps) {
         if (reason === null) onRun();
       }}
       onKeyDown={(event) => {
-        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isComposing(event))
+          return;
         event.preventDefault();
         event.currentTarget.requestSubmit();
       }}

@@ -50,6 +50,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
         <CallAnswer
           question={question}
           call={call}
+          keep={keep}
           isBusy={send.isPending}
           onAnswer={send.mutate}
         />

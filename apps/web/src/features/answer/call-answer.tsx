@@ -1,7 +1,8 @@
 import type { AnswerThread } from "@uncaged/workflow-server/api-types";
 import { Check, Pencil, X } from "lucide-react";
 import { type SubmitEvent, useState } from "react";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
+import { useKept } from "../../lib/kept.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea, TextField } from "../../ui/field.tsx";
 import { Values } from "../../ui/value.tsx";
@@ -10,14 +11,18 @@ import { type AskedCall, type Question, requestOf } from "./answer.ts";
 type Props = {
   question: Question;
   call: AskedCall;
+  /** The key that what is typed is kept under. */
+  keep: string;
   isBusy: boolean;
   onAnswer: (answer: AnswerThread) => void;
 };
 
+/** What is typed before a decision; `input` is null until it is edited. */
+type Typed = { reason: string; input: string | null };
+
 /** Decides on a tool call: as it is, with another input, or not at all. */
-export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
-  const [isEditing, setEditing] = useState(false);
-  const [reason, setReason] = useState("");
+export function CallAnswer({ question, call, keep, isBusy, onAnswer }: Props) {
+  const [{ reason, input }, setTyped] = useKept<Typed>(keep, { reason: "", input: null });
   const decide = (value: object) => onAnswer(requestOf(question, value));
   const given = reason.trim();
   return (
@@ -28,15 +33,21 @@ export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
         </h3>
         {isRecord(call.input) && <Values values={call.input} />}
       </div>
-      {isEditing ? (
-        <Edited call={call} isBusy={isBusy} onDecide={decide} onCancel={() => setEditing(false)} />
+      {input !== null ? (
+        <Edited
+          text={input}
+          setText={(text) => setTyped({ reason, input: text })}
+          isBusy={isBusy}
+          onDecide={decide}
+          onCancel={() => setTyped({ reason, input: null })}
+        />
       ) : (
         <>
           <TextField
             label="Reason for a rejection (optional)"
             hint={`The model reads it in place of the result of ${call.tool}.`}
             value={reason}
-            onChange={({ target }) => setReason(target.value)}
+            onChange={({ target }) => setTyped({ reason: target.value, input })}
           />
           <div className="flex flex-wrap gap-5">
             <Button
@@ -47,7 +58,11 @@ export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
             >
               Approve
             </Button>
-            <Button icon={<Pencil />} disabled={isBusy} onClick={() => setEditing(true)}>
+            <Button
+              icon={<Pencil />}
+              disabled={isBusy}
+              onClick={() => setTyped({ reason, input: JSON.stringify(call.input, null, 2) })}
+            >
               Edit
             </Button>
             <Button
@@ -66,22 +81,20 @@ export function CallAnswer({ question, call, isBusy, onAnswer }: Props) {
 }
 
 type EditedProps = {
-  call: AskedCall;
+  text: string;
+  setText: (text: string) => void;
   isBusy: boolean;
   onDecide: (value: object) => void;
   onCancel: () => void;
 };
 
-function Edited({ call, isBusy, onDecide, onCancel }: EditedProps) {
-  const [text, setText] = useState(() => JSON.stringify(call.input, null, 2));
+function Edited({ text, setText, isBusy, onDecide, onCancel }: EditedProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    try {
-      onDecide({ approve: true, input: JSON.parse(text) as unknown });
-    } catch (error) {
-      setProblem(`This is no JSON: ${error instanceof Error ? error.message : String(error)}`);
-    }
+    const read = readJson(text);
+    if (read.problem === null) onDecide({ approve: true, input: read.value });
+    else setProblem(read.problem);
   };
   return (
     <form onSubmit={submit} className="flex flex-col gap-7" noValidate>

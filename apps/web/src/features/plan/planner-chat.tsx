@@ -17,7 +17,7 @@ import {
   stopPlanner,
   writeToPlanner,
 } from "../../lib/plans.ts";
-import { isComposing } from "../../lib/kept.ts";
+import { isComposing, useKept } from "../../lib/kept.ts";
 import { ApiError, pathOf } from "../../lib/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -45,7 +45,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   const [turn, setTurn] = useState<Turn | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [note, setNote] = useState<string | null>(null);
-  const [text, setText] = useState("");
+  const [text, setText] = useKept(`planner-${path}`, "");
   const form = useRef<HTMLFormElement>(null);
   const isSending = useRef(false);
   const stop = useMutation({

@@ -34,6 +34,7 @@ type StartProps = { onClose: () => void; first: string | undefined; values?: Sta
 
 function Start({ onClose, first, values }: StartProps) {
   const { data: workflows, error, refetch } = useQuery(workflowsQuery);
+  const [kept, keep] = useKept("start-workflow", "");
   const [chosen, choose] = useState(first ?? "");
   if (error) {
     return (
@@ -45,7 +46,7 @@ function Start({ onClose, first, values }: StartProps) {
   if (!workflows) return <Skeleton lines={5} />;
   if (workflows.length === 0) return <NoWorkflows />;
   const names = workflows.map(({ name }) => name);
-  const name = chosen || names[0] || "";
+  const name = chosen || (names.includes(kept) ? kept : names[0]) || "";
   return (
     <StartForm
       workflow={name}
@@ -56,7 +57,10 @@ function Start({ onClose, first, values }: StartProps) {
           label="Workflow"
           value={name}
           hint={workflows.find((one) => one.name === name)?.description}
-          onChange={({ target }) => choose(target.value)}
+          onChange={({ target }) => {
+            choose(target.value);
+            keep(target.value);
+          }}
         >
           {!names.includes(name) && <option value={name}>{name}</option>}
           {names.map((one) => (
@@ -118,7 +122,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
   const params = useSchemaForm(fields, { of: workflow, keep, problems: problemsIn(limits) });
   const start = useNewThread(async () => {
     const { threadId } = await startThread(startOf(workflow, prompt, params.value, limits));
-    if (keep !== undefined) forgetKept("start-prompt", "start-limits", keep);
+    if (keep !== undefined) forgetKept("start-workflow", "start-prompt", "start-limits", keep);
     return threadId;
   }, onClose);
   const { controls, shown, submit } = params;

@@ -11,6 +11,7 @@ import {
   retryPlan,
   runPlan,
 } from "../../lib/plans.ts";
+import { useKept } from "../../lib/kept.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -104,7 +105,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
 type RunProps = { id: string; isOpen: boolean; onClose: () => void; onRun: () => Promise<void> };
 
 function RunDialog({ id, isOpen, onClose, onRun }: RunProps) {
-  const [data, setData] = useState("");
+  const [data, setData] = useKept(`plan-data-${id}`, "");
   const run = useMutation({
     mutationFn: () => runPlan(id, data === "" ? undefined : data),
     onSuccess: async () => {

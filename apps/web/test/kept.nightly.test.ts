@@ -1,0 +1,106 @@
+import { afterAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
+import { open, useConsoleProcess } from "./browser.ts";
+
+/* What a person has typed and not sent: no key of an input method sends it, and Escape and a reload keep it. */
+
+const model = await anthropicServer(() => ({
+  tools: [{ name: "ask_question", input: { question: "Which ones?" } }],
+}));
+afterAll(async () => await model.stop(), 60_000);
+
+const serving = useConsoleProcess("counter", "asker");
+serving.more = {
+  ...serving.more,
+  ANTHROPIC_API_KEY: model.key,
+  ANTHROPIC_BASE_URL: model.url,
+};
+
+/** Presses Enter as a browser reports it that takes the suggestion of an input method. */
+const takeSuggestion = (page: Page, label: string, event: object) =>
+  page.getByLabel(label).evaluate((field, init) => {
+    const options = { key: "Enter", bubbles: true, cancelable: true, ...init };
+    field.dispatchEvent(new KeyboardEvent("keydown", options));
+  }, event);
+
+test("Enter that takes a suggestion does not send, and what is typed to the planner outlives a reload", async () => {
+  const page = await open(serving, "/plans/new");
+  const label = "What do you want done, and when?";
+  const field = page.getByLabel(label);
+  await field.fill("毎朝");
+  // Safari reports the key after the composition has ended, as 229.
+  await takeSuggestion(page, label, { keyCode: 229 });
+  await takeSuggestion(page, label, { isComposing: true, keyCode: 13 });
+  await page.reload();
+  expect(await field.inputValue()).toBe("毎朝");
+  expect(model.came.length).toBe(0);
+  await takeSuggestion(page, label, { keyCode: 13 });
+  await page.getByText("Which ones?").waitFor();
+  expect(model.came.length).toBeGreaterThan(0);
+  await page.goto(`http://127.0.0.1:${serving.port}/plans/new`);
+  expect(await field.inputValue()).toBe("");
+}, 600_000);
+
+test("what is typed to start a thread outlives Escape and a reload, until it is sent", async () => {
+  const page = await open(serving);
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("dialog").getByLabel("Workflow").selectOption("counter");
+  const [prompt, params] = [page.getByLabel("Prompt"), page.getByLabel("Params (optional)")];
+  await prompt.fill("count to three");
+  await params.fill('{"count": 3}');
+  await page.getByLabel("Max rounds").fill("7");
+  const isKept = async () => {
+    expect(await prompt.inputValue()).toBe("count to three");
+    expect(await params.inputValue()).toBe('{"count": 3}');
+    expect(await page.getByLabel("Max rounds").inputValue()).toBe("7");
+  };
+  await page.keyboard.press("Escape");
+  await prompt.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Start" }).click();
+  await isKept();
+  await page.reload();
+  if (!(await prompt.isVisible()))
+    await page.goto(`http://127.0.0.1:${serving.port}/?start=counter`);
+  await prompt.waitFor();
+  await isKept();
+  await params.fill('{"count": 9007199254740993}');
+  await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+  await page.getByText("The number 9007199254740993 can't be kept exactly").waitFor();
+  await params.fill("");
+  await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+  await page.getByRole("article", { name: /^Step 3/ }).waitFor();
+  await page.goto(`http://127.0.0.1:${serving.port}/?start=counter`);
+  expect(await prompt.inputValue()).toBe("");
+}, 600_000);
+
+test("answers that are typed in the inbox outlive Escape and a reload, each for its own question", async () => {
+  const ids = [
+    await serving.run("asker"),
+    await serving.run("asker"),
+    await serving.run("asker", { wait: { for: "tool", tool: "deploy", input: { n: 1 } } }),
+  ];
+  const page = await open(serving, "/inbox");
+  const question = (at: number) =>
+    page.getByRole("region", { name: `Question of asker, ${ids[at]}` });
+  const answer = (at: number) => question(at).getByLabel("Your answer");
+  const reason = question(2).getByLabel("Reason for a rejection");
+  await reason.fill("not on a Friday");
+  await question(2).getByRole("button", { name: "Edit" }).click();
+  const input = question(2).getByLabel("Input in place of the model's");
+  await input.fill('{"n": 2}');
+  await answer(0).fill("the first");
+  await answer(1).fill("the second");
+  await page.keyboard.press("Escape");
+  await page.reload();
+  expect(await answer(0).inputValue()).toBe("the first");
+  expect(await answer(1).inputValue()).toBe("the second");
+  expect(await input.inputValue()).toBe('{"n": 2}');
+  await question(2).getByRole("button", { name: "Cancel" }).click();
+  expect(await reason.inputValue()).toBe("not on a Friday");
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${ids[1]}`);
+  await page.getByLabel("Your answer").waitFor();
+  expect(await page.getByLabel("Your answer").inputValue()).toBe("the second");
+  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("article", { name: /heard/ }).waitFor();
+}, 600_000);
