@@ -81,7 +81,7 @@ export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length 
 
 /** Which tests show a hint: threads move between clusters and storage roots alone. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
-  if (/workflow-plan|src.plan.|pages.plans/.test(file) || text.includes("plan confirm"))
+  if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
   if (/workflow-agents|record.journal/.test(file)) return "models";
   const isOfCluster = /workflow-restate|cluster.ts|host.move.ts/.test(file);

@@ -161,6 +161,20 @@ export const plans: Record<string, Situation> = {
       return ["add", `watch-${crypto.randomUUID().slice(0, 8)}`, file];
     },
   },
+  "a listed plan with a trigger is run": {
+    in: async (store) => {
+      const folder = join(store.folder, "listing");
+      mkdirSync(folder, { recursive: true });
+      const listed = { root: store.root, workflows: { watcher: "watch.json" } };
+      writeFileSync(join(folder, "uncaged.json"), JSON.stringify(listed));
+      writeFileSync(
+        join(folder, "watch.json"),
+        JSON.stringify(planOf({ a: [] }, { trigger: cron })),
+      );
+      return ["run", "watcher", "--add"];
+    },
+    cwd: "listing",
+  },
   "a variable that is not set": {
     in: async (store) => {
       await store.ok(["plan", "config", "set", "telegram.token", "${A_TOKEN}"]);

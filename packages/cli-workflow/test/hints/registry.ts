@@ -51,6 +51,15 @@ export const registry: Record<string, Situation> = {
     },
     cwd: "lists",
   },
+  "a listed workflow was edited": {
+    in: async (store) => {
+      project(store, "edits", listing("edited"));
+      await store.ok(["add", "edited"], { cwd: join(store.folder, "edits") });
+      writeFileSync(join(store.folder, "edits/review.ts"), source.replace("done", "changed"));
+      return ["run", "edited"];
+    },
+    cwd: "edits",
+  },
   "a workflow that is a file": {
     in: async (store) => {
       project(store, "lists", listing("review"));

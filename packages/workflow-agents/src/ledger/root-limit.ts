@@ -43,7 +43,7 @@ export class RootLimit {
       if (signal?.aborted) release();
       signal?.throwIfAborted();
       if (reply.kind === "reserved") return { amount: reply.amount, release };
-      if (!waits) throw exceeded(reply, next);
+      if (!waits) throw exceeded(reply, next, this.#ctx.threadId);
       if (reply.kind === "spent") return null;
       if (ms === firstPollMs) publish("llm_wait", { delay_ms: longestPollMs, reason: inFlight });
       await delay(ms, signal);
@@ -98,11 +98,15 @@ const textOf = (
 ): string =>
   `${limit} ${dollars(amount)} of the storage root would be passed until ${new Date(until).toISOString()}: ${dollars(spent)} are spent, and the next call of ${model} could cost ${dollars(least)}`;
 
-const exceeded = (reply: Exclude<RootReservation, { kind: "reserved" }>, next: RootCall) =>
+const exceeded = (
+  reply: Exclude<RootReservation, { kind: "reserved" }>,
+  next: RootCall,
+  threadId: string,
+) =>
   failure(
     "BUDGET_EXCEEDED",
     reply.kind === "busy" ? inFlight : textOf(reply, next),
-    "raise the limit in uncaged.json or in config.json of the storage root, then: uncaged-workflow retry @last",
+    `raise the limit in uncaged.json or in config.json of the storage root, then: uncaged-workflow retry ${threadId}`,
   );
 
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
