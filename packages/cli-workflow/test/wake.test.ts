@@ -1,6 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openRoot } from "../../workflow/src/disk/root.ts";
+import { elapse } from "../../workflow/test/fixtures/elapsed.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { removeFolders, Store } from "./program.ts";
 
@@ -15,31 +17,28 @@ export async function* run({ steps, params }) {
   return { returnCode: 0, summary: "slept" };
 }`;
 
-/**
- * A thread that sleeps for two seconds, or waits for so long, whose worker was killed. On a machine under load the time
- * may be over before the kill: then another thread sleeps for twice as long.
- */
-async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Asleep> {
+const dayMs = 86_400_000;
+
+/** A thread that sleeps for a day, or waits so long, whose worker was killed. */
+async function asleep(wait: object = { sleep: true }) {
   const store = new Store();
   writeFileSync(join(store.folder, "nap.esm.js"), napBundle);
   await store.ok(["add", "nap", "nap.esm.js"]);
-  const id = await store.ok(["run", "nap", "--params", JSON.stringify({ ms, wait })]);
+  const params = JSON.stringify({ ms: dayMs, wait });
+  const id = await store.ok(["run", "nap", "--params", params]);
   const log = logOf(store, id);
   await log.isAsleep();
   await store.killWorkers();
-  return log.isWoken() ? await asleep(wait, 2 * ms) : { store, id, ...log };
+  return { store, id, ...log };
 }
-
-type Asleep = { store: Store; id: string } & ReturnType<typeof logOf>;
 
 /** Reads a log past the commands, each of which would wake its thread. */
 function logOf(store: Store, id: string) {
   const logs = join(store.root, "logs");
-  const path = readdirSync(logs)
-    .map((hash) => join(logs, hash, `${id}.data.jsonl`))
-    .find(existsSync) as string;
-  type Line = { role?: string; meta?: { expiresAt: number } };
-  const read = (): Line[] =>
+  const pathIn = (hash: string) => join(logs, hash, `${id}.data.jsonl`);
+  const hash = readdirSync(logs).find((name) => existsSync(pathIn(name))) as string;
+  const path = pathIn(hash);
+  const read = (): { role?: string }[] =>
     readFileSync(path, "utf8")
       .split("\n")
       .slice(0, -1)
@@ -49,7 +48,7 @@ function logOf(store: Store, id: string) {
   return {
     isAsleep: () => poll(() => read().length > 1),
     isWoken: () => read().length > 2,
-    isDue: () => poll(() => Date.now() > (read()[1]?.meta?.expiresAt ?? 0)),
+    elapse: () => elapse(openRoot({ path: store.root }), { hash, threadId: id }),
     roles: async () => {
       await poll(() => read().at(-1)?.role === "__end__");
       return read()
@@ -61,19 +60,14 @@ function logOf(store: Store, id: string) {
 
 const whole = ["__wait__", "__input__", "awake", "__end__"];
 
-type Woken = { woken: object[]; failed: object[]; next: number | null };
-
-/** A thread that sleeps, and what `wake` has found before its time was over. */
-async function lookedAt(ms = 2_000): Promise<Asleep & { before: Woken }> {
-  const thread = await asleep({ sleep: true }, ms);
-  const before = await thread.store.json<Woken>(["wake"]);
-  return before.woken.length > 0 ? await lookedAt(2 * ms) : { ...thread, before };
-}
-
 test("wake wakes once what sleeps, and reports what and when the next", async () => {
-  const { store, id, isDue, roles, before } = await lookedAt();
-  expect(before).toEqual({ woken: [], failed: [], next: expect.any(Number) });
-  await isDue();
+  const { store, id, elapse, roles } = await asleep();
+  expect(await store.json<object>(["wake"])).toEqual({
+    woken: [],
+    failed: [],
+    next: expect.any(Number),
+  });
+  elapse();
   expect(await store.ok(["wake"])).toBe(`woke ${id}`);
   expect(await roles()).toEqual(whole);
   const after = await store.run(["wake"]);
@@ -81,16 +75,16 @@ test("wake wakes once what sleeps, and reports what and when the next", async ()
 });
 
 test("any command wakes what sleeps", async () => {
-  const { store, isDue, roles } = await asleep();
-  await isDue();
+  const { store, elapse, roles } = await asleep();
+  elapse();
   // Another process wakes it, which is this program started again.
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });
 
 test("a storage root that an agent put into a project runs nothing until the user does", async () => {
-  const { store, isDue, isWoken, roles } = await asleep();
-  await isDue();
+  const { store, elapse, isWoken, roles } = await asleep();
+  elapse();
   writeFileSync(join(store.folder, "uncaged.json"), JSON.stringify({ root: "root" }));
   const env = { UNCAGED_WORKFLOW_STORAGE_ROOT: "" };
   for (const command of ["list", "ps", "threads"]) {
@@ -103,7 +97,8 @@ test("a storage root that an agent put into a project runs nothing until the use
 
 test("a server wakes what sleeps, and a question that nobody has answered", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
-    const { store, roles } = await asleep(wait);
+    const { store, elapse, roles } = await asleep(wait);
+    elapse();
     const server = store.start(["serve", "--port", "0"]);
     expect(await roles()).toEqual(whole);
     server.kill();
@@ -112,7 +107,7 @@ test("a server wakes what sleeps, and a question that nobody has answered", asyn
 });
 
 test("lists show until when a thread sleeps, and it can't be answered", async () => {
-  const { store, id } = await asleep({ sleep: true }, 86_400_000);
+  const { store, id } = await asleep();
   const rows = await store.json<object[]>(["threads"]);
   expect(rows).toMatchObject([{ status: "waiting", sleepingUntil: expect.any(Number) }]);
   expect(await store.ok(["threads"])).toMatch(/SLEEPING UNTIL.*\n.*20\S+T\S+Z/);

@@ -9,6 +9,7 @@ import { wakeThreads } from "../src/local/workers/wake.ts";
 import { addDue, listDue, nextDue, removeDue } from "../src/disk/due.ts";
 import { bundlePath, dueDir } from "../src/disk/paths.ts";
 import { asker, bundleOf, endless } from "./fixtures/bundles.ts";
+import { elapse } from "./fixtures/elapsed.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 import { codeOf, messageOf, until } from "./fixtures/until.ts";
 
@@ -16,42 +17,24 @@ afterEach(removeStores);
 
 const day = 86_400_000;
 
-type Asleep = {
-  store: TestStore;
-  ref: Awaited<ReturnType<TestStore["start"]>>;
-  expiresAt: number;
-  wake: () => ReturnType<typeof wakeThreads>;
-  due: () => ReturnType<typeof listDue>;
-  isPast: () => Promise<void>;
-};
-
-/**
- * A thread that sleeps, or waits, for so many milliseconds, and whose worker is gone. Of these at least half are left:
- * a machine that is too slow for that gets more.
- */
-async function asleep(
-  ms: number,
-  wait: Record<string, unknown> = { sleep: true },
-): Promise<Asleep> {
+/** A thread that sleeps for a day, or waits so long, and whose worker is gone. */
+async function asleep(wait: Record<string, unknown> = { sleep: true }) {
   const store = new TestStore();
-  const expiresAt = Date.now() + ms;
+  const expiresAt = Date.now() + day;
   const options = { wait: { ...wait, expiresAt } };
   const ref = await store.start(await store.add(asker), "", { options });
   await until(() => store.roles(ref).includes("__wait__"));
   await store.signalWorkers("SIGKILL");
-  if (Date.now() + ms / 2 > expiresAt || store.roles(ref).at(-1) !== "__wait__")
-    return await asleep(ms * 2, wait);
   const wake = () => wakeThreads(store.root, { env: {} });
   const due = () => listDue(store.root, Number.POSITIVE_INFINITY);
-  const isPast = () => until(() => Date.now() > expiresAt);
-  return { store, ref, expiresAt, wake, due, isPast };
+  return { store, ref, expiresAt, wake, due };
 }
 
 describe("a thread that sleeps, and whose worker was killed", () => {
   test("is woken once when its time has come, by twenty at once", async () => {
-    const { store, ref, expiresAt, wake, due, isPast } = await asleep(2_000);
+    const { store, ref, expiresAt, wake, due } = await asleep();
     expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
-    await isPast();
+    elapse(store.root, ref);
     const all = await Promise.all(Array.from({ length: 20 }, wake));
     expect(all.flatMap(({ woken }) => woken)).toEqual([ref]);
     expect(all.flatMap(({ failed }) => failed)).toEqual([]);
@@ -63,7 +46,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 
   test("can be neither answered nor resumed", async () => {
-    const { store, ref } = await asleep(day);
+    const { store, ref } = await asleep();
     const env = {};
     const answer = () => resumeThread(store.root, ref, { env, input: { content: "yes" } });
     for (const act of [answer, () => resumeThread(store.root, ref, { env }), answer]) {
@@ -76,7 +59,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 
   test("is no more due when it was killed or removed", async () => {
-    const { store, ref, due } = await asleep(day);
+    const { store, ref, due } = await asleep();
     const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
     await store.signalWorkers("SIGKILL");
     expect(due().map(({ threadId }) => threadId)).toContainEqual(forked.threadId);
@@ -87,7 +70,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 
   test("is forked with the time until which it sleeps", async () => {
-    const { store, ref, due, expiresAt } = await asleep(day);
+    const { store, ref, due, expiresAt } = await asleep();
     const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
     expect(await store.read(forked)).toMatchObject({ status: "waiting" });
     expect(due()).toHaveLength(2);
@@ -97,14 +80,14 @@ describe("a thread that sleeps, and whose worker was killed", () => {
 
 describe("what is due", () => {
   test("is found again in the logs when its folder is gone", async () => {
-    const { store, ref, wake, due, expiresAt } = await asleep(day);
+    const { store, ref, wake, due, expiresAt } = await asleep();
     rmSync(dueDir(store.root), { recursive: true });
     expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
     expect(due()).toEqual([{ ...ref, at: expiresAt }]);
   });
 
   test("counts for nothing where the log knows better", async () => {
-    const { store, ref, wake, due, expiresAt } = await asleep(day);
+    const { store, ref, wake, due, expiresAt } = await asleep();
     const other = { hash: ref.hash, threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
     const running = await store.start(await store.add(endless));
     await store.whenSteps(running, 1);
@@ -116,7 +99,7 @@ describe("what is due", () => {
   });
 
   test("is tried again in a minute when it could not be woken", async () => {
-    const { store, ref, wake, due } = await asleep(day);
+    const { store, ref, wake, due } = await asleep();
     rmSync(bundlePath(store.root, ref.hash));
     addDue(store.root, { ...ref, at: 5 });
     const { woken, failed, next } = await wake();
@@ -136,30 +119,18 @@ test("threads are woken with the .env files of their projects, and not at all wh
     yield step("reader", env.GREETING);
   `);
   const hash = await store.add(reader);
-  const startIn = async (name: string, expiresAt: number) => {
+  const startIn = async (name: string) => {
     const cwd = join(store.folder, name);
     mkdirSync(cwd, { recursive: true });
     writeFileSync(join(cwd, "uncaged.json"), "{}");
-    return await store.start(hash, "", { cwd, options: { expiresAt } });
+    return await store.start(hash, "", { cwd, options: { expiresAt: Date.now() + day } });
   };
-  /** Both asleep, and their worker gone; a machine that is too slow for a short sleep gets a longer one. */
-  const bothAsleep = async (ms: number): ReturnType<typeof startBoth> => {
-    const both = await startBoth(Date.now() + ms);
-    const refs = [both.good, both.bad];
-    await until(() => refs.every((ref) => store.roles(ref).includes("__wait__")));
-    await store.signalWorkers("SIGKILL");
-    if (refs.every((ref) => store.roles(ref).at(-1) === "__wait__")) return both;
-    for (const ref of refs) await removeThread(store.root, ref, { force: true });
-    return await bothAsleep(ms * 2);
-  };
-  const startBoth = async (expiresAt: number) => ({
-    ...{ good: await startIn("good", expiresAt), bad: await startIn("bad", expiresAt) },
-    expiresAt,
-  });
-  const { good, bad, expiresAt } = await bothAsleep(1_000);
+  const [good, bad] = [await startIn("good"), await startIn("bad")];
+  await until(() => [good, bad].every((ref) => store.roles(ref).includes("__wait__")));
+  await store.signalWorkers("SIGKILL");
+  for (const ref of [good, bad]) elapse(store.root, ref);
   writeFileSync(join(store.folder, "good/.env"), "GREETING=hello there");
   writeFileSync(join(store.folder, "bad/.env"), "hello");
-  await until(() => Date.now() > expiresAt);
   expect(await wakeThreads(store.root, { env: {} })).toMatchObject({
     woken: [good],
     failed: [{ ...bad, error: { code: "ENV_FILE_INVALID" } }],
@@ -169,7 +140,7 @@ test("threads are woken with the .env files of their projects, and not at all wh
 });
 
 test("verify knows what is due, and names a thread that nobody would wake", async () => {
-  const { store, ref, wake, due } = await asleep(day);
+  const { store, ref, wake, due } = await asleep();
   await wake();
   expect((await verifyStore(store.root)).problems).toEqual([]);
   for (const one of due()) removeDue(store.root, one);
