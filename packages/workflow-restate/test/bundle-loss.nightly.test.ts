@@ -1,12 +1,14 @@
 // @cluster: it starts a server, and workers that have nothing of a bundle.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ThreadRef } from "@uncaged/workflow/host";
+import { twinOf } from "../../workflow/test/fixtures/twin.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import { frame, numbered } from "../src/client/frame.ts";
 import type { RestateHost } from "../src/entry/index.ts";
+import { sha256 } from "../src/mirror/bundles.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
@@ -64,6 +66,41 @@ describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => 
       await cluster.put(host, text);
       await until(async () => (await statusOf(ref)) === "completed");
       expect((await host.read(ref)).steps.at(-1)?.content).toBe(how);
+    },
+  );
+
+  test.each(["file", "record", "file without a record"])(
+    "a twin with the hash of another one is never run: a forged %s",
+    async (forged) => {
+      const text = asking(forged);
+      const hash = await cluster.put(host, text);
+      const ref = await host.start({ workflow: hash, cwd: "/", env: {} });
+      await until(async () => (await statusOf(ref)) === "waiting");
+      const mark = join(cluster.folder, `ran: ${forged}`);
+      const marks = `import { writeFileSync } from "node:fs";
+writeFileSync(${JSON.stringify(mark)}, "");
+${text}`;
+      const twin = twinOf(Buffer.from(text), marks);
+      const client = new ClusterClient(cluster.cluster.address);
+      const write = (name: string, bytes: Uint8Array) =>
+        client.call("bundle", hash, "piece", frame({ key: numbered(name, 0) }, [bytes]));
+      await write("code", twin);
+      if (forged !== "file") {
+        await write("descriptor", Buffer.from("description: asks\nroles: {}\n"));
+        const sum = forged === "record" ? { sha256: sha256(twin) } : {};
+        const files = ["descriptor", "code"].map((name) => ({ name, pieces: 1 }));
+        await client.call("bundle", hash, "seal", { bytes: twin.length, ...sum, files });
+      }
+      await next();
+      await host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} });
+      await until(async () => (await statusOf(ref)) === "interrupted");
+      expect(noted()).toContain("(BUNDLE_CHANGED); hint: ");
+      expect(existsSync(mark)).toBe(false);
+      await spoil.missing(client, hash);
+      await cluster.put(host, text);
+      await until(async () => (await statusOf(ref)) === "completed");
+      expect((await host.read(ref)).steps.at(-1)?.content).toBe(forged);
+      expect(existsSync(mark)).toBe(false);
     },
   );
 });

@@ -5,6 +5,7 @@ import {
   type LoadedBundle,
   loadDriven,
   markVariable,
+  readBundle,
   refusals,
   rootJournal,
   rootPlace,
@@ -12,6 +13,7 @@ import {
 import { type Environment, isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import { type Mask, maskOf } from "@uncaged/workflow/interpreter";
 import { type ClusterClient, isPassing, quoted } from "../client/client.ts";
+import { sha256 } from "../mirror/bundles.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ClusterClaim } from "../store/claim.ts";
 import { RestateStore } from "../store/store.ts";
@@ -148,8 +150,7 @@ export class Driver {
     const { client } = this.#parts;
     const { signal } = order;
     const claiming = this.#store.claimOf(meta, start, { onWrite: () => live.wrote() });
-    const [bundle, claim, waitsLong] = await Promise.all([
-      this.#load(hash),
+    const [claim, waitsLong] = await Promise.all([
       claiming,
       again === true && this.#waitsLong(order.invocation),
     ]).catch(async (error: unknown) => {
@@ -164,10 +165,12 @@ export class Driver {
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
     if (!claim) throw new Error(`${threadId} was taken by another worker`);
-    const journal = await this.#journalOf(claim, bundle).catch((error: unknown) => {
-      claim.abandon();
-      throw error;
-    });
+    const [bundle, journal] = await this.#load(claim)
+      .then(async (loaded) => [loaded, await this.#journalOf(claim)] as const)
+      .catch((error: unknown) => {
+        claim.abandon();
+        throw error;
+      });
     const { mask } = this;
     // Event numbers must be unique even though a lost claim may have used numbers that were never recorded.
     const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
@@ -231,11 +234,9 @@ export class Driver {
     }
   }
 
-  /** The journal of a claimed thread. @throws WorkflowError `BUNDLE_CHANGED`, `LOG_CORRUPT` */
-  async #journalOf(claim: ClusterClaim, { sha256 }: LoadedBundle): Promise<Driving["journal"]> {
-    const { root, start, ref } = claim;
-    const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256 });
-    if (other) throw other;
+  /** The journal of a claimed thread. @throws WorkflowError `LOG_CORRUPT` */
+  async #journalOf(claim: ClusterClaim): Promise<Driving["journal"]> {
+    const { root } = claim;
     const mirror = new Mirror(root, this.#parts.client);
     return await rootJournal(root, claim, async (threadId) => {
       const meta = await mirror.sync(threadId);
@@ -243,24 +244,35 @@ export class Driver {
     });
   }
 
-  /** Fetches, checks and imports a bundle once. A failure is not cached. */
-  #load(hash: string): Promise<LoadedBundle> {
+  /**
+   * Fetches, checks and imports the bundle of a thread once. A failure is not cached. Bytes other than those that the
+   * thread was started with are never imported.
+   * @throws WorkflowError `BUNDLE_CHANGED`
+   */
+  async #load(claim: ClusterClaim): Promise<LoadedBundle> {
+    const { hash } = claim.ref;
     const known = this.#loaded.get(hash);
-    if (known) return known;
-    const loaded = this.#bundle(hash);
+    if (known) {
+      const bundle = await known;
+      checkStartedWith(claim, bundle.sha256);
+      return bundle;
+    }
+    const loaded = this.#bundle(claim);
     this.#loaded.set(hash, loaded);
     loaded.catch(() => this.#loaded.delete(hash));
-    return loaded;
+    return await loaded;
   }
 
-  async #bundle(hash: string): Promise<LoadedBundle> {
-    await this.#store.bundles.fetchProven(hash);
+  async #bundle(claim: ClusterClaim): Promise<LoadedBundle> {
+    const { hash } = claim.ref;
+    const { root, bundles } = this.#store;
+    await bundles.fetchProven(hash);
     try {
-      return await loadDriven(this.#store.root, hash);
+      checkStartedWith(claim, sha256(await readBundle(root, hash)));
+      return await loadDriven(root, hash);
     } catch (error) {
       // The next fetch may get intact bytes.
-      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED")
-        await this.#store.bundles.forget(hash);
+      if (isWorkflowError(error) && error.code === "BUNDLE_CHANGED") await bundles.forget(hash);
       throw error;
     }
   }
@@ -279,6 +291,12 @@ export class Driver {
     this.#driven.set(threadId, driven);
     this.#reported.delete(threadId);
   }
+}
+
+/** @throws WorkflowError `BUNDLE_CHANGED` when a thread was started with a bundle of another SHA-256. */
+function checkStartedWith({ ref, start }: ClusterClaim, own: string): void {
+  const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256: own });
+  if (other) throw other;
 }
 
 /** Mark in the environment of step processes, which must not answer questions. */
