@@ -188,7 +188,10 @@ export async function* run() {
 
   test("has a warning wherever the thread is shown", async () => {
     await added("loose", "");
-    const id = await store.ok(["run", "loose", "--wait"]);
+    const waited = await store.run(["run", "loose", "--wait"]);
+    const id = waited.stdout.trim();
+    expect(waited.stderr).toContain(ofMeta);
+    expect(waited.stderr).toContain(ofRole);
     for (const command of ["follow", "thread", "logs"]) {
       const { code, stdout } = await store.run([command, id]);
       expect({ command, code }).toEqual({ command, code: 0 });

@@ -17,7 +17,7 @@ test("what a step gives is typed by what its work returns", () => {
   const workflow = durable(async function* (step, input, options) {
     const plan = yield* step("planner", () => "text");
     const code = yield* step("coder", async ({ signal, cwd }) => ({
-      content: `${plan} ${signal.aborted} ${cwd?.length}`,
+      content: `${plan} ${signal.aborted} ${cwd.length}`,
       meta: { files: ["a.ts"] },
     }));
     const named = yield* step.all({ reader: async () => 1, critic: () => ({ good: true }) });
@@ -42,6 +42,7 @@ test("what a step gives is typed by what its work returns", () => {
     is<typeof count, number>(true);
     is<typeof input.prompt, string>(true);
     is<typeof options.maxRounds, number>(true);
+    is<typeof options.cwd, string>(true);
     return { returnCode: 0, summary: "" };
   });
   expect(workflow).toBeFunction();

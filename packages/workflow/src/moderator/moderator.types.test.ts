@@ -9,7 +9,7 @@ type PlannerMeta = { files: string[] };
 type CoderMeta = { diff: string };
 type Meta = { planner: PlannerMeta; coder: CoderMeta };
 
-const planner: Role<PlannerMeta> = async () => ({ content: "plan", meta: { files: ["a.ts"] } });
+const planner: Role<PlannerMeta> = async ({ cwd }) => ({ content: "plan", meta: { files: [cwd] } });
 const coder: Role<CoderMeta> = async (ctx) => ({ content: ctx.start.content, meta: { diff: "" } });
 
 test("one generic types the roles and the moderator", () => {

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import { hashOf } from "../bundle/hash.ts";
 import { xxh64 } from "./xxh64.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -16,4 +17,12 @@ test("the same as another implementation at every length, with and without a see
       expect(xxh64(bytes, seed)).toBe(Bun.hash.xxHash64(bytes, seed));
     }
   }
+});
+
+test("no hash of ours is Bun's own", () => {
+  const own = spyOn(Bun.hash, "xxHash64").mockReturnValue(1n);
+  expect(xxh64(utf8("a"))).toBe(0xd24ec4f1a98c6e5bn);
+  expect(hashOf(new Uint8Array())).toBe("EYHPV6X8XHTCS");
+  expect(own).not.toHaveBeenCalled();
+  own.mockRestore();
 });

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
 import { validate } from "@uncaged/workflow-steps/document";
 import { everyType } from "../../../../../packages/workflow-steps/test/every-type.ts";
 import { documentedSteps } from "../../../../../packages/workflow-steps/test/documented-steps.ts";
@@ -55,6 +57,12 @@ const looped = flow(
   { id: "Set_F", target: "$x", value: "3", next: "RETURN" },
   { id: "Stop_Z", reason: "=$x" },
 );
+
+test("the icon of a Tool has the letters TL", () => {
+  const { icon } = kind.palette.find(({ type }) => type === "Tool") ?? {};
+  if (!icon) throw new Error("no Tool is offered");
+  expect(renderToStaticMarkup(createElement(icon))).toContain("lucide-tool-letters");
+});
 
 describe("a drawing", () => {
   test("has every type of step, with its constructs around what lies in them", () => {
