@@ -48,7 +48,7 @@ function logOf(store: Store, id: string) {
   return {
     isAsleep: () => poll(() => read().length > 1),
     isWoken: () => read().length > 2,
-    elapse: () => elapse(openRoot({ path: store.root }), { hash, threadId: id }),
+    makeDue: () => elapse(openRoot({ path: store.root }), { hash, threadId: id }),
     roles: async () => {
       await poll(() => read().at(-1)?.role === "__end__");
       return read()
@@ -61,13 +61,13 @@ function logOf(store: Store, id: string) {
 const whole = ["__wait__", "__input__", "awake", "__end__"];
 
 test("wake wakes once what sleeps, and reports what and when the next", async () => {
-  const { store, id, elapse, roles } = await asleep();
+  const { store, id, makeDue, roles } = await asleep();
   expect(await store.json<object>(["wake"])).toEqual({
     woken: [],
     failed: [],
     next: expect.any(Number),
   });
-  elapse();
+  makeDue();
   expect(await store.ok(["wake"])).toBe(`woke ${id}`);
   expect(await roles()).toEqual(whole);
   const after = await store.run(["wake"]);
@@ -75,16 +75,16 @@ test("wake wakes once what sleeps, and reports what and when the next", async ()
 });
 
 test("any command wakes what sleeps", async () => {
-  const { store, elapse, roles } = await asleep();
-  elapse();
+  const { store, makeDue, roles } = await asleep();
+  makeDue();
   // Another process wakes it, which is this program started again.
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });
 
 test("a storage root that an agent put into a project runs nothing until the user does", async () => {
-  const { store, elapse, isWoken, roles } = await asleep();
-  elapse();
+  const { store, makeDue, isWoken, roles } = await asleep();
+  makeDue();
   writeFileSync(join(store.folder, "uncaged.json"), JSON.stringify({ root: "root" }));
   const env = { UNCAGED_WORKFLOW_STORAGE_ROOT: "" };
   for (const command of ["list", "ps", "threads"]) {
@@ -97,8 +97,8 @@ test("a storage root that an agent put into a project runs nothing until the use
 
 test("a server wakes what sleeps, and a question that nobody has answered", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
-    const { store, elapse, roles } = await asleep(wait);
-    elapse();
+    const { store, makeDue, roles } = await asleep(wait);
+    makeDue();
     const server = store.start(["serve", "--port", "0"]);
     expect(await roles()).toEqual(whole);
     server.kill();
