@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Audit, audit } from "../../../scripts/audit.ts";
 import { isWhole } from "./fixtures/cases.ts";
 
-const program = join(import.meta.dir, "../../../scripts/crashtest.ts");
+const program = join(import.meta.dir, "../../../scripts/crashtest/crashtest.ts");
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "crash-test-"));
