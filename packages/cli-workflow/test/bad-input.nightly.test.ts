@@ -198,7 +198,7 @@ describe("what is not there", () => {
     await expectRefusal(["logs", ended, "--since", "yesterday"], 2, "--since");
     await expectRefusal(["run", "play", "--wait", "--follow"], 2, "cannot be used");
     await expectRefusal(["run", "play", "--prompt", "a", "--prompt-file", "b"], 2, "together");
-    await expectRefusal(["run", "play", "--params", "{"], 2, "is no JSON");
+    await expectRefusal(["run", "play", "--params", "{"], 2, "--params:1:2: ");
     await expectRefusal(["run", "play", "--option", "maxRounds=3"], 2, "engine's own");
     await expectRefusal(["fork", ended, "--edit", '{"role":"x"}'], 2, "--edit takes");
     await expectRefusal(["fork", ended, "--edit", "[]"], 2, "--edit takes");

@@ -89,7 +89,7 @@ describe("what can't be done is one line", () => {
       await refused(["plan", "show", id], 4, /there is no plan/);
     }
     await refused(["plan", "new", " "], 2, /blank/);
-    await refused(["plan", "new"], 2, /missing required argument/);
+    await refused(["plan", "new"], 2, /give a text or --file/);
     await refused(["plan", "answer-question", "ps_none", "yes"], 4, /there is no planner session/);
     await refused(["plan", "answer", "wf_x", "maybe"], 2, /maybe/);
     await refused(["plan", "answer", "wf_x", "skip"], 4, /there is no/);

@@ -14,6 +14,7 @@ import type { WorktreeMeta } from "@uncaged/workflow";
 import { openLocalHost, retryOptions, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";
 import type { Reply, WireServer } from "./wire.ts";
@@ -49,10 +50,14 @@ function repositoryOf(): TestRepository {
   return repository;
 }
 
-/** A git that counts its calls, and ends itself and the worker that has called it at one of them. */
+/**
+ * A git that counts its calls, and stops at one of them: `dies` then kills the worker that has called it. Git may be in a PID
+ * namespace of its own, from which it can't.
+ */
 function dyingGit(repository: TestRepository): {
   path: string;
   dieAt: (moment: string) => void;
+  dies: () => Promise<void>;
   calls: () => number;
 } {
   const bin = `${repository.folder}-bin`;
@@ -64,9 +69,10 @@ n=0
 [ -f "$here/calls" ] && read -r n < "$here/calls"
 n=$((n + 1))
 echo "$n" > "$here/calls"
-[ -f "$here/die-before-$n" ] && rm "$here/die-before-$n" && kill -9 $PPID && exit 1
-if [ -f "$here/die-in-$n" ]; then rm "$here/die-in-$n"; '${real}' "$@" & kill -9 $PPID; kill -9 $!; exit 1; fi
-if [ -f "$here/die-after-$n" ]; then rm "$here/die-after-$n"; '${real}' "$@"; kill -9 $PPID; exit 1; fi
+stop() { : > "$here/stopped"; exec tail -f /dev/null; }
+if [ -f "$here/die-before-$n" ]; then rm "$here/die-before-$n"; stop; fi
+if [ -f "$here/die-in-$n" ]; then rm "$here/die-in-$n"; '${real}' "$@" & stop; fi
+if [ -f "$here/die-after-$n" ]; then rm "$here/die-after-$n"; '${real}' "$@"; stop; fi
 exec '${real}' "$@"
 `;
   writeFileSync(join(bin, "git"), script, { mode: 0o755 });
@@ -74,6 +80,10 @@ exec '${real}' "$@"
   return {
     path: `${bin}:${process.env.PATH}`,
     dieAt: (moment) => writeFileSync(join(bin, `die-${moment}`), ""),
+    async dies() {
+      await until(() => existsSync(join(bin, "stopped")));
+      await signalWorkers(root, "SIGKILL");
+    },
     calls: () => (existsSync(calls) ? Number(readFileSync(calls, "utf8")) : 0),
   };
 }
@@ -149,8 +159,10 @@ describe("a worker that dies, with its git,", () => {
       const git = dyingGit(repository);
       git.dieAt(moment);
       const { ref, env } = await start(repository, "writers", { PATH: git.path });
+      await git.dies();
       expectWhole(repository, await resumed(ref, env));
       await host.remove(ref);
+      await host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
       expect(repository.git("for-each-ref", "refs/uncaged")).toBe("");
       expect(repository.git("worktree", "list").trim().split("\n").length).toBe(1);
     },

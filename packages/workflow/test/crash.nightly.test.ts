@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Audit, audit } from "../../../scripts/audit.ts";
 import { isWhole } from "./fixtures/cases.ts";
 
-const program = join(import.meta.dir, "../../../scripts/crashtest.ts");
+const program = join(import.meta.dir, "../../../scripts/crashtest/crashtest.ts");
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "crash-test-"));
@@ -35,7 +35,7 @@ describe("the crash test (F4)", () => {
     const child = Bun.spawnSync([process.execPath, program, "--minutes", "soon"]);
     expect([child.exitCode, child.stderr.toString()]).toEqual([
       2,
-      "usage: bun run crashtest [--minutes N] [--seed S] [--keep]\n       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--seed S]\n",
+      "usage: bun run crashtest [--minutes N] [--seed S] [--keep]\n       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--kinds KIND,…] [--seed S]\n",
     ]);
   });
 });

@@ -1,7 +1,8 @@
 import type { Journal, JournalEntry } from "@uncaged/workflow/interpreter";
 import type { ThreadContext } from "@uncaged/workflow";
 import { digest, type Spent, takeOver } from "../run/run.ts";
-import type { ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
+import { idsOf } from "./accumulator.ts";
+import type { Block, ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
 /** What of a step its conversations need to be recorded. */
 export type RecordingStep = Pick<
@@ -52,9 +53,13 @@ type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "begun" | "resumed" }
 );
 
-/** `repair` is what the model was asked after an answer that did not fit. */
+/**
+ * `repair` is what the model was asked after an answer that did not fit; `ids` are the ids of the calls that were recorded
+ * with the same one.
+ */
 type Turn = {
   answer: ModelAnswer;
+  ids: ReadonlyMap<string, readonly string[]>;
   paid: readonly Spent[];
   results: Map<string, { result: ToolResult; paid: readonly Spent[] }>;
   isBegun: boolean;
@@ -208,10 +213,13 @@ export class Recorded {
         this.#summaries.delete(later + 1);
       }
       const { answer, paid = [this.#spentOn(turn, answer)] } = entry;
-      this.#turns.set(turn, { answer, paid, results: new Map(), isBegun: false });
-    } else if (kind === "result") {
+      const own = withOwnIds(answer);
+      this.#turns.set(turn, { ...own, paid, results: new Map(), isBegun: false });
+    } else if (kind === "result" && known) {
       const { result, paid = [] } = entry;
-      known?.results.set(result.tool_use_id, { result, paid });
+      const ids = known.ids.get(result.tool_use_id) ?? [];
+      const id = ids.find((one) => !known.results.has(one)) ?? result.tool_use_id;
+      known.results.set(id, { result: { ...result, tool_use_id: id }, paid });
     } else if (kind === "summary") this.#summaries.set(turn, entry);
     else if (kind === "repair" && known) known.repair = entry.message;
     else if (kind === "begun" && known) known.isBegun = true;
@@ -234,6 +242,30 @@ export class Recorded {
       last = this.#turns.get(this.#turns.size);
     } while (last?.repair !== undefined);
   }
+}
+
+/**
+ * An answer whose calls have different ids. Earlier versions recorded those of a service that gives an id twice; their results
+ * are taken in the order of the calls.
+ */
+function withOwnIds(answer: ModelAnswer): Pick<Turn, "answer" | "ids"> {
+  const given = answer.toolUses.map(({ id }) => id);
+  const ids = new Map<string, string[]>();
+  if (new Set(given).size === given.length) return { answer, ids };
+  const own = idsOf(given, "call_");
+  for (const [at, id] of own.entries()) {
+    const was = given[at] ?? "";
+    ids.set(was, [...(ids.get(was) ?? []), id]);
+  }
+  const toolUses = answer.toolUses.map((use, at) => ({ ...use, id: own[at] ?? use.id }));
+  const seen = new Map<unknown, number>();
+  const blocks = answer.blocks.map((block): Block => {
+    if (block.type !== "tool_use") return block;
+    const nth = seen.get(block.id) ?? 0;
+    seen.set(block.id, nth + 1);
+    return { ...block, id: ids.get(String(block.id))?.[nth] ?? block.id };
+  });
+  return { answer: { ...answer, toolUses, blocks }, ids };
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
