@@ -124,7 +124,7 @@ test("a damaged, a foreign and a newer database are refused and left as they are
     join(foreign, "plans.db"),
     "no database at all, but a text of some length".repeat(50),
   );
-  expect(refusal(() => open(foreign))).toMatch(/plans\.db is no database \(put it back/);
+  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(put it back/);
   expect(readFileSync(join(foreign, "plans.db"), "utf8")).toStartWith("no database");
   const newer = open();
   await newer.create(workflow(hello()));

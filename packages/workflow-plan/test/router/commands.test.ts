@@ -121,5 +121,5 @@ test("help names every command, and others are refused", async () => {
   for (const name of names) expect(help).toContain(`/${name}`);
   expect(await write("!nothing")).toEqual(["there is no command /nothing; /help lists them"]);
   expect((await write("/new")).join()).toContain("the request is missing");
-  expect((await write("/answer run_x maybe")).join()).toMatch(/no decision/);
+  expect((await write("/answer run_x maybe")).join()).toMatch(/is not a decision/);
 });
