@@ -39,7 +39,7 @@ describe("the policy ask_user", () => {
     ]);
   });
 
-  test("gives a step that is tried again its retries anew", async () => {
+  test("resets the retries of a step that the user retries", async () => {
     const own = plan([step("a")], { ...asking, max_retries: 1 });
     const outcome = await runPlan(own, { a: failing(3) }, { answers: ["retry"] });
     expect(eventsIn(outcome.steps)).toEqual([
@@ -99,7 +99,7 @@ describe("the policy ask_user", () => {
     expect(asked).toEqual(["b", "a"]);
   });
 
-  test("aborts when nobody has answered in time, if a time is given", async () => {
+  test("aborts after the answer timeout, if there is one", async () => {
     const waiting = await runPlan(definition, { a: new Error("no") }, { answerMs: 60_000 });
     const left = Number(waiting.steps.at(-1)?.meta.expiresAt) - Date.now();
     expect(left > 0 && left <= 60_000).toBe(true);
@@ -109,7 +109,7 @@ describe("the policy ask_user", () => {
     expect(statesIn(outcome.steps)).toEqual({ a: "failed", b: "skipped", c: "succeeded" });
   });
 
-  test("takes an answer that was given while nobody drove the run", async () => {
+  test("takes an answer that was given while no worker ran", async () => {
     const { steps } = await runPlan(definition, { a: new Error("no") });
     const answer = { role: "__input__", content: "retry", meta: {} };
     const outcome = await runPlan(definition, {}, { steps: [...steps, answer] });

@@ -10,11 +10,11 @@ import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
 import { positionIn } from "../src/home/notice.ts";
 import { plan } from "./parts.ts";
 
-/* What happens around runs at once, and what fails for one of them. Each change comes when it does most harm. */
+/* Concurrent changes and errors around runs. Each change comes at the worst moment. */
 setDefaultTimeout(120_000);
 afterEach(removeStores);
 
-/** A host one of whose methods does something else before, or in place of, what it does. */
+/** A host with one method that runs other code before, or in place of, its own. */
 function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unknown): Host {
   return new Proxy(host, {
     get(target, key) {
@@ -29,7 +29,7 @@ function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unkno
 
 const slow = plan([does("slow", "wait"), does("next", "say next", ["slow"])]);
 
-/** A plan that was confirmed, whose agents work in a folder of their own. */
+/** A confirmed plan whose agents work in a folder of their own. */
 async function confirmed(home: TestHome, output: PlannerOutput) {
   const made = workflow(output);
   const cwd = join(home.store.folder, made.id);
@@ -135,7 +135,7 @@ test("rows that are made again do not undo an end that another process writes me
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();
-  // It is asked for when the log has been read.
+  // The descriptor is requested after the log was read.
   const host = hostWith(home.host, "descriptor", async () => {
     go();
     await home.ended(id);

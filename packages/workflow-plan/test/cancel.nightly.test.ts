@@ -4,7 +4,7 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { cron, hello, TestHome, workflow } from "./home.ts";
 import { closeBots } from "./router/chat.ts";
 
-/* What is taken back of a plan, and what is free when one is removed. */
+/* Cancelling and removing plans: the discarded state, and the freed names. */
 setDefaultTimeout(90_000);
 afterEach(async () => {
   await closeBots();
@@ -13,7 +13,7 @@ afterEach(async () => {
 
 const watched = (name: string) => hello({ name, trigger: cron });
 
-test("a cancelled change is gone, and what was confirmed stays", async () => {
+test("a cancelled change is gone, and the confirmed plan stays", async () => {
   const { plans } = new TestHome();
   const { id } = await plans.create(workflow(watched("One")));
   await plans.confirm(id);
@@ -59,13 +59,13 @@ test("a name that others use too stays when a plan of it is removed", async () =
     await plans.confirm(id);
     return { id, bundle: plans.get(id).metadata?.bundle ?? { name: "", hash: "" } };
   };
-  // Somebody has given the name another version since.
+  // Another program has given the name another version since.
   const one = await confirmed("One");
   const two = await confirmed("Two");
   await host.register(one.bundle.name, await bundleOf(home, two.bundle.hash));
   await plans.remove(one.id);
   expect(await host.workflow("one")).toMatchObject({ hash: two.bundle.hash });
-  // Somebody had registered the very same plan under it before.
+  // Another program had registered the very same plan under it before.
   await plans.remove(two.id);
   const three = await confirmed("Three");
   await plans.remove(three.id);

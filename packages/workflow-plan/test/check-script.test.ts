@@ -27,7 +27,7 @@ const whenGone = async (file: string) => {
   await until(() =>
     ids().every((id) => {
       try {
-        // A zombie that nobody reaps is gone too.
+        // A zombie without a parent to reap it counts as gone too.
         return readFileSync(`/proc/${id}/stat`, "utf8").includes(") Z");
       } catch {
         return true;
@@ -36,7 +36,7 @@ const whenGone = async (file: string) => {
   );
 };
 
-test("a check's output is what it prints, in its folder and environment, with no input", async () => {
+test("a check runs in its folder and environment, without input, and its stdout is the output", async () => {
   expect(await check("pwd; echo $ONLY; env | wc -l >/dev/null; printf end")).toBe(
     `${cwd}\nthis\nend`,
   );
@@ -48,11 +48,11 @@ test("a check's output is what it prints, in its folder and environment, with no
   );
 });
 
-test("output that is no text is kept as text", async () => {
+test("output that is not valid text is kept as text", async () => {
   expect(await check("printf 'a\\000b\\377c\\303'")).toBe("a\0b\uFFFDc\uFFFD");
 });
 
-test("a check fails by its exit code, by a signal, and with what it reported last", async () => {
+test("a check fails by its exit code or a signal, with its last report", async () => {
   expect(await failing("echo out; echo 'no  such\nhost' >&2; exit 3")).toBe(
     "the check failed with exit code 3: no such host",
   );
@@ -86,7 +86,7 @@ test("endless output ends a check, and so does a byte too much", async () => {
   expect(await failing("head -c 1048577 /dev/zero")).toContain("printed more than");
 });
 
-test("what a check leaves in the background ends with it, and its output is kept", async () => {
+test("background processes of a check end with it, and its output is kept", async () => {
   expect(await check("echo first; sleep 60 & echo $! > left")).toBe("first\n");
   await whenGone("left");
 });

@@ -28,7 +28,7 @@ describe("a plan's check", () => {
     });
   });
 
-  test("names the step and the field of what is wrong", () => {
+  test("names the step and the field of each problem", () => {
     const [problem] = checkPlan(plan([step("a"), step("b", [], { agent: "gpt" as never })])).errors;
     expect(problem).toEqual({
       path: ["steps", 1, "agent"],
@@ -104,12 +104,12 @@ describe("a plan's check", () => {
       ['step "b": inputs: must be an object, not an array'],
     ],
     [
-      "inputs that are no JSON",
+      "inputs that are not JSON",
       inStep({ inputs: { x: () => 1 } }),
       ['step "b": inputs.x: must be JSON'],
     ],
     [
-      "a reference to what only a dependency depends on",
+      "a reference to an indirect dependency",
       messagesOf(
         plan([step("a"), step("b", ["a"]), step("c", ["b"], { inputs: { x: "$steps.a.output" } })]),
       ),
@@ -128,7 +128,7 @@ describe("a plan's check", () => {
         referring(`see ${text}!`),
         [
           expect.stringContaining(
-            "is no reference: it must be $steps.<id>.output, with the id of a step",
+            "is not a reference: it must be $steps.<id>.output, with the id of a step",
           ),
         ],
       ],
@@ -180,7 +180,7 @@ describe("a plan's check", () => {
     ...["CET/Berlin", "", "+01:00"].map((timezone): [string, string[], string[]] => [
       `the time zone ${timezone || "of nothing"}`,
       withTrigger({ type: "cron", expression: "0 9 * * 1-5", timezone }),
-      [`trigger.timezone: "${timezone}" is no time zone: give an IANA name, as Europe/Berlin`],
+      [`trigger.timezone: "${timezone}" is not a time zone: give an IANA name, as Europe/Berlin`],
     ]),
     [
       "another policy",
@@ -244,7 +244,7 @@ describe("a plan's check", () => {
     ...["${HOME}", "${name}", "{{.Names}}", "${{ a }}", "a", "=x", "$steps.a.output"].map(
       (text) => [text, null],
     ),
-  ])("warns of %j, which is no reference", (text, advice) => {
+  ])("warns of %j, which is not a reference", (text, advice) => {
     const { errors, warnings } = checkPlan(
       plan([step("a"), step("b", ["a"], { inputs: { list: [text] } })]),
     );
@@ -253,7 +253,7 @@ describe("a plan's check", () => {
     expect(warnings.map(({ message }) => message)).toEqual(expected);
   });
 
-  test("keeps no prototype that somebody sends along", () => {
+  test("drops a prototype in the input", () => {
     const inputs = JSON.parse('{"__proto__":{"x":1},"y":2}') as Record<string, never>;
     const { plan: found } = checkPlan(plan([step("a", [], { inputs })]));
     expect(Object.getPrototypeOf(found?.steps[0]?.inputs)).toBe(Object.prototype);

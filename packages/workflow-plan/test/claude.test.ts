@@ -27,7 +27,7 @@ afterAll(() => {
   for (const folder of [cwd, home]) rmSync(folder, { recursive: true, force: true });
 });
 
-test("a step's session has the id that was chosen for it, is resumed, and is begun anew when it is lost", async () => {
+test("a step's session has its chosen id, is resumed, and is replaced when it is lost", async () => {
   const replies: Reply[] = [
     { text: "slow ".repeat(200), tokenMs: 50 },
     { text: "gone on" },
@@ -59,7 +59,7 @@ test("a step's session has the id that was chosen for it, is resumed, and is beg
   };
   const sessionId = crypto.randomUUID();
   try {
-    // It is ended in its answer, as with its worker; what was chosen is all that is known of it.
+    // The agent is killed during its answer, as with its worker; only the chosen id is known.
     const abort = new AbortController();
     const ended = failureOf(perform("do it", { sessionId }, abort.signal));
     await until(() => server.came.length > 0);

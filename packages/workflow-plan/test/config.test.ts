@@ -17,7 +17,7 @@ function sources(home = "", project: string | null = null, env: Record<string, s
   return { home: folder, project: join(folder, "project"), env };
 }
 
-/** The message of the error that a text as config.yaml makes, without its path. */
+/** Returns the message of the error for a text as config.yaml, without its path. */
 function refused(text: string, env: Record<string, string> = {}): string {
   const given = sources(text, null, env);
   try {
@@ -126,7 +126,7 @@ describe("it names", () => {
       "sandbox: { required: maybe }\n",
       "config.yaml: sandbox.required must be true or false",
     ],
-    ["what is no YAML", "agent: [\n", /^config\.yaml:\d:\d+: /],
+    ["invalid YAML", "agent: [\n", /^config\.yaml:\d:\d+: /],
     ["a list", "- a\n", "config.yaml:1:1: the file must have keys"],
     ["__proto__", "__proto__: { max_runs: 1 }\n", /__proto__/],
   ] as const) {
@@ -145,7 +145,7 @@ describe("it names", () => {
 });
 
 describe("a project's file", () => {
-  /** Settings of the user's and of a project: the message of what is refused, or the settings. */
+  /** Returns the settings of a user's and a project's file, or the message of their refusal. */
   function both(user: string, project: string): string | ReturnType<typeof readConfig> {
     const given = sources(user, project);
     try {
@@ -205,7 +205,7 @@ agent: { model: m, command: claude }
 });
 
 describe("sandbox.network", () => {
-  test("is a mode, or a map with what may be reached", () => {
+  test("is a mode, or a map with the reachable addresses", () => {
     for (const [text, network, networkAllow] of [
       ["none", "none", []],
       ["{ mode: none }", "none", []],
@@ -251,7 +251,7 @@ describe("sandbox.network", () => {
 });
 
 describe("a setting is set", () => {
-  test("in a file for its owner alone, and what else is in it stays", () => {
+  test("in a file for its owner alone, and the rest of the file stays", () => {
     const given = sources("# mine\nagent:\n  command: one # first\n");
     setConfig(given, "max_runs", "9");
     setConfig(given, "agent.model", "m");

@@ -27,7 +27,7 @@ function inProject(runOptions: Record<string, unknown> = { agentCommand: command
   return { home, plans, project, userHome, confirmed };
 }
 
-/** The error of what is refused. */
+/** Returns the error of a refused action. */
 async function refusal(act: () => Promise<unknown>): Promise<string> {
   const done = await act().then(
     () => "nothing was refused",
@@ -80,7 +80,7 @@ describe("a confirmed plan", () => {
     writeFileSync(join(project, "data.txt"), "text");
     await plans.run(id);
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
-    // Nothing is to be confirmed again then.
+    // Then nothing needs another confirmation.
     expect(await refusal(() => plans.confirm(id))).toContain("active");
   });
 
@@ -143,7 +143,7 @@ describe("a confirmed plan", () => {
     );
   });
 
-  test("that was changed is confirmed with what is there then", async () => {
+  test("that was changed is confirmed in its new state", async () => {
     const { home, plans, confirmed, project } = inProject();
     const id = await confirmed();
     writeFileSync(join(project, ".env"), "A=1\n");
@@ -182,7 +182,7 @@ describe("the agent of a confirmed plan", () => {
 
   const script = (comment = "") => `#!/bin/sh\n${comment}exec ${command} "$@"\n`;
 
-  /** The agent of the tests in a folder of its own, found there by PATH. */
+  /** Puts the agent of the tests into a folder of its own, found there by PATH. */
   function agentIn(folder: string): string {
     mkdirSync(folder, { recursive: true });
     const path = join(folder, "claude");
@@ -200,7 +200,7 @@ describe("the agent of a confirmed plan", () => {
       workflow(hello({ trigger: cron }), { metadata: { cwd: project } }),
     );
     await own.confirm(id);
-    // What a step puts before it on the PATH is not taken for it.
+    // A program that a step puts earlier on the PATH is not taken for it.
     writeFileSync(agentIn(join(project, "bin")), "#!/bin/sh\nexit 7\n");
     await own.run(id);
     const started = (await eventsOf(home, plans, id)).find(({ event }) => event === "started");

@@ -32,7 +32,7 @@ import { checkedSandbox } from "../src/step/view.ts";
 import { runCheck } from "../src/trigger/check-script.ts";
 import { changedEngine, preparedPodman, scriptedEngine } from "./engine.ts";
 
-/* Steps in containers: what starts them, looked at from inside, and engines that do not keep what they were told. */
+/* Steps in containers: how they are started, their view from inside, and engines that ignore their arguments. */
 setDefaultTimeout(180_000);
 const top = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-engines-")));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
@@ -98,7 +98,7 @@ for (const { image, missing, name, path, title } of engines) {
   const checked = () =>
     checkedSandbox({ ...question(), metadata: metadata(), cwd: project, root: null });
 
-  /** Starts a script in the same home each time; returns what it printed when it has ended. */
+  /** Starts a script in the same home each time. Returns its output when it has ended. */
   const start = async (script: string, signal = new AbortController().signal): Promise<string> => {
     const launch = await launchIn(await checked(), {
       ...{ command: ["/bin/sh", "-c", script], env: env(), run: join(home, "run"), step: "a" },
@@ -118,7 +118,7 @@ for (const { image, missing, name, path, title } of engines) {
   describe(title, () => {
     beforeEach(() => install());
 
-    inContainer(`a container that holds is reported with what holds in it${left}`, async () => {
+    inContainer(`a working container is reported with its effective limits${left}`, async () => {
       const report = await checkSandbox(
         { metadata: metadata() },
         { ...question(), agentCommand: "true" },
@@ -262,7 +262,7 @@ spawn(engine, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit
       const planted = join(project, "bin");
       mkdirSync(planted);
       writeFileSync(join(planted, name), `#!/bin/sh\ntouch ${home}/executed\n`, { mode: 0o755 });
-      // A link elsewhere is no better.
+      // A link elsewhere is refused as well.
       rmSync(join(home, "bin", name));
       symlinkSync(join(planted, name), join(home, "bin", name));
       await failureOf(check());

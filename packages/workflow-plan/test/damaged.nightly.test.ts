@@ -8,7 +8,7 @@ import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 import { bot, closeBots } from "./router/chat.ts";
 
-/* One damaged row of `workflows`: it is named, and the other plans are as if it were not there. */
+/* One damaged row of `workflows`: it is named, and the other plans behave as if it were missing. */
 setDefaultTimeout(180_000);
 afterEach(async () => {
   await closeBots();
@@ -22,7 +22,7 @@ test("the other plans are listed, and each damaged one is named with its column"
   const home = new TestHome();
   const { plans } = home;
   const columns = {
-    trigger_json: ["{", "is no JSON"],
+    trigger_json: ["{", "is not valid JSON"],
     steps_json: ['{"a": 1}', "has no list"],
     failure_policy_json: ["[]", "has no object"],
     metadata_json: ["7", "has no object"],
@@ -56,7 +56,7 @@ test("a damaged plan with a run that goes on keeps no other from being shown, ru
   expect(texts()).toEqual(["Waits has completed.\nhello:\nsaid hello"]);
   const [list] = await write("/list");
   expect(list).toContain(`completed  Waits`);
-  expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is no JSON`);
+  expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is not valid JSON`);
   // Its run ends all the same; only its phase has to wait for the repair.
   writeFileSync(join(home.store.folder, "go"), "");
   const runOf = () => plans.findRun(runId ?? "");

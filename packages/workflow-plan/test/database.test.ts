@@ -15,7 +15,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { openPlans, planHome } from "../src/entry/service.ts";
 import { hello, workflow } from "./home.ts";
 
-/* The database of a plan home: its tables, older ones, and what can be wrong with its file. */
+/* The database of a plan home: its tables, older tables, and problems of its file. */
 const folder = mkdtempSync(join(tmpdir(), "uw-plans-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const reference = readFileSync(new URL("./reference.sql", import.meta.url), "utf8");
@@ -124,7 +124,7 @@ test("a damaged, a foreign and a newer database are refused and left as they are
     join(foreign, "plans.db"),
     "no database at all, but a text of some length".repeat(50),
   );
-  expect(refusal(() => open(foreign))).toMatch(/plans\.db is no database \(put it back/);
+  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(put it back/);
   expect(readFileSync(join(foreign, "plans.db"), "utf8")).toStartWith("no database");
   const newer = open();
   await newer.create(workflow(hello()));
@@ -189,7 +189,7 @@ test("a full disk lets no half of a fire be written", async () => {
   expect(plans.get(id).phase).toBe("executing");
 });
 
-test("the home is the storage root's, or what a variable names; nobody else may write to it", () => {
+test("the home is in the storage root, or named by a variable; only its owner may write to it", () => {
   expect(planHome("/root", {})).toBe("/root/plans");
   expect(planHome("/root", { UNCAGED_PLAN_HOME: "/elsewhere" })).toBe("/elsewhere");
   const { home } = open();

@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /*
- * Container engines for tests: podman with an image of this machine's own files, and a script that takes the arguments of
- * an engine and starts bubblewrap with them, whose image has the programs of this machine.
+ * Container engines for tests. One is podman with an image of this machine's own files. The other is a script that
+ * takes the arguments of an engine and starts bubblewrap with them; its image has the programs of this machine.
  */
 
 const bubblewrap = Bun.which("bwrap");
@@ -50,7 +50,10 @@ export function scriptedEngine(path: string, image: string): void {
   writeFileSync(path, script(image), { mode: 0o755 });
 }
 
-/** Writes an engine before another one. `change` is shell that looks at each argument of a start, `$one`, and may change it. */
+/**
+ * Writes an engine that wraps another one. `change` is shell code that reads each argument of a start, `$one`, and
+ * may change it.
+ */
 export function changedEngine(path: string, behind: string, change: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const text = `#!/bin/bash
@@ -67,7 +70,7 @@ exec ${behind} "\${args[@]}"
 
 const programs = "sh bash cat env id ls ln mkdir mv rm sleep touch true unshare".split(" ");
 
-/** The files of an image with a shell; without the C library none of them runs. */
+/** The files of an image with a shell, which can't run without the C library. */
 function imageFiles(folder: string, hasLibraries: boolean): void {
   for (const name of ["usr/bin", "etc", "tmp", "proc", "sys", "dev", "workspace"])
     mkdirSync(join(folder, name), { recursive: true });
@@ -87,13 +90,13 @@ function imageFiles(folder: string, hasLibraries: boolean): void {
 const librariesOf = (path: string): string[] =>
   spawnSync("/usr/bin/ldd", [path], { encoding: "utf8" }).stdout.match(/\/\S+/g) ?? [];
 
-/** A podman that has two images in a storage of its own, or why there is none. */
+/** A podman with two images in a storage of its own, or why there is none. */
 export type Podman = { path: string; image: string; bare: string } | { missing: string };
 
 const image = "uncaged-test-agent";
 const bare = "uncaged-test-bare";
 
-/** Makes a podman that works on this machine, whatever it is run in. */
+/** Prepares a podman that works on this machine, also in a container. */
 export function preparedPodman(folder: string): Podman {
   const podman = Bun.which("podman");
   if (podman === null) return { missing: "podman is not installed" };
@@ -111,7 +114,7 @@ export function preparedPodman(folder: string): Podman {
     ]);
     if (made.status !== 0) return { missing: "podman can't make an image here" };
   }
-  // Where limits can't be raised, or control groups are of the old kind, podman needs these.
+  // If limits can't be raised, or control groups are of the old kind, podman needs these.
   for (const [runtime, limits] of [
     ["", ""],
     ["--runtime runc", ""],

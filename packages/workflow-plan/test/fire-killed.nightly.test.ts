@@ -6,12 +6,12 @@ import { tick } from "../src/entry/service.ts";
 import { ServiceProcess } from "./service/process.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* A pass that fires is killed with -9 before and after each call through which it changes anything, one process each. */
+/* Kills a firing pass with -9 before and after each call that changes state, in one process each. */
 setDefaultTimeout(600_000);
 afterEach(removeStores);
 
 const minute = 60_000;
-/** At which of its calls a pass is killed: at each, or at some. */
+/** The calls at which a pass is killed: all, or a sample. */
 const stride = process.env.TEST_CASES === "all" ? 2 : 14;
 
 test(`a pass that is killed at every ${stride}. step of a fire loses no change and fires none twice`, async () => {

@@ -6,7 +6,7 @@ import { runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
 import { planBundle, type PlanDocument } from "../src/entry/index.ts";
 import { type Answers, plan, result, runPlan, step } from "./parts.ts";
 
-/* Threads of plans that are answered by what another one has recorded: no agent is started. */
+/* Threads of plans answered by the recording of another thread, without an agent. */
 function fixtureFrom(outcome: ThreadOutcome) {
   const known = { status: "completed", threadId: "T", workflow: "w", hash: "H", prompt: "" };
   return fixtureOf({ ...outcome, ...known } as unknown as ThreadView);
@@ -14,7 +14,7 @@ function fixtureFrom(outcome: ThreadOutcome) {
 
 type Fixture = ReturnType<typeof fixtureFrom>;
 
-/** Answers a plan as it is built of a file: its agent is a command, which is not there. */
+/** Answers a plan as it is built from a file. Its agent is a missing command. */
 function answered(definition: PlanDocument, fixture: Fixture, steps: Step[] = []) {
   const log = [...steps];
   const { run } = planBundle(definition);
@@ -28,7 +28,7 @@ function answered(definition: PlanDocument, fixture: Fixture, steps: Step[] = []
   });
 }
 
-/** What happened to each step, in any order between steps. */
+/** Returns the events of each step, in any order between steps. */
 const records = ({ steps }: Pick<ThreadOutcome, "steps">) =>
   Object.groupBy(
     steps.map(({ content, meta, role }) => ({ role, record: [meta.event, meta.attempt, content] })),
@@ -114,6 +114,6 @@ test("a question gets the answer that the same step's question had, in whatever 
   const decisions = second.steps.flatMap(({ meta, role }, at) =>
     role === "__wait__" ? [[meta.stepId, second.steps[at + 1]?.content]] : [],
   );
-  // Aborted at the first one, the run asks no more.
+  // Aborted at the first question, the run asks no more.
   expect(decisions).toEqual([["y", "abort"]]);
 });

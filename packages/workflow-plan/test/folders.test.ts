@@ -6,7 +6,7 @@ import { tick } from "../src/entry/service.ts";
 import { checkPrefix } from "../src/step/check-folder.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* What killed workers and check scripts have left in the user's cache. */
+/* Folders left in the user's cache by killed workers and check scripts. */
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 
@@ -18,7 +18,7 @@ test("the next pass removes the folders of ended threads and of its own check sc
   const { id } = await plans.create(workflow(hello()));
   const { threadId } = await plans.confirm(id);
   await home.ended(id);
-  // A thread of the same plan that is no run of it.
+  // A thread of the same plan that is not a run of it.
   const { bundle } = plans.get(id).metadata ?? {};
   const given = { prompt: "", cwd: store.folder, env };
   const ref = await host.start({ ...given, workflow: bundle?.name ?? "" });

@@ -48,7 +48,7 @@ test(`${plans} generated plans run as the protocol has it, undisturbed and kille
     }
     if (ends[0] === ends[1]) seen.same += 1;
   }
-  // Of all of it there must be enough to have shown something.
+  // The number of each event must be large enough for the test to mean anything.
   for (const [what, count] of Object.entries(seen)) {
     expect({ what, isEnough: count > plans / 50 }).toEqual({ what, isEnough: true });
   }

@@ -7,11 +7,11 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Of the logs of runs that go on, only what they have grown by is read. */
+/* Of the logs of open runs only the new part is read. */
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 
-/** A host that notes what is observed of threads. */
+/** A host that notes the observed threads. */
 function noting(host: Host): { host: Host; seen: string[] } {
   const seen: string[] = [];
   const shown = (item: Observed) => (item.kind === "step" ? `step ${item.number}` : item.kind);

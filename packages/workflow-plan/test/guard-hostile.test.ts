@@ -4,7 +4,7 @@ import { refusalOf } from "../src/guard/guard.ts";
 
 const at = { home: "/home/me", cwd: "/home/me/projects/site" };
 
-// What only hides the same, and what the words don't tell.
+// Variants of one command, and effects that the words don't show.
 const hostile: Record<string, string[]> = {
   "programs, options and paths that only the shell knows": [
     ...[
@@ -24,7 +24,7 @@ const hostile: Record<string, string[]> = {
       "`echo rm` -rf /",
     ],
   ],
-  "what a quote, a pattern or a letter hides": [
+  "words hidden by a quote, a pattern or a letter": [
     ...[
       "rm${IFS}-rf${IFS}/",
       "$'\\162\\155' -rf /",
@@ -245,7 +245,7 @@ const hostile: Record<string, string[]> = {
       "echo '#' ; rm -rf /",
     ],
   ],
-  "what can't be parsed": [...["if [ a ]; then", "ls &&", "ls | "]],
+  "unparsable scripts": [...["if [ a ]; then", "ls &&", "ls | "]],
 };
 
 describe("the check of commands refuses, however it is written,", () => {

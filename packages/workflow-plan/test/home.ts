@@ -9,7 +9,7 @@ import { plan, step } from "./parts.ts";
 export const command = fileURLToPath(new URL("./agents/claude.mjs", import.meta.url));
 let made = 0;
 
-/** A step whose agent does what its description begins with. */
+/** A step whose agent does the action that its description begins with. */
 export const does = (id: string, description: string, depends_on: string[] = []): PlanStep =>
   step(id, depends_on, { description });
 
@@ -60,7 +60,7 @@ export class TestHome {
     });
   }
 
-  /** Waits until no run of a plan goes on, and gives the plan. */
+  /** Waits until no run of a plan goes on, and returns the plan. */
   async ended(id: string) {
     for (const late = Date.now() + 30_000; ; await Bun.sleep(25)) {
       const view = await this.plans.show(id);

@@ -85,7 +85,7 @@ test("messages are read in the order of their names, each once, and answered und
   expect(readdirSync(path)).toEqual(["errors"]);
 });
 
-test("what is no message is set aside without its secrets, and harms nothing", async () => {
+test("an invalid message is set aside without its secrets, and harms nothing", async () => {
   const folder = open();
   const output = join(path, "output");
   const outside = join(path, "../outside");

@@ -69,8 +69,8 @@ describe("a mount is refused", () => {
     ["by a relative path", "projects/site"],
     ["of everything", "/"],
     ["of nothing", ""],
-    ["of what is not there", "~/projects/none"],
-    ["of what is no path", null],
+    ["of a missing folder", "~/projects/none"],
+    ["of a value that is not a path", null],
     ["with a zero byte", "/tmp\0"],
   ])("%s", (_, path) => {
     expect(() => mounted(path)).toThrow(ConfigError);
@@ -86,7 +86,7 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("that is no object", () => {
+  test("that is not an object", () => {
     for (const mount of [null, 1, "/tmp", {}, []]) {
       expect(() => checkedMounts([mount as never], rules())).toThrow(ConfigError);
     }
@@ -151,7 +151,7 @@ test("a root that is not there allows nothing", () => {
   expect(() => mounted(join(root, "site"), {}, none)).toThrow(/none of the allowed roots/);
 });
 
-test("the allowlist is made on first use, and what is wrong with it is named", () => {
+test("the allowlist is made on first use, and its problems are named", () => {
   const home = join(top, "plans");
   const first = readAllowlist(home);
   expect(first.allowedRoots.map(({ path }) => path)).toEqual(["~/projects", "/tmp"]);

@@ -3,11 +3,11 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { cron, does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* What no text should have in it, on its way through a run. */
+/* Characters that a text should not contain, on their way through a run. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** What the agent puts out, with a sign in the place of each half of a pair and each byte that is none. */
+/** The output of the agent, with a replacement character for each half of a pair and each invalid byte. */
 const odd = 'a\0b\uFFFDc\uFFFD\uFFFD{"d": [';
 
 test("a zero byte, half of a pair, broken UTF-8 and JSON that ends too soon go through a run as text", async () => {

@@ -10,7 +10,7 @@ import {
   type StepAgent,
 } from "../src/entry/index.ts";
 
-/** A step of a plan; what it depends on is also among its inputs. */
+/** A step of a plan. Its dependencies are also among its inputs. */
 export const step = (id: string, depends_on: string[] = [], more: Partial<PlanStep> = {}) => ({
   id,
   description: `do ${id}`,
@@ -40,7 +40,7 @@ export function plan(
   };
 }
 
-/** What a step's agent answers by the step's id: a text, an error, or what a function makes of it. */
+/** The answers of a step's agent by the step's id: a text, an error, or a function's result. */
 export type Answers = Record<string, string | Error | StepAgent>;
 
 export const agentOf =
@@ -62,11 +62,11 @@ export const runPlan = (
   return runThread(bundle.run, { maxRounds: 10_000, ...thread });
 };
 
-/** The records of a thread, each as `event id`. */
+/** Returns the records of a thread, each as `event id`. */
 export const eventsIn = (steps: readonly Pick<Step, "role" | "meta">[]): string[] =>
   steps.map(({ meta, role }) => (role.startsWith("__") ? role : `${String(meta.event)} ${role}`));
 
-/** What became of each step, by its id. */
+/** Returns the final state of each step, by its id. */
 export function statesIn(steps: readonly Pick<Step, "role" | "meta">[]): Record<string, string> {
   const states: Record<string, string> = {};
   for (const { meta, role } of steps) {

@@ -9,14 +9,14 @@ import { openPlans } from "../src/entry/service.ts";
 import { move } from "../src/store/phase.ts";
 import { cron, hello, workflow } from "./home.ts";
 
-/* The phases of a plan: which changes there are, and that one of several wins. */
+/* The phases of a plan: the allowed transitions, and one winner among concurrent ones. */
 const folder = mkdtempSync(join(tmpdir(), "uw-phases-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let homes = 0;
 const open = (home = join(folder, `home-${(homes += 1)}`)) =>
   openPlans({ host: openLocalHost({ path: join(folder, "root") }), home, env: {}, cwd: folder });
 
-// As the requirements have them, and not as the code has.
+// Copied from the requirements, not from the code.
 const allowed: Record<WorkflowPhase, WorkflowPhase[]> = {
   planning: ["awaiting_confirmation"],
   awaiting_confirmation: ["active", "executing", "planning"],
@@ -61,7 +61,7 @@ test("of several processes that make a change at once one makes it", async () =>
   const won = await Promise.all(
     movers.map(async (one) => JSON.parse(await new Response(one.stdout).text()) as number[]),
   );
-  // Each round has one winner: whoever fires it. The next one begins when that run has ended.
+  // Each round has one winner: the process that fires it. The next one begins when that run has ended.
   expect(won.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: rounds }, (_, n) => n));
   expect(database.rows("SELECT count(*) AS n FROM workflow_runs")).toEqual([{ n: rounds }]);
 }, 180_000);
@@ -78,7 +78,7 @@ test("a plan that is not as it must be is neither added nor put in another's pla
   const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
   const changed = await replace({ ...plan, name: "Another name", metadata });
   expect(changed).toMatchObject({ phase: "awaiting_confirmation", name: "Another name" });
-  // What is learned of a plan comes from nobody's hand.
+  // A person does not set learned metadata.
   expect(changed.metadata).toEqual({ cwd: "/elsewhere", sandbox: "off" });
   expect(get(plan.id)).toEqual(changed);
 });

@@ -27,7 +27,7 @@ type Request = {
   system: unknown;
 };
 
-/** A planner whose model answers by a script, and what the model was sent. */
+/** A planner whose model answers by a script, and the messages to the model. */
 async function planning(
   script: Parameters<typeof anthropicServer>[0],
   more: Partial<PlannerOptions> = {},
@@ -39,7 +39,7 @@ async function planning(
   const secrets = {
     all: () => stored,
     set(key: string, value: string) {
-      if (!/^[A-Z_]+$/.test(key)) throw new Error(`${key} is no name of a variable`);
+      if (!/^[A-Z_]+$/.test(key)) throw new Error(`${key} is not a name of a variable`);
       stored[key] = value;
     },
   };
@@ -58,7 +58,7 @@ const create = (input: object): ReplyTool => ({ name: "create_workflow", input }
 const sound = plan([step("a"), step("b", ["a"])]);
 const broken = plan([step("a_b"), step("c", ["nothing"])]);
 
-/** The tool calls of a conversation that have no result in the message after them. */
+/** Returns the tool calls of a conversation without a result in the message after them. */
 function unanswered(messages: readonly { role: string; content: unknown }[]): string[] {
   const blocks = (at: number, type: string) =>
     ([messages[at]?.content ?? []].flat() as Record<string, string>[]).filter(
@@ -179,7 +179,7 @@ describe("the planner", () => {
     expect(await generatePlan("go", options)).toMatchObject({ phase: "awaiting_confirmation" });
   });
 
-  test("takes answers of every wrong form for what they are", async () => {
+  test("recognizes answers of every wrong form", async () => {
     const text = await planning([{ text: "I can do that." }]);
     const tokens: string[] = [];
     const onToken = (token: string) => tokens.push(token);

@@ -12,7 +12,7 @@ import { cron, hello, TestHome } from "./home.ts";
 import { gate } from "./parts.ts";
 import { ask, create } from "./router/chat.ts";
 
-/* Conversations on one plan home, each in plans of its own that are opened as by another process. */
+/* Conversations on one plan home. Each opens the plans itself, as another process would. */
 setDefaultTimeout(60_000);
 afterEach(removeStores);
 
@@ -20,7 +20,7 @@ async function home(...replies: Reply[]) {
   const store = new TestHome();
   const model = await anthropicServer(replies);
   const env = { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url };
-  /** `before` holds the model's answer back. */
+  /** `before` delays the model's answer. */
   function planning(before: Promise<void> = Promise.resolve()) {
     const plans = store.open();
     const { answer, ...real } = anthropicProvider();

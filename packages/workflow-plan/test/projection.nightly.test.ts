@@ -12,8 +12,9 @@ import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed
 import { ServiceProcess } from "./service/process.ts";
 
 /*
- * A service, a server and a command work on one home while its projected tables are emptied or dropped at random moments: as
- * runs execute, wait for an approval, are paused, cancelled, retried, and behind kill -9 of workers and of the service.
+ * A service, a server and a command work on one home while its projected tables are emptied or dropped at random
+ * moments: as runs execute, wait for an approval, are paused, cancelled, retried, and after kill -9 of workers and of
+ * the service.
  */
 setDefaultTimeout(600_000);
 afterAll(removeStores);
@@ -91,7 +92,7 @@ test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
     }
     await Promise.all(background.map(trying));
 
-    // All that has begun comes to its end.
+    // All open runs end.
     await service.kill();
     service = new ServiceProcess(home);
     for (const { go } of all) go();

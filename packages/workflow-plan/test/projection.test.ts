@@ -11,7 +11,7 @@ import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** A host of which one method does something more when it is done. */
+/** A host with one method that runs more code after its own. */
 function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unknown>): Host {
   if (name === "find") {
     const find: Host["find"] = async (id) => {
@@ -54,7 +54,7 @@ test("a process that reads slowly does not replace the rows of a longer log", as
   expect((await home.ended(id)).phase).toBe("failed");
 });
 
-test("a run that another process starts meanwhile is not taken for one whose log is gone", async () => {
+test("a run that another process starts meanwhile does not count as a run without a log", async () => {
   const home = new TestHome({ maxRuns: 0 });
   const { go, id } = await added(home, waits);
   await home.plans.confirm(id);
@@ -72,7 +72,7 @@ test("a run that another process starts meanwhile is not taken for one whose log
   expect((await home.ended(id)).phase).toBe("completed");
 });
 
-test("a fork of a run's thread that was made by hand is no run of the plan", async () => {
+test("a fork of a run's thread made by hand is not a run of the plan", async () => {
   const home = new TestHome();
   const { host, plans, store } = home;
   const { id } = await added(home, hello());
@@ -86,7 +86,7 @@ test("a fork of a run's thread that was made by hand is no run of the plan", asy
   expect(tablesOf(plans.database)).toEqual(before);
 });
 
-test("what was decided about a run holds while its rows are gone", async () => {
+test("decisions about a run hold while its rows are gone", async () => {
   const home = new TestHome({ maxRuns: 1 });
   const { plans } = home;
   const [first, second, third] = [

@@ -27,8 +27,8 @@ import {
 } from "./real-agents/servers.ts";
 
 /*
- * What agents and their programs need works in the sandbox: a login, an interpreter, git and npm. Plans run in workers, by the
- * command line, as root and as an ordinary user.
+ * The needs of agents and their programs work in the sandbox: a login, an interpreter, git and npm. Plans run in
+ * workers, by the command line, as root and as an ordinary user.
  */
 setDefaultTimeout(600_000);
 
@@ -47,7 +47,7 @@ async function as(user: User, work: (person: Person) => Promise<void>): Promise<
   }
 }
 
-/** Puts Claude Code where `npm install --global` does, with `~/.local` as its prefix. */
+/** Installs Claude Code in the place of `npm install --global` with the prefix `~/.local`. */
 function installClaude(person: Person): void {
   const at = "lib/node_modules/@anthropic-ai/claude-code";
   person.write(`.local/${at}/package.json`, readFileSync(wrapper), 0o644);
@@ -96,7 +96,7 @@ test.skipIf(missing !== "").each(users)(
       const server = await anthropicServer(({ messages }) => {
         if (!JSON.stringify(messages).includes("tool_result"))
           return bash(`${ask} || echo not-"reached" in $PWD`);
-        // A session that is resumed has the prompt of each attempt.
+        // A resumed session has the prompt of each attempt.
         const prompts = JSON.stringify(messages).split("look around").length - 1;
         return prompts === 1 ? afterTool : { text: "resumed" };
       });
@@ -156,7 +156,7 @@ test.skipIf(missing !== "").each(users)(
 
       person.write(".local/share/agent/1.0/agent.mjs", scriptAgent, 0o755);
       person.link(".local/bin/agent", "../share/agent/1.0/agent.mjs");
-      // Installers put a program, its interpreter and its code beside each other too.
+      // Some installers put a program, its interpreter and its code beside each other.
       const start = '#!/bin/sh\nexec node "$(dirname "$(readlink -f "$0")")/code/agent.mjs" "$@"\n';
       person.write(".local/share/parted/versions/1.0/parted", start, 0o755);
       person.write(".local/share/parted/versions/1.0/code/agent.mjs", scriptAgent, 0o644);

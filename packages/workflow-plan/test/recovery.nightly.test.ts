@@ -8,11 +8,11 @@ import type { PlannerOutput } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* What is left behind by crashes, and by hands that reach into the home: what is done about it, and that it is done once. */
+/* Recovery from crashes and from manual changes to the home: each problem is handled, and once. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** So many active plans of one definition: one bundle is built for all of them. */
+/** Makes the given number of active plans of one definition: one bundle is built for all of them. */
 async function active(
   { plans }: TestHome,
   count: number,
@@ -28,7 +28,7 @@ async function active(
     plans.database.run("UPDATE workflows SET phase = 'active' WHERE id = ?", id);
     others.push(id);
   }
-  // As if each of them had never been looked at.
+  // As if each of them had never been checked.
   plans.database.run("DELETE FROM trigger_state");
   return [first.id, ...others];
 }
@@ -56,7 +56,7 @@ test("no more runs than may go on at once are started, by all processes together
   expect(await home.plans.startQueued()).toMatchObject([{ workflowId: ids[2] }]);
   await home.ended(ids[2] ?? "");
   expect((await home.host.threads()).rows).toHaveLength(3);
-  // What was paused before it began begins when it is resumed.
+  // A run that was paused before it began begins when it is resumed.
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("active");
 });

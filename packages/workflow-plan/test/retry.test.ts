@@ -10,7 +10,7 @@ afterEach(() => {
 
 const d = (seconds: number) => ({ max_retries: 3, retry_delay_ms: seconds * 1000 });
 
-/** When each attempt of a step that always fails begins, in seconds, on a clock that only waits advance. */
+/** Returns when each attempt of a step that always fails begins, in seconds, on a clock that only waits advance. */
 async function beginnings(seconds: number): Promise<number[]> {
   jest.useFakeTimers();
   const zero = Date.now();

@@ -64,7 +64,7 @@ describe("a run", () => {
     expect(outcome.steps[2]?.meta.inputs).toEqual({ context: output });
   });
 
-  test("gives its trigger data to who refers to it, null when there is none", async () => {
+  test("gives its trigger data to steps that refer to it, null when there is none", async () => {
     const steps = [step("a", [], { inputs: { news: "<$trigger_data>" } })];
     const given = await runPlan(plan(steps), {}, { options: { triggerData: "$& new" } });
     expect(given.steps[0]?.meta.inputs).toEqual({ news: "<$& new>" });

@@ -7,7 +7,7 @@ import type { PlannerOutput, Workflow } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* What users and crashes do to runs that go on. All plans are of one home, which a second process has open too. */
+/* Actions of users and crashes during runs. All plans are of one home, which a second process has open too. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 const home = new TestHome();
@@ -76,7 +76,7 @@ test("a run that ends while its plan is paused leaves it paused, and a resume br
   expect((await plans.resume(id)).phase).toBe("completed");
 });
 
-test("a cancelled run has failed, its steps with it, and its plan is what it was before", async () => {
+test("a cancelled run and its steps have failed, and its plan returns to its earlier phase", async () => {
   const { calls, id } = await added({ ...waiting, trigger: cron });
   await plans.confirm(id);
   const { phase, runId } = await plans.run(id, { data: "x".repeat(1_000_000) });
@@ -141,7 +141,7 @@ test("a draft takes its plan's place when it is confirmed, and a retry goes on w
   expect(versions.map(({ threads }) => threads)).toEqual([1, 1]);
 });
 
-test("a question about a failed step is answered once, by what it may be answered with", async () => {
+test("a question about a failed step is answered once, and only by an allowed decision", async () => {
   const { id } = await added(
     plan([does("bad", "max-turns"), does("next", "say next", ["bad"])], {
       on_step_failure: "ask_user",
@@ -152,7 +152,7 @@ test("a question about a failed step is answered once, by what it may be answere
   const [wanted] = await plans.wanted();
   expect(wanted).toMatchObject({ workflowId: id, runId, stepId: "bad", expiresAt: null });
   expect(await codeOf(() => plans.answer(id, "maybe"))).toBe(
-    'EXECUTOR_ERROR: "maybe" is no decision',
+    'EXECUTOR_ERROR: "maybe" is not a decision',
   );
   expect(await codeOf(() => plans.answer(id, "skip", { stepId: "next" }))).toContain(
     "about bad, not",

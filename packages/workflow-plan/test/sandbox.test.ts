@@ -28,7 +28,7 @@ import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
-/* Steps that try to get out of what they run in. Their agent executes its task as a shell script. */
+/* Steps that try to get out of their sandbox. Their agent executes its task as a shell script. */
 setDefaultTimeout(90_000);
 const command = fileURLToPath(new URL("./agents/script.mjs", import.meta.url));
 const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
@@ -91,7 +91,7 @@ async function ran(
   return { store, ref, result, outputs, started, records };
 }
 
-/** All files below a folder that have a text in them. */
+/** Returns all files below a folder that contain a text. */
 function filesWith(folder: string, text: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
@@ -174,7 +174,7 @@ inSandbox(
 );
 
 inSandbox(
-  `the home directory is not written as a project, and what is hidden stays so in it and in a mount${missing}`,
+  `the home directory is not written as a project, and hidden files stay hidden in it and in a mount${missing}`,
   async () => {
     const store = new TestStore();
     const planHome = join(store.root, "plans");
@@ -277,7 +277,7 @@ test("a sandbox that is named or required and not there fails the step, and the 
     String(await problem({ container: { additionalMounts: [{ hostPath: "~/.ssh" }] } })),
   ).toContain("blocked");
   const off = await checkSandbox({ metadata: { cwd: project, sandbox: "off" } }, question);
-  expect(off).toMatchObject({ mode: "off", text: "none: the steps may do what you may do" });
+  expect(off).toMatchObject({ mode: "off", text: "none: the steps have your rights" });
 });
 
 inSandbox(

@@ -85,7 +85,7 @@ test("a step gets the secrets that it names as words, and no other variable than
   ]);
 });
 
-test("credentials are what is stored, and what an environment has under a name of theirs", () => {
+test("credentials are the stored ones, and variables whose names mark them as credentials", () => {
   write(JSON.stringify({ A_TOKEN: "stored" }));
   const env = { A_TOKEN: "of the environment", B_API_KEY: "key", PATH: "/bin", NODE_TOKEN: "no" };
   expect(credentialsIn(home, env)).toEqual({ A_TOKEN: "stored", B_API_KEY: "key" });
@@ -96,7 +96,7 @@ test("the mark of one secret is not taken for the value of another one", () => {
   expect(withoutSecrets("value-of-two and secret", secrets)).toBe("[secret:TWO] and [secret:ONE]");
 });
 
-test("what a step starts with, answers and fails with has no secret's value", async () => {
+test("a step's start, answer and failure do not contain a secret's value", async () => {
   write(JSON.stringify({ A_TOKEN: "value-of-a-token" }));
   const inputs = { news: "$trigger_data" };
   const outcome = await runPlan(

@@ -9,7 +9,7 @@ import { ServiceProcess } from "./service/process.ts";
 import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* The service in processes of its own, beside others that act on the same plan home. */
+/* The service in processes of its own, beside other processes that act on the same plan home. */
 setDefaultTimeout(120_000);
 const services: ServiceProcess[] = [];
 afterEach(async () => {
@@ -39,7 +39,7 @@ const dataOf = async (home: TestHome, id: string) =>
 const checked = (home: TestHome, id: string, text: string) =>
   until(async () => (await home.plans.show(id)).trigger_state?.last_result === text);
 
-test("what another process confirms, pauses, changes or removes holds before the next fire", async () => {
+test("confirmations, pauses, changes and removals by another process hold before the next fire", async () => {
   const home = new TestHome();
   const file = join(home.store.folder, "items");
   writeFileSync(file, "one\n");

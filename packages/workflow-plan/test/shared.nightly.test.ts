@@ -5,9 +5,9 @@ import { workerEnv } from "../src/entry/worker.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { command, cron, hello, TestHome, workflow } from "./home.ts";
 
-/* Plans that several machines share: each machine has a database of its own, and the rows are where all commit them. */
+/* Plans that several machines share: each machine has a database of its own, and all commit to the same rows. */
 
-/** Rows in this process. Each answer comes later than what was asked, so that machines overtake each other. */
+/** Rows in this process. Each answer is delayed, so that machines overtake each other. */
 class Rows implements SharedRows {
   readonly #rows = new Map<string, { row: unknown; at: number }>();
   readonly #locks = new Set<string>();
@@ -61,7 +61,7 @@ async function ended(plans: Plans, id: string) {
   return await plans.show(id);
 }
 
-test("what one machine has done another one sees, and does the next", async () => {
+test("another machine sees a change, and makes the next one", async () => {
   const rows = new Rows();
   const [one, other] = [await open(rows), await open(rows)];
   const { id } = await one.create(workflow(hello()));

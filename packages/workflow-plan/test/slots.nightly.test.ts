@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { scheduleOf } from "../src/check/schedule.ts";
 
-/* The slots of cron triggers, against a clock on the wall that is read minute by minute. */
+/* The slots of cron triggers, compared with a clock on the wall that is read minute by minute. */
 const minute = 60_000;
 const day = 1440 * minute;
 
@@ -16,7 +16,7 @@ const matches = (field: string, value: number, least: number, most: number): boo
 
 const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/** Each minute of a zone whose local time is not one that the zone has had before, and whether it matches. */
+/** Returns each minute of a zone whose local time is new to the zone, and whether it matches. */
 function slotsOf(expression: string, timeZone: string, from: number, to: number): number[] {
   const format = new Intl.DateTimeFormat("en-GB", {
     ...({ timeZone, hourCycle: "h23", year: "numeric", month: "numeric" } as const),
@@ -91,7 +91,7 @@ test("a slot is found to the millisecond, and belongs to the time until it", () 
   expect(schedule.latest(nine - 1, nine + 10 * day + 5)).toBe(nine + 10 * day);
 });
 
-test("a schedule that has no slot any more gives none", () => {
+test("a schedule without further slots gives none", () => {
   expect(scheduleOf("0 0 30 2 *").next(Date.now())).toBeNull();
   expect(scheduleOf("0 0 29 2 *").latest(Date.parse("2025-01-01"), Date.parse("2026-01-01"))).toBe(
     null,

@@ -7,7 +7,7 @@ import { plan, runPlan, step } from "./parts.ts";
 
 const sound = plan([step("a"), step("b", ["a"])]);
 
-/** The code that is made of a text, or the error, and the warnings. */
+/** Returns the code made from a text, or the error, and the warnings. */
 async function made(
   document: unknown,
   file = "p.json",

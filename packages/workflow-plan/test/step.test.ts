@@ -81,7 +81,7 @@ test("a step has the credentials that it names itself, of the environment too, a
   });
 }, 180_000);
 
-/** An engine that has one image, and writes down how it is called. */
+/** An engine that has one image, and writes down its calls. */
 function engine(name: string, image: string): void {
   const path = join(top, "bin", name);
   const script = `#!/bin/sh
@@ -113,7 +113,7 @@ test("a container gets the step's folders, limits and variables by name, and is 
   });
   await until(() => readFileSync(join(top, "calls"), "utf8").includes("\nkill\n"));
   const calls = readFileSync(join(top, "calls"), "utf8");
-  // The first start looks for what runs the launcher.
+  // The first start looks for the interpreter of the launcher.
   const words = calls.slice(calls.lastIndexOf("\nrun\n--rm\n--interactive")).split("\n");
   const after = (word: string) => words[words.indexOf(word) + 1];
   expect(after("--memory")).toBe(String(1024 ** 3));
@@ -168,7 +168,7 @@ test("a step fails when the command line that checks its commands is gone", asyn
     options,
   });
   expect(result(outcome)).toMatchObject({
-    summary: expect.stringContaining(`not there any more: ${gone}`),
+    summary: expect.stringContaining(`is gone: ${gone}`),
   });
 });
 

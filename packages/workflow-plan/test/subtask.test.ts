@@ -10,7 +10,7 @@ import {
 import { stepRunId } from "../src/plan/terms.ts";
 import { eventsIn, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
-/** An agent that creates subtasks, and gives what became of each. */
+/** An agent that creates subtasks, and returns the outcome of each. */
 const creating =
   (...subtasks: Subtask[]): StepAgent =>
   async (_, { createSubtask }) => {
@@ -25,7 +25,7 @@ const creating =
   };
 
 describe("a subtask", () => {
-  test("joins the run, behind its creator; what depends on the creator does not wait for it", async () => {
+  test("joins the run after its creator; dependents of the creator do not wait for it", async () => {
     const inputs = { from: "$steps.a.output" };
     const outcome = await runPlan(plan([step("a"), step("b", ["a"])]), {
       a: creating({ id: "more", description: "look closer", inputs }, { description: "and on" }),

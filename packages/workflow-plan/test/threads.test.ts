@@ -12,7 +12,7 @@ import { processesIn } from "../../workflow-agents/test/processes.ts";
 import { planSource } from "../src/entry/source.ts";
 import { eventsIn, plan, statesIn, step } from "./parts.ts";
 
-/* Plans as threads of real workers, whose steps are carried out by a command that puts out what Claude Code does. */
+/* Plans as threads of real workers. A command with the output of Claude Code carries out their steps. */
 setDefaultTimeout(180_000);
 afterEach(removeStores);
 const command = fileURLToPath(new URL("./agents/claude.mjs", import.meta.url));
@@ -79,7 +79,7 @@ async function written(store: TestStore): Promise<string> {
   return path;
 }
 
-test("a killed worker's step begins again with its session, and what has succeeded does not", async () => {
+test("a killed worker's step begins again with its session, and succeeded steps do not", async () => {
   const { env, host, ref, store } = await started(
     plan([does("a", "say hello"), does("slow", "wait", ["a"]), does("end", "say done", ["slow"])]),
   );
@@ -102,7 +102,7 @@ test("a killed worker's step begins again with its session, and what has succeed
   expect(shown.map(({ status }) => status)).toContain("lost");
 });
 
-test("a failed attempt is followed by one that resumes its session; what is no result has failed", async () => {
+test("a failed attempt is followed by one with its session; an invalid result is a failure", async () => {
   const policy = { on_step_failure: "skip_dependents", max_retries: 1, retry_delay_ms: 1 } as const;
   const { ref, store } = await started(
     plan(

@@ -19,7 +19,7 @@ import { hello, TestHome, workflow } from "./home.ts";
 import { botApi } from "./channel/bot-api.ts";
 import { bot, closeBots } from "./router/chat.ts";
 
-/* One pass over what is due, with real check scripts, real threads, and a clock of the test's own. */
+/* One pass over the due triggers, with real check scripts, real threads, and a clock of the test's own. */
 setDefaultTimeout(180_000);
 afterEach(async () => {
   await closeBots();
@@ -30,7 +30,7 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** A plan home whose time is the test's. */
+/** A plan home with a clock of the test. */
 class Clockwork extends TestHome {
   now: number;
   readonly timed: Plans;
@@ -56,7 +56,7 @@ class Clockwork extends TestHome {
     };
   }
 
-  /** One pass after some time; gives how many plans fired. */
+  /** Runs one pass after some time. Returns how many plans fired. */
   async after(ms: number, more: Partial<TickOptions> = {}): Promise<number> {
     this.now += ms;
     const { fired } = await tick(this.timed, this.options(more));
@@ -64,7 +64,7 @@ class Clockwork extends TestHome {
     return fired.length;
   }
 
-  /** The data of a plan's runs, the first of all first. */
+  /** Returns the data of a plan's runs, oldest first. */
   async data(id: string): Promise<(string | null)[]> {
     const { runs } = await this.timed.show(id);
     return runs.map(({ trigger_data }) => trigger_data).toReversed();
@@ -182,7 +182,7 @@ test("triggers fire by passes for as long as no service does, and not behind the
   expect((await home.plans.show(id)).trigger_state?.last_error).toBeNull();
 });
 
-test("what is new while a run goes on fires one run with all of it when that has ended", async () => {
+test("new items during a run fire one run with all of them after its end", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "");
   const trigger = poll("cat items");
@@ -251,7 +251,7 @@ test("a pass shows when the next trigger is due; a broken one keeps no other fro
   const onError = (id: string, error: unknown) => void failed.push(`${id}: ${String(error)}`);
   const { fired } = await tick(home.timed, home.options({ onError }));
   expect(fired.map(({ workflowId }) => workflowId)).toEqual([good]);
-  const message = `the plan ${corrupt} is damaged: trigger_json is no JSON`;
+  const message = `the plan ${corrupt} is damaged: trigger_json is not valid JSON`;
   expect(failed).toEqual([expect.stringContaining(message)]);
   expect(String(await failureOf(tick(home.timed, home.options())))).toContain(message);
   expect(home.state(broken)?.last_error).toContain("invalid ");

@@ -8,7 +8,7 @@ import {
   type TriggerState,
 } from "../src/trigger/state.ts";
 
-/* What becomes of a trigger when it is looked at: functions of its state and the time. */
+/* The result of looking at a trigger: a function of its state and the time. */
 const at = (text: string): number => Date.parse(text);
 const none: TriggerState = {
   last_result: null,
@@ -29,7 +29,7 @@ const cron = (expression: string, timezone?: string): CronTrigger => ({
   ...(timezone && { timezone }),
 });
 
-/** The data of each output's fire, null where nothing fires. */
+/** Returns the data of each output's fire, null if it does not fire. */
 function firesOf(outputs: string[], trigger = poll(), firesFirst = false): (string | null)[] {
   let state = none;
   return outputs.map((output) => {
@@ -97,7 +97,7 @@ test("due times that a check was too slow for are left out", () => {
   expect(lastDue(5000, 1000, trigger)).toBe(5000);
 });
 
-test("what is registered begins anew, and a poll that is the same remembers its output", () => {
+test("a registration resets the trigger, and an unchanged poll remembers its output", () => {
   const now = at("2026-11-23T08:59:59.500Z");
   const state = { ...none, last_result: "old", last_check_at: "x", last_error: "e" };
   const after = (trigger: PollTrigger) =>
@@ -121,7 +121,7 @@ test("what is registered begins anew, and a poll that is the same remembers its 
 
 type Look = [now: string, slot: string | null];
 
-/** Looks at a trigger at several times, and expects what fires. */
+/** Looks at a trigger at several times, and expects the slots that fire. */
 function looks(
   trigger: CronTrigger,
   from: string,
@@ -161,7 +161,7 @@ test("of the slots that were missed the latest fires, or none, never several", (
   looks(cron("0 * * * *"), "2026-01-01T09:30:00Z", skipped, "skip");
 });
 
-test("what was before the registration never fires", () => {
+test("slots before the registration never fire", () => {
   looks(cron("0 9 * * *"), "2026-01-01T09:00:00Z", [["2026-01-01T09:00:30Z", null]]);
   looks(cron("0 9 * * *"), "2026-01-01T09:30:00Z", [
     ["2026-01-02T08:59:00Z", null],
@@ -169,7 +169,7 @@ test("what was before the registration never fires", () => {
   ]);
 });
 
-test("a local time that does not exist is left out, and one that exists twice fires at its first", () => {
+test("a skipped local time is left out, and a repeated one fires at its first occurrence", () => {
   looks(cron("30 2 * * *", "Europe/Berlin"), "2026-03-28T12:00:00Z", [
     ["2026-03-29T00:30:00Z", null],
     ["2026-03-29T01:00:00Z", null],

@@ -13,7 +13,10 @@ import {
 import { type UnitOptions } from "../src/service/unit.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 
-/* The unit files of the service, and what is called for them; the system's managers are scripts that record it. */
+/*
+ * The unit files of the service, and the commands for them. Scripts that record their calls stand in for the system's
+ * managers.
+ */
 const folder = mkdtempSync(join(tmpdir(), "uw-unit-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -97,8 +100,8 @@ test("the launchd agent does the same", () => {
   `);
 });
 
-test("what can't be a unit is refused", () => {
-  expect(() => unitOf(options({ argv: ["uncaged-workflow"] }))).toThrow("is no absolute path");
+test("an invalid unit is refused", () => {
+  expect(() => unitOf(options({ argv: ["uncaged-workflow"] }))).toThrow("is not an absolute path");
   expect(() => unitOf(options({ home: "/a\nExecStart=/bin/sh" }))).toThrow("line break");
   expect(() => unitOf(options({ platform: "win32" }))).toThrow(ConfigError);
 });

@@ -1,20 +1,20 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
 import type { PlanStep } from "../plan/plan.ts";
 
-/** What the agent of a step is asked. */
+/** A request to the agent of a step. */
 export type StepRequest = {
   stepId: string;
   attempt: number;
   prompt: string;
-  /** The session of an earlier attempt at the same step, to be resumed; null for none. */
+  /** The session of an earlier attempt at the same step, to resume; null for none. */
   resume: string | null;
-  /** The id that a new session is to have, where the agent takes one: so it is known after a crash. */
+  /** The id for a new session, if the agent takes one. With it the session is known after a crash. */
   sessionId: string;
-  /** How long it may take, in milliseconds. */
+  /** The timeout in milliseconds. */
   timeoutMs: number;
 };
 
-/** A subtask as an agent asks for one; without `depends_on` it depends on the step that creates it. */
+/** A subtask as an agent requests it. Without `depends_on` it depends on the step that creates it. */
 export type Subtask = {
   id?: string;
   description: string;
@@ -22,49 +22,49 @@ export type Subtask = {
   depends_on?: string[];
 };
 
-/** What the tools of a step may do in its run. */
+/** The operations of a step's tools on its run. */
 export type StepHost = {
-  /** Adds a step to the run; resolves when it is committed. @throws ExecutorError when it is refused. */
+  /** Adds a step to the run. Resolves when the step is committed. @throws ExecutorError when it is refused. */
   createSubtask: (subtask: Subtask) => Promise<PlanStep>;
-  /** Commits a notice to the owner; resolves when it is committed. */
+  /** Sends a notice to the owner. Resolves when the notice is committed. */
   notify: (message: string) => Promise<void>;
-  /** The steps of the run that have succeeded. */
+  /** The outputs of the run's succeeded steps. */
   outputs: () => { step: string; output: string }[];
 };
 
-/** How the process of a step's agent is started. */
+/** How to start the process of a step's agent. */
 export type AgentProcess = {
-  /** All variables that it gets. */
+  /** The whole environment of the process. */
   env: Record<string, string>;
-  /** Starts it in place of its name, as a sandbox does. */
+  /** Starts the process in place of the command's name, for example in a sandbox. */
   launch?: {
     argv: readonly string[];
     descriptors: () => readonly number[];
-    /** Called with the process id whenever the command has been started. */
+    /** Called with the process id after each start of the command. */
     onStarted: (pid: number) => void;
   };
-  /** Further arguments, and tools that it may use without asking. */
+  /** Further arguments, and the tools that the agent may use without asking. */
   args: readonly string[];
   tools: readonly string[];
   secrets: Readonly<Record<string, string>>;
 };
 
-/** What one attempt at a step runs in. */
+/** The environment of one attempt at a step. */
 export type StepEnvironment = {
-  /** What holds, for the record of its start. */
+  /** The sandbox that holds, for the record of the attempt's start. */
   sandbox: {
     sandbox: SandboxKind;
     limits?: string[];
     network?: boolean;
     project?: ProjectAccess;
-    /** The program that is started, of a confirmed plan. */
+    /** The started program, for a confirmed plan. */
     agent?: { path: string; sha256: string };
   };
-  /** A JSON value without the values of secrets. */
+  /** Returns a JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
   /**
-   * Does the agent's work while its tools are answered. The signal is also that of the step's `_close`. `process` is how the
-   * agent is started; null: as the thread's own.
+   * Does the agent's work while its tools are served. The signal also aborts on the step's `_close`. `process` says
+   * how the agent is started; null: in the same way as the thread's own agent.
    */
   during: <T>(
     around: StepSurroundings,
@@ -72,19 +72,22 @@ export type StepEnvironment = {
   ) => Promise<T>;
 };
 
-/** What a step runs in; `unavailable`: it did not run, since what it was to run in is not there. */
+/**
+ * The sandbox of a step. `unavailable`: the step did not run because its sandbox or another part of its environment
+ * is missing.
+ */
 export type SandboxKind = "off" | "bubblewrap" | "container" | "unavailable";
 export type ProjectAccess = "read-only" | "read-write";
 
-/** What an agent has besides what it is asked. */
+/** The context of an agent besides its request. */
 export type StepSurroundings = StepHost & {
   thread: ThreadContext;
   environment: StepEnvironment;
-  /** The agent's session is known. */
+  /** Called when the agent's session is known. */
   onSession: (id: string) => void;
 };
 
-/** An agent's final text, and what it spent. */
+/** An agent's final text and its cost. */
 export type StepAnswer = {
   output: string;
   model?: string | null;
@@ -92,13 +95,13 @@ export type StepAnswer = {
   cost?: number | null;
 };
 
-/** What carries out the steps of a plan. It throws when a step has failed. */
+/** Carries out the steps of a plan. It throws when a step has failed. */
 export type StepAgent = (
   request: StepRequest,
   surroundings: StepSurroundings,
 ) => Promise<StepAnswer>;
 
-/** That of a thread without a plan home: no sandbox, no secrets, no tools but the agent's own. */
+/** The environment of a thread without a plan home: no sandbox, no secrets, only the agent's own tools. */
 export const openEnvironment: StepEnvironment = {
   sandbox: { sandbox: "off" },
   hide: (value) => value,

@@ -3,20 +3,23 @@ import { paid } from "@uncaged/workflow-agents/interpreter";
 import { basename } from "node:path";
 import type { AgentProcess, StepAgent } from "./agent.ts";
 
-/** How the agent command is run. */
+/** Options of {@link claudeAgent}. */
 export type ClaudeAgentOptions = {
-  /** The command: `claude`, found on PATH, when not given. It must take Claude Code's arguments. */
+  /** The command (default: `claude` on PATH). It must take Claude Code's arguments. */
   command?: string;
-  /** The tools that it may use without asking. */
+  /** The tools that the agent may use without asking. */
   tools?: readonly string[];
   model?: string;
   /** Further arguments. */
   args?: readonly string[];
-  /** The variables that it gets besides those that hold no secret and its own; `NAME_*` is all with that prefix. */
+  /**
+   * Variables to pass besides the agent's own variables and the ones without secrets. `NAME_*` selects all with that
+   * prefix.
+   */
   env?: readonly string[];
-  /** How long it may take to end when it is asked to (5 seconds). */
+  /** How long the agent may take to end after a request to end (5 seconds). */
   graceMs?: number;
-  /** The most that it may put out, in bytes (10 Mi). */
+  /** The output limit in bytes (10 Mi). */
   maxOutput?: number;
 };
 
@@ -24,8 +27,8 @@ const ownTools = ["Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebSearch", 
 const mostOutput = 10 * 1024 * 1024;
 
 /**
- * Claude Code as the agent of a plan's steps. It works in the thread's directory; a further attempt at a step resumes
- * the session of the one before it, or begins a new one when that is not there any more.
+ * Creates a step agent that runs Claude Code in the thread's directory. A further attempt at a step resumes the
+ * session of the previous attempt, or begins a new session when that one is gone.
  */
 export function claudeAgent(options: ClaudeAgentOptions = {}): StepAgent {
   const { args = [], command = "claude", env, graceMs, model, tools = ownTools } = options;

@@ -23,15 +23,15 @@ import { definitionOf, type PlanDefinition, type PlanDocument } from "../plan/de
 import { describePlan, type PlanDescriptor } from "./describe.ts";
 import { RecordedAttempts } from "./recorded.ts";
 
-/** How the threads of a plan's bundle run. */
+/** Options of {@link planBundle}. */
 export type PlanOptions = {
-  /** What carries out the steps: Claude Code when not given; the thread's option `agentCommand` is its command. */
+  /** The agent of the steps (default: Claude Code; the thread's option `agentCommand` names its command). */
   agent?: StepAgent;
-  /** The most steps at once; when not given, the thread's option of that name, or 4. */
+  /** The maximum number of concurrent steps (default: the thread's option of that name, or 4). */
   maxParallelSteps?: number;
   /**
-   * After how long a question about a failed step is answered with `abort`, in milliseconds; when not given, the thread's
-   * option of that name, or never.
+   * The time in milliseconds after which a question about a failed step is answered with `abort` (default: the
+   * thread's option of that name, or never).
    */
   answerMs?: number;
 };
@@ -41,8 +41,8 @@ const defaultCommand = "claude";
 const defaultTimeoutMs = 1_800_000;
 
 /**
- * A plan as a bundle: what happens to a step is a record of the thread with the step's id as its role, and a question
- * about a failed step is `__wait__`. A run's trigger data is the thread's option `triggerData`.
+ * Makes a bundle from a plan. Each event of a step is a record of the thread with the step's id as its role. A
+ * question about a failed step is `__wait__`. The trigger data of a run is the thread's option `triggerData`.
  *
  *     export const { run, descriptor } = planBundle(workflow);
  *
@@ -99,7 +99,10 @@ async function* runPlan(
   return resultOf(state);
 }
 
-/** The same records up to an answer that is missing: the thread fails before the failure of its step is committed. */
+/**
+ * Yields the same records up to the first missing answer. There the thread fails before the failure of its step is
+ * committed.
+ */
 async function* answered(
   items: ReturnType<Interpreter["items"]>,
   recorded: RecordedAttempts,
@@ -122,7 +125,7 @@ const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOption
   ...(Array.isArray(agentTools) && { tools: agentTools.map(String) }),
 });
 
-/** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
+/** The list of steps is a copy that does not grow: the spending of all agents is counted by it. */
 function threadOf(
   { prompt, steps }: ThreadInput,
   options: WorkflowOptions,
@@ -137,7 +140,7 @@ function threadOf(
   };
 }
 
-/** An option of a thread that is a whole number of at least 1; null for anything else. */
+/** Returns an option of a thread if it is a whole number of at least 1, else null. */
 const countIn = (option: unknown): number | null =>
   Number.isSafeInteger(option) && Number(option) > 0 ? Number(option) : null;
 

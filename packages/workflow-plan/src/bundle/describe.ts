@@ -8,10 +8,10 @@ const maxRounds = 10_000;
 const longestPlan = 512 * 1024;
 const longestText = 2000;
 
-/** What marks the descriptor of a plan's bundle: the plan as JSON, unless it is too long for a descriptor. */
+/** The descriptor of a plan's bundle. It has the plan as JSON, unless that is too long for a descriptor. */
 export type PlanDescriptor = Descriptor & { plan: { document: string | null } };
 
-/** The descriptor of a plan's bundle: a role for each step, and the plan itself. */
+/** Returns the descriptor of a plan's bundle: a role for each step, and the plan itself. */
 export function describePlan(plan: PlanDefinition): PlanDescriptor {
   const roles = plan.steps.map(({ description, id }) => {
     return [id, { description: cut(description, longestText), schema: true }];
@@ -27,7 +27,10 @@ export function describePlan(plan: PlanDefinition): PlanDescriptor {
   };
 }
 
-/** The plan in a descriptor, null when it was too long for one; undefined for the bundle of something else. */
+/**
+ * Returns the plan in a descriptor; null if it was too long for the descriptor, undefined if the bundle is not a
+ * plan's.
+ */
 export function planIn(descriptor: object): PlanDefinition | null | undefined {
   const mark = "plan" in descriptor ? descriptor.plan : undefined;
   if (typeof mark !== "object" || mark === null || !("document" in mark)) return undefined;

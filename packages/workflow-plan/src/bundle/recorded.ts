@@ -7,20 +7,20 @@ import type { PlanStep } from "../plan/plan.ts";
 import { recordOf, type StepRecord } from "../state/record.ts";
 import type { PlanState } from "../state/state.ts";
 
-/** How long an attempt that was cancelled there waits to be cancelled here. */
+/** How long an attempt that was cancelled in the recording waits to be cancelled here. */
 const mostWaitMs = 60_000;
 
 type Ended = Extract<StepRecord, { event: "succeeded" | "attempt_failed" | "failed" }>;
 
-/** What one attempt at a step did, in its order, and how it ended. */
+/** The events of one attempt at a step in order, and its end. */
 type RecordedAttempt = {
   made: (PlanStep | { notice: string })[];
   end: { record: Ended; content: string } | null;
 };
 
 /**
- * What a fixture has recorded of the attempts at a plan's steps: an attempt creates the subtasks, sends the notices and
- * ends as the one of the same number did. No agent is started, and no delay waited for.
+ * The attempts at a plan's steps as a fixture has recorded them. An attempt creates the subtasks, sends the notices
+ * and ends as the recorded attempt of the same number did. It starts no agent and waits for no delay.
  */
 export class RecordedAttempts {
   readonly #threadId: string;
@@ -42,9 +42,9 @@ export class RecordedAttempts {
     }
   }
 
-  /** Those of a thread's options; null where its steps are carried out. */
+  /** Returns the recorded attempts of a thread's options; null if its steps are carried out. */
   static of({ fixture, recorded }: WorkflowOptions, state: PlanState): RecordedAttempts | null {
-    // Answers are given by a fixture that was checked, and by nothing else.
+    // Only a checked fixture gives answers.
     return recorded === undefined ? null : new RecordedAttempts(fixture as Fixture, state);
   }
 
@@ -55,7 +55,7 @@ export class RecordedAttempts {
     return await this.#ended(attempt.end, request, around);
   };
 
-  /** @throws WorkflowError `NO_RECORDED_ANSWER` for an answer that was missing: it is no failure of a step. */
+  /** @throws WorkflowError `NO_RECORDED_ANSWER` for a missing answer, which is not a failure of the step. */
   check(): void {
     if (this.#missing) throw this.#missing;
   }
@@ -73,7 +73,7 @@ export class RecordedAttempts {
     { createSubtask, notify }: StepSurroundings,
   ): Promise<void> {
     if ("notice" in one) return await notify(one.notice);
-    // An attempt that was interrupted begins again, and has created it before.
+    // An interrupted attempt begins again, and may already have created the subtask.
     if (this.#state.find(one.id)?.by === stepId) return;
     const { depends_on, description, id, inputs } = one;
     await createSubtask({ id, description, inputs, depends_on });
@@ -91,7 +91,8 @@ export class RecordedAttempts {
     if (record.event === "attempt_failed" || !record.cancelled) {
       throw new ExecutorError(record.error);
     }
-    // Another step's failure has ended it there, and will here unless this version goes another way.
+    // In the recording another step's failure has ended this attempt. The same happens here unless this version
+    // differs.
     await sleep(mostWaitMs, undefined, { signal });
     throw this.#noAnswer(request);
   }

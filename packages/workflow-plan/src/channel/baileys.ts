@@ -6,8 +6,8 @@ import { reasonOf } from "./channel.ts";
 import type { WhatsAppSocket } from "./whatsapp.ts";
 
 /*
- * WhatsApp's client is baileys, which is installed by who wants it: one of the packages that it brings along is under the
- * GPL, and most people write to their plans from a terminal. It is looked for in the plan home first.
+ * WhatsApp's client, baileys, is not a dependency: one of its own packages is under the GPL, and most users write to
+ * their plans from a terminal. Users install it; the plan home is searched first.
  */
 type Baileys = {
   default: (
@@ -19,10 +19,13 @@ type Baileys = {
 };
 
 const packageName = "baileys";
-/** The version that the channel is made for; those before it need packages that no registry has. */
+/** The supported version; earlier ones need packages that are not in a registry. */
 const version = "7.0.0-rc14";
 
-/** Opens connections to WhatsApp by the client that is installed. @throws ConfigError when none is. */
+/**
+ * Returns an opener of connections to WhatsApp that uses the installed client. @throws ConfigError when none is
+ * installed.
+ */
 export async function whatsAppOpener(
   home: string,
   log: (line: string) => void,
@@ -50,7 +53,10 @@ async function load(home: string): Promise<Baileys> {
   }
 }
 
-/** The folder at or above another one in which the package is installed. Bun's resolver alone would fetch it. */
+/**
+ * Returns the nearest folder, from `folder` upwards, in which the package is installed. Bun's resolver alone would
+ * download it.
+ */
 function installedAt(folder: string): string | null {
   if (existsSync(join(folder, "node_modules", packageName))) return folder;
   const parent = dirname(folder);

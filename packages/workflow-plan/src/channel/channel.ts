@@ -1,14 +1,14 @@
 import type { Workflow } from "../plan/plan.ts";
 
-/** Where conversations take place: the terminal, Telegram, WhatsApp. */
+/** A place for conversations: the terminal, Telegram or WhatsApp. */
 export interface Channel {
   name: string;
-  /** Resolves when the channel has begun to receive. @throws ConfigError when it never will. */
+  /** Resolves when the channel has begun to receive. @throws ConfigError when it can never receive. */
   connect(): Promise<void>;
-  /** Sends a text of any length; gives the id of its last message, by which it can be edited. */
+  /** Sends a text of any length. Returns the id of its last message, for later edits. */
   sendMessage(jid: string, text: string): Promise<string>;
   editMessage?(jid: string, messageId: string, text: string): Promise<void>;
-  /** Sends a text that waits for an answer. */
+  /** Sends a text that expects an answer. */
   sendQuestion(jid: string, text: string): Promise<Sent>;
   sendConfirmation(jid: string, workflow: Workflow): Promise<Sent>;
   isConnected(): boolean;
@@ -17,10 +17,10 @@ export interface Channel {
   setTyping?(jid: string, isTyping: boolean): Promise<void>;
 }
 
-/** A question as sent: the ids of its messages, and the place of the last one in its chat's order; null when unknown. */
+/** A sent question: the ids of its messages, and the place of the last one in its chat's order (null if unknown). */
 export type Sent = { ids: string[]; order: number | null };
 
-/** A message as it came in. */
+/** A received message. */
 export type NewMessage = {
   text: string;
   sender: string;
@@ -30,39 +30,39 @@ export type NewMessage = {
   metadata?: MessageMetadata;
 };
 
-/** What the router needs to know of a message beside its text. Further keys are the channel's. */
+/** The facts about a message that the router needs besides its text. Further keys are the channel's own. */
 export type MessageMetadata = {
-  /** The platform's id of it: what comes twice with one id is handled once. */
+  /** The platform's id of the message. A message that arrives twice with one id is handled once. */
   id?: string;
   /**
-   * Its place in its chat's order, which is the platform's: messages and questions of one chat are compared by it. Missing
-   * where the channel can't know it, as for the lines of a pipe.
+   * The message's place in its chat's order, as the platform defines it. It is used to compare messages and questions
+   * of one chat. Missing if the channel can't know it, as for the lines of a pipe.
    */
   order?: number;
-  /** The button that it is the press of. */
+  /** The pressed button. */
   button?: Button;
-  /** What it is instead of a text that can be read: `edit`, or what was sent, as `voice message`. */
+  /** The kind of a message without readable text: `edit`, or the sent thing, as `voice message`. */
   unread?: string;
-  /** Whether it was written while nothing received for this channel. */
+  /** Whether it was written while this channel had no receiver. */
   isBacklog?: boolean;
-  /** Whether it is a command in a group that names no bot: one that is not known is another's. */
+  /** Whether it is a command in a group that does not name a bot. If unknown, it is meant for another bot. */
   isUnnamed?: boolean;
   [key: string]: unknown;
 };
 
 export type OnInboundMessage = (chatJid: string, message: NewMessage) => void;
 
-/** What a channel is constructed with. */
+/** Options of a channel. */
 export type ChannelOptions = {
   onMessage: OnInboundMessage;
-  /** The text that asks for the confirmation of a plan. */
+  /** Returns the text that asks for the confirmation of a plan. */
   describe: (workflow: Workflow) => string | Promise<string>;
   log: (line: string) => void;
-  /** Called when a chat has got another id. */
+  /** Called when a chat's id has changed. */
   onMoved?: (from: string, to: string) => void;
 };
 
-/** A platform refuses a text, or every text to a chat: sending the same again is of no use. */
+/** The platform's refusal of a text, or of every text to a chat. Sending it again can't help. */
 export class ChannelRefusal extends Error {
   override readonly name = "ChannelRefusal";
 
@@ -77,17 +77,19 @@ export class ChannelRefusal extends Error {
 
 const actions = ["confirm", "modify", "cancel"] as const;
 
-/** What a confirmation can be answered with by one press: for exactly one plan, as it was shown. */
+/**
+ * A button that answers a confirmation with one press. It applies to exactly one plan in the version that was shown.
+ */
 export type Button = { action: (typeof actions)[number]; workflowId: string; planHash: string };
 
-/** How many characters of a plan's hash a button carries. */
+/** The number of characters of the plan's hash in a button. */
 export const buttonHashLength = 8;
 
-/** A button as the text that comes back from the platform: at most 64 bytes. */
+/** Returns a button as the text that the platform sends back: at most 64 bytes. */
 export const buttonText = ({ action, planHash, workflowId }: Button): string =>
   `${action}:${workflowId}:${planHash.slice(0, buttonHashLength)}`;
 
-/** The button of such a text; null for one that is none of ours. */
+/** Parses the text of a button; null if the text is from another program. */
 export function readButton(text: string): Button | null {
   const found = /^(\w+):(wf_[\w-]{1,40}):([\w-]{8})$/.exec(text);
   const action = actions.find((one) => one === found?.[1]);
@@ -95,11 +97,11 @@ export function readButton(text: string): Button | null {
   return { action, workflowId: found[2] ?? "", planHash: found[3] ?? "" };
 }
 
-/** An error in one line. */
+/** Returns an error in one line. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
 
-/** Waits, at most until a signal is aborted. */
+/** Waits until a time has passed or a signal is aborted. */
 export function waited(ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, signal.aborted ? 0 : ms);

@@ -1,10 +1,10 @@
-/* Fields of a foreign protocol: each is what it must be, or missing. */
+/* Typed access to the fields of a foreign protocol. A field of another type counts as missing. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 const none: Fields = {};
 
-/** An object; one without fields for anything else. */
+/** Returns the value if it is an object, else an object without fields. */
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : none);
 
 export const isObject = (value: unknown): value is Fields =>
@@ -15,16 +15,16 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value.toWellFormed() : undefined;
 
-/** A whole number, also as decimal digits. */
+/** Returns a whole number; accepts decimal digits, too. */
 export function wholeOf(value: unknown): number | undefined {
   const number = typeof value === "string" && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(number) ? (number as number) : undefined;
 }
 
-/** The end of the years that a date can have. */
+/** The end of the range of dates. */
 const longestSeconds = 8_640_000_000_000;
 
-/** A moment of seconds since the epoch, as ISO 8601. */
+/** Returns a time in seconds since the epoch as ISO 8601. */
 export const momentOf = (seconds: number | undefined): string | undefined =>
   seconds !== undefined && Math.abs(seconds) <= longestSeconds
     ? new Date(seconds * 1000).toISOString()

@@ -1,15 +1,15 @@
 import { type Button, type NewMessage, readButton } from "./channel.ts";
 import { type Fields, fieldsOf, isObject, listOf, momentOf, textOf, wholeOf } from "./fields.ts";
 
-/** The bot, as `getMe` describes it. */
+/** The bot's account, from `getMe`. */
 export type BotAccount = {
   id: number | undefined;
   username: string | undefined;
-  /** Whether it is sent all that is written in groups, not only what is meant for it. */
+  /** Whether the bot receives every message of a group, not only messages to it. */
   seesAll: boolean;
 };
 
-/** What an update brings. The press of a button has an id by which it is acknowledged. */
+/** The content of an update. The press of a button has an id with which it is acknowledged. */
 export type Incoming =
   | { kind: "message"; jid: string; message: NewMessage }
   | { kind: "press"; pressId: string; jid: string; message: NewMessage | null }
@@ -20,13 +20,13 @@ export const botAccount = (me: unknown): BotAccount => {
   return { id: wholeOf(id), username: textOf(username), seesAll: seesAll === true };
 };
 
-/** A chat, or a topic in one, as the rest of the program names it. */
+/** Returns the id under which other modules know a chat, or a topic of a chat. */
 export const jidOf = (chat: number, topic?: number): string =>
   topic === undefined ? String(chat) : `${chat}:${topic}`;
 
 export const jidPattern = /^(-?\d+)(?::(\d+))?$/;
 
-/** What an update is to the bot; null for one that is not for it, or that says too little. */
+/** Parses an update; null if it is not for the bot or is incomplete. */
 export function readUpdate(update: unknown, bot: BotAccount): Incoming | null {
   const { callback_query, edited_message, message, update_id } = fieldsOf(update);
   const id = `update ${wholeOf(update_id) ?? "?"}`;
@@ -35,7 +35,7 @@ export function readUpdate(update: unknown, bot: BotAccount): Incoming | null {
   return isObject(message) ? (moveOf(message) ?? messageOf(message, bot, id)) : null;
 }
 
-/** The id of a message in the answer to a request; empty where it has none. */
+/** Returns the id of the message in the answer to a request; empty if missing. */
 export const messageIdIn = (answer: unknown): string =>
   String(wholeOf(fieldsOf(answer).message_id) ?? "");
 
@@ -52,7 +52,7 @@ function pressOf({ data, from, id, message }: Fields, updateId: string): Incomin
   return { kind: "press", pressId, jid: place?.jid ?? "", message: pressed };
 }
 
-/** The move of a group to the chat that it was upgraded to, by either of the two messages about it. */
+/** Returns the move of a group to the chat that it was upgraded to. Either of the two messages about it will do. */
 function moveOf({ chat, migrate_from_chat_id, migrate_to_chat_id }: Fields): Incoming | null {
   const here = wholeOf(fieldsOf(chat).id);
   const from = wholeOf(migrate_from_chat_id) ?? here;
@@ -105,7 +105,10 @@ function editOf(message: Fields, bot: BotAccount): Incoming | null {
   };
 }
 
-/** The chat of a message, with its topic. A reply outside of topics, as in a forum's General, has a thread too, which is none. */
+/**
+ * The chat of a message, with its topic. A reply outside of topics, as in a forum's General, also has a thread id,
+ * which is not a topic.
+ */
 type Place = { jid: string; topic?: number; isGroup: boolean };
 
 function placeOf(message: Fields): Place | null {
@@ -119,7 +122,10 @@ function placeOf(message: Fields): Place | null {
   return { jid: jidOf(chat, topic), topic, isGroup };
 }
 
-/** The id of the message that a message replies to. In a topic every message refers to the topic's first one. */
+/**
+ * Returns the id of the message that a message replies to. In a topic every message refers to the topic's first
+ * message.
+ */
 function repliedTo(message: Fields, topic: number | undefined): string | undefined {
   if (isObject(message.external_reply) || isObject(message.reply_to_story)) return "elsewhere";
   if (!isObject(message.reply_to_message)) return undefined;
@@ -149,7 +155,7 @@ const contents: Readonly<Record<string, string>> = {
   caption: "caption",
 };
 
-/** What a message is, when it is not a text that a person has written. */
+/** Returns the kind of a message that is not a text written by a person. */
 function contentOf(message: Fields): string | undefined {
   const key = Object.keys(contents).find(
     (one) => message[one] !== undefined && message[one] !== null,
@@ -157,7 +163,10 @@ function contentOf(message: Fields): string | undefined {
   return key === undefined ? undefined : contents[key];
 }
 
-/** What is written to the bot, without its name. In a group only what names it or replies to it is, and a bare command. */
+/**
+ * The text that is meant for the bot, without the bot's name. In a group these are messages that name the bot or
+ * reply to it, and bare commands.
+ */
 type Meant = { text: string; isUnnamed: boolean };
 
 function meantFor(
@@ -171,11 +180,11 @@ function meantFor(
   const command = /^\s*[/!]\w[\w-]*(@\w+)?/.exec(own);
   if (command?.[1] !== undefined) return null;
   if (isNamed || isReplyTo(bot, message, topic)) return { text: own, isUnnamed: false };
-  // A bot that is not sent everything gets a bare command when it was the last one to speak.
+  // A bot that does not receive everything gets a bare command if it was the last bot to speak.
   return command && !bot.seesAll ? { text: own, isUnnamed: true } : null;
 }
 
-/** A text without the bot's name, in a command, at its beginning or at its end. */
+/** Removes the bot's name from a command, and from the beginning or the end of a text. */
 function withoutName(
   text: string,
   { id, username }: BotAccount,

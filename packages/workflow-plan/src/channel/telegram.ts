@@ -19,9 +19,9 @@ import { markdownV2, messagesOf } from "./text.ts";
 
 export type TelegramOptions = ChannelOptions & {
   token: string;
-  /** The address of another Bot API server than Telegram's. */
+  /** The address of a Bot API server other than Telegram's. */
   apiRoot?: string;
-  /** Waits before it polls again. */
+  /** Waits before the next poll. */
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
@@ -34,33 +34,33 @@ const buttons = { confirm: "Confirm", modify: "Modify", cancel: "Cancel" } as co
 
 const received = ["message", "edited_message", "callback_query"] as const;
 const howToReply = "Reply to this message.";
-/** How often a group may have moved. */
+/** The maximum number of moves of a group that a message follows. */
 const mostMoves = 3;
-/** The most updates that one request brings. */
+/** The maximum number of updates in a response. */
 const mostUpdates = 100;
 
 type Extra = { reply_markup?: { inline_keyboard: { text: string; callback_data: string }[][] } };
 type Place = { chat: number | string; topic?: number };
 
-/** Telegram, by a bot that polls for its updates. */
+/** The Telegram channel: a bot that polls for its updates. */
 export class TelegramChannel implements Channel {
   readonly name = "telegram";
   readonly #options: TelegramOptions;
   readonly #bot: Bot;
   readonly #closed = new AbortController();
-  /** The chats that groups were upgraded to, by the ids that they had. */
+  /** The ids of upgraded groups: old to new. */
   readonly #moved = new Map<string, string>();
   #isConnected = false;
-  /** Whether all is received that was written before this channel began to. */
+  /** Whether every message from before the start of this channel is received. */
   #isCaughtUp = false;
-  /** Whether the updates that are handled now were. */
+  /** Whether the updates being handled are from before the start of this channel. */
   #isBacklog = false;
   #restartMs = firstRestartMs;
 
   constructor(options: TelegramOptions) {
     this.#options = options;
     const { apiRoot, token } = options;
-    // The token is in each URL.
+    // Each URL contains the token.
     const own: typeof fetch = Object.assign(
       (url: Parameters<typeof fetch>[0], init?: RequestInit) =>
         fetchWithinOrigin(url instanceof Request ? url.url : url, { ...init, hasCredential: true }),
@@ -109,7 +109,7 @@ export class TelegramChannel implements Channel {
   async disconnect(): Promise<void> {
     this.#closed.abort();
     this.#isConnected = false;
-    // The last request confirms what was received; waiting for it has a bound.
+    // The last request confirms the received updates; the wait for it is bounded.
     const stopped = new AbortController();
     const stopping = this.#bot
       .stop()
@@ -161,8 +161,8 @@ export class TelegramChannel implements Channel {
   }
 
   /**
-   * Polls until the channel is closed: also after another program has polled for the same bot. Each failure in a row doubles
-   * the wait; a poll that is answered ends the row.
+   * Polls until the channel is closed, also after another program has polled for the same bot. Each failure in a row
+   * doubles the wait; a success resets it.
    */
   async #poll(begun: () => void): Promise<void> {
     const { signal } = this.#closed;
@@ -184,7 +184,10 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  /** The updates of an answer. One without an id can't be acknowledged. @throws Error when there is none other. */
+  /**
+   * Returns the updates of an answer. An update without an id can't be acknowledged. @throws Error when it has only
+   * such updates.
+   */
   #received(result: unknown): unknown[] {
     const updates = Array.isArray(result) ? result : [];
     const known = updates.filter((one) => Number.isSafeInteger(fieldsOf(one).update_id));
@@ -207,14 +210,14 @@ export class TelegramChannel implements Channel {
     await this.#bot.api.answerCallbackQuery(incoming.pressId, note);
   }
 
-  /** Follows a group that was upgraded to another chat. */
+  /** Records that a group was upgraded to another chat. */
   #follow(from: string, to: string): void {
     if (this.#moved.get(from) === to) return;
     this.#moved.set(from, to);
     this.#options.onMoved?.(from, to);
   }
 
-  /** Where messages to a chat go. */
+  /** Returns the target of messages to a chat. */
   #placeOf(jid: string): Place {
     const [, chat = jid, topic] = jidPattern.exec(jid) ?? [];
     let to = chat;
@@ -222,14 +225,14 @@ export class TelegramChannel implements Channel {
     return { chat: to, ...(topic && { topic: Number(topic) }) };
   }
 
-  /** Sends messages one after the other; gives their ids. */
+  /** Sends messages in order and returns their ids. */
   async #sendAll(jid: string, messages: readonly string[]): Promise<string[]> {
     const ids: string[] = [];
     for (const message of messages) ids.push(await this.#send(jid, message));
     return ids;
   }
 
-  /** Sends a message: to the chat that a group was upgraded to, and beside a topic that is gone. */
+  /** Sends a message. It follows an upgraded group to its new chat, and leaves out a topic that is gone. */
   async #send(jid: string, text: string, extra: Extra = {}, moves = 0): Promise<string> {
     const { chat, topic } = this.#placeOf(jid);
     const send = (to: number | string, thread: number | undefined) =>
@@ -253,7 +256,7 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  /** Sends with markup and, when that is refused, without. */
+  /** Sends with markup; without it if the markup is refused. */
   async #formatted<T>(
     text: string,
     send: (text: string, mode: "MarkdownV2" | undefined) => Promise<T>,
@@ -266,7 +269,7 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  /** Waits as long as a server that gets too much asks for. */
+  /** Waits as long as an overloaded server asks for. */
   async #patiently<T>(send: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -281,12 +284,12 @@ export class TelegramChannel implements Channel {
   }
 }
 
-/** Telegram numbers the messages of a chat, of the bot and of its users, in one ascending order. */
+/** Telegram numbers the messages of a chat, from the bot and from its users, in one ascending order. */
 type Answer =
   | { ok: true; result: unknown }
   | { ok: false; error_code: number; description: string; parameters: object };
 
-/** The answer of the Bot API: a result, or why there is none. */
+/** Parses the Bot API's answer: a result, or the reason of its failure. */
 function answerIn(raw: unknown): Answer {
   const { description, error_code, ok, parameters, result } = fieldsOf(raw);
   if (ok === true || (ok === undefined && result !== undefined)) return { ok: true, result };
@@ -298,15 +301,15 @@ function answerIn(raw: unknown): Answer {
 
 const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || null });
 
-/** A question; in a group only a reply is read. */
+/** Formats a question. In a group only replies are read. */
 const asked = (jid: string, text: string): string =>
   jid.startsWith("-") ? `${text}\n\n${howToReply}` : text;
 
-/** What is wrong with a chat, where it isn't the text that is refused. */
+/** Refusals of a chat rather than of a text. */
 const chatRefused =
   /chat|PEER_ID|rights|CHAT_|TOPIC_|thread|topic|kicked|blocked|deactivated|upgraded|user not found/i;
 
-/** The error for the answer that Telegram refuses a message with for good; any other error as it is. */
+/** Returns the error for a final refusal of a message; any other error unchanged. */
 function refusal(error: unknown): unknown {
   if (!(error instanceof GrammyError)) return error;
   const { description, error_code: code } = error;

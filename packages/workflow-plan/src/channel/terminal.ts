@@ -10,22 +10,22 @@ import {
 
 export const terminalName = "terminal";
 
-/** The chat of the terminal: there is one. */
+/** The one chat of the terminal. */
 export const terminalJid = "local";
 
 export type TerminalOptions = ChannelOptions & {
-  /** Shows what came for the user. */
+  /** Shows a message to the user. */
   show: (
     message: { type: "assistant"; text: string } | { type: "plan-ready"; workflowName: string },
   ) => void;
   /**
-   * Resolves when all that was typed so far is read. Without it the input is a pipe, whose lines may have been written
-   * at any time.
+   * Resolves when everything typed so far is read. If missing, the input is a pipe, whose lines have no known time of
+   * writing.
    */
   allTyped?: () => Promise<unknown>;
 };
 
-/** The terminal as a channel: what is written at it comes in by {@link TerminalChannel.receive}. */
+/** The terminal as a channel. Its input arrives by {@link TerminalChannel.receive}. */
 export class TerminalChannel implements Channel {
   readonly name = terminalName;
   readonly #options: TerminalOptions;
@@ -54,13 +54,13 @@ export class TerminalChannel implements Channel {
     return Promise.resolve();
   }
 
-  /** The next place in the order of what is asked and of the lines that are begun. */
+  /** Takes the next place in the common order of questions and begun lines. */
   place(): number {
     this.#order += 1;
     return this.#order;
   }
 
-  /** Takes a line; `order` is the place at which it was begun, undefined for one of a pipe. */
+  /** Takes a line. `order` is the place at which it was begun, undefined for a line of a pipe. */
   receive(text: string, order?: number): void {
     const timestamp = new Date().toISOString();
     const metadata = order === undefined ? {} : { order };
@@ -71,7 +71,7 @@ export class TerminalChannel implements Channel {
     }
   }
 
-  /** Shows a text. It can't be edited, so it has no id. */
+  /** Shows a text. It can't be edited, so it does not get an id. */
   sendMessage(_jid: string, text: string): Promise<string> {
     this.#options.show({ type: "assistant", text });
     return Promise.resolve("");
@@ -96,7 +96,7 @@ export class TerminalChannel implements Channel {
     return this.#asked();
   }
 
-  /** The place of a question that is shown, before which all that was typed earlier has been read. */
+  /** Returns the place of a shown question. Everything typed before it has been read. */
   #asked(): Sent {
     return { ids: [], order: this.place() };
   }

@@ -1,9 +1,9 @@
 import { cut } from "../plan/cut.ts";
 
-/** The most characters of a message. */
+/** The maximum length of a message in characters. */
 export const longestMessage = 4096;
 
-/** A text as messages that can be sent and are not too long: cut at a newline, else at a space, else anywhere. */
+/** Splits a text into messages of a sendable length: at a newline, else at a space, else anywhere. */
 export function messagesOf(text: string, most = longestMessage): string[] {
   const messages: string[] = [];
   let rest = text.toWellFormed();
@@ -27,7 +27,7 @@ function cutAt(text: string, most: number): number {
 const reserved = /[_*[\]()~`>#+\-=|{}.!\\]/g;
 const markup = /```(?:\w*\n)?([\s\S]+?)```|`([^`\n]+)`|\*\*([^*\n]+)\*\*/g;
 
-/** Text whose code and bold face are Markdown's, as Telegram's MarkdownV2; all else in it stands for itself. */
+/** Converts Markdown's code and bold face to Telegram's MarkdownV2; all other text is escaped. */
 export function markdownV2(text: string): string {
   let result = "";
   let from = 0;

@@ -1,17 +1,17 @@
 import type { NewMessage } from "./channel.ts";
 import { type Fields, fieldsOf, isObject, listOf, momentOf, textOf, wholeOf } from "./fields.ts";
 
-/** The account of the linked telephone: the ids that others mention and quote it by. */
+/** The ids of the linked telephone's account, as others mention and quote it. */
 export type OwnIds = ReadonlySet<string>;
 
-/** What the reader needs to know of the channel. */
+/** The state of the channel that the reader needs. */
 export type Own = {
   ids: OwnIds;
-  /** Whether a message is one that the channel has sent. */
+  /** Whether the channel has sent a message. */
   hasSent: (id: string) => boolean;
 };
 
-/** The message that a client gives; null for one that is not for the channel, or that says too little. */
+/** Parses a message of the client; null if it is not for the channel or is incomplete. */
 export function readMessage(given: unknown, own: Own): { jid: string; message: NewMessage } | null {
   const { key: rawKey, message, messageTimestamp } = fieldsOf(given);
   const key = fieldsOf(rawKey);
@@ -47,16 +47,16 @@ export function readMessage(given: unknown, own: Own): { jid: string; message: N
   };
 }
 
-/** The id of a message in the answer to a request; empty where it has none. */
+/** Returns the id of the message in the answer to a request; empty if missing. */
 export const sentId = (answer: unknown): string => textOf(fieldsOf(fieldsOf(answer).key).id) ?? "";
 
-/** The ids of the account that a client has connected with. */
+/** Returns the ids of the account that a client has connected with. */
 export function ownIds(user: unknown): Set<string> {
   const { id, lid } = fieldsOf(user);
   return new Set([id, lid].flatMap((one) => withoutDevice(textOf(one) ?? "") || []));
 }
 
-/** What is not certainly somebody else's is ours: an answer to ourselves would not end. */
+/** A message is our own unless it is certainly from another sender: an answer to ourselves would not end. */
 const isFromMe = ({ fromMe }: Fields): boolean =>
   !(fromMe === false || fromMe === undefined || fromMe === null);
 
@@ -67,7 +67,7 @@ const wrappers = [
 ];
 const mostWrappers = 5;
 
-/** A message without what it is wrapped in, as in a chat whose messages disappear. */
+/** Unwraps a message, for example of a chat with disappearing messages. */
 function unwrapped(message: Fields, depth = 0): Fields {
   const wrapper = wrappers.find((one) => isObject(fieldsOf(message[one]).message));
   if (wrapper === undefined || depth === mostWrappers) return message;
@@ -94,7 +94,7 @@ const contents: Readonly<Record<string, string>> = {
 
 const edit = [14, "14", "MESSAGE_EDIT"];
 
-/** What a message is: a text, or what can't be read. */
+/** Returns the text of a message, or the kind of its unreadable content. */
 function contentOf(body: Fields): { text?: string; unread?: string; id?: string } {
   const protocol = fieldsOf(body.protocolMessage);
   if (edit.some((one) => one === protocol.type)) {
@@ -109,13 +109,16 @@ function contentOf(body: Fields): { text?: string; unread?: string; id?: string 
   return { text: textOf(fieldsOf(body[key]).caption) ?? "", unread };
 }
 
-/** What a message says of the message that it replies to, and of whom it mentions. */
+/** Returns the reply reference and the mentions of a message. */
 function contextOf(body: Fields): Fields {
   const parts = Object.values(body).map((one) => fieldsOf(one).contextInfo);
   return fieldsOf(parts.find(isObject));
 }
 
-/** What is written to the channel, without its number. In a group only what mentions it or replies to it is. */
+/**
+ * Returns the text that is meant for the channel, without its number. In a group these are texts that mention it or
+ * reply to it.
+ */
 function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): string | null {
   if (!isGroup) return text;
   const quoted = withoutDevice(textOf(context.participant) ?? "");
@@ -131,7 +134,7 @@ function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): st
     .replace(new RegExp(`\\s+${name}\\s*$`), "");
 }
 
-/** Seconds as the client may give them: a number, digits, or one of 64 bits. */
+/** Parses seconds as the client gives them: a number, digits, or a 64-bit value. */
 function secondsOf(value: unknown): number | undefined {
   if (typeof value === "bigint") return wholeOf(Number(value));
   if (!isObject(value)) return wholeOf(value);
@@ -142,7 +145,7 @@ function secondsOf(value: unknown): number | undefined {
 
 const withoutDevice = (id: string): string => id.replace(/:\d+@/, "@");
 
-/** An id as people write it, if it is known: a telephone's, without the number of the device. */
+/** Returns an id as people write it, if known: a telephone's, without the number of the device. */
 function named(id: string | undefined, other: string | undefined): string {
   const telephone = [id, other].find((one) => one?.endsWith("@s.whatsapp.net"));
   return withoutDevice(telephone ?? id ?? "");

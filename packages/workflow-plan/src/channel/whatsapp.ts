@@ -7,42 +7,42 @@ import { fieldsOf, listOf, textOf, wholeOf } from "./fields.ts";
 import { messagesOf } from "./text.ts";
 import { ownIds, readMessage, sentId } from "./whatsapp-message.ts";
 
-/** The key by which WhatsApp names a message. */
+/** The key of a message in WhatsApp. */
 export type MessageKey = {
   remoteJid?: string | null;
   fromMe?: boolean | null;
   id?: string | null;
   participant?: string | null;
-  /** The telephone's id of a chat or sender that is named by an anonymous one. */
+  /** The telephone's id of a chat or sender with an anonymous id. */
   remoteJidAlt?: string | null;
   participantAlt?: string | null;
 };
 
-/** Why a connection has ended. */
+/** The reason of a disconnection. */
 type Disconnection = Error & { output?: { statusCode?: number } };
 
-/** The state of the connection, as far as it has changed. */
+/** A change of the connection's state. */
 export type ConnectionUpdate = {
   connection?: "connecting" | "open" | "close";
   lastDisconnect?: { error?: Disconnection };
-  /** What a telephone scans to be linked; it comes while none is. */
+  /** The code that a telephone scans to link this device; sent while none is linked. */
   qr?: string;
 };
 
 export type WhatsAppEvents = {
   "connection.update": ConnectionUpdate;
-  /** `append` brings what came while no connection was open. */
+  /** `append` has the messages from the time without a connection. */
   "messages.upsert": { messages: unknown[]; type: string };
 };
 
-/** The server's receipt of a message that was sent: `t` is when the server took it, in seconds of its clock. */
+/** The server's receipt of a sent message. `t` is when the server took it, in seconds of its clock. */
 export type MessageAck = { attrs: { id?: string; t?: string; error?: string } };
 
-/** What the channel uses of WhatsApp's client. */
+/** The used part of WhatsApp's client. */
 export type WhatsAppSocket = {
   /** The account of the linked telephone. */
   user?: { id?: string; lid?: string };
-  /** The client's connection, which gives what the server sends. */
+  /** The client's connection, which gives the server's messages. */
   ws: {
     on(event: "CB:ack,class:message", listener: (ack: MessageAck) => void): unknown;
   };
@@ -64,7 +64,7 @@ export type WhatsAppSocket = {
 export type WhatsAppOptions = ChannelOptions & {
   /** The folder with the credentials of the linked device; `~` is the home. */
   authDir: string;
-  /** The number of the telephone to link to, digits alone. */
+  /** The number of the telephone to link to, in digits. */
   phone?: string;
   /** Opens a connection with the credentials of a folder. */
   openSocket: (authDir: string) => Promise<WhatsAppSocket>;
@@ -78,17 +78,17 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 const longestAckMs = 20_000;
 const mostAcks = 200;
-/** The status codes with which WhatsApp ends a connection for good, and for a new one at once. */
+/** The status codes that end a connection for good, or ask for a new one at once. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToReply = "Reply to this message.";
 const howToAnswer = "Answer yes, no or modify; or write what is to change.";
 
-/** WhatsApp, as a device that is linked to a telephone. */
+/** The WhatsApp channel: a device that is linked to a telephone. */
 export class WhatsAppChannel implements Channel {
   readonly name = "whatsapp";
   readonly #options: WhatsAppOptions;
   readonly #closed = new AbortController();
-  /** Of the messages sent last: when the server took each, as soon as it has said so. */
+  /** For the last sent messages: when the server took each, as soon as it has said so. */
   readonly #acks = new Map<string, PromiseWithResolvers<number | null>>();
   #socket: WhatsAppSocket | null = null;
   #isConnected = false;
@@ -128,8 +128,8 @@ export class WhatsAppChannel implements Channel {
   }
 
   /**
-   * The order is the server's clock: of a message that comes it is the timestamp, of one that is sent the receipt's. The
-   * timestamp that the client gives a message of its own is the local clock's.
+   * The order is the server's clock: the timestamp of a received message, the receipt's time of a sent one. The
+   * client's timestamp of a sent message comes from the local clock.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {
     const ids = await this.#sendAll(jid, jid.endsWith("@g.us") ? `${text}\n\n${howToReply}` : text);
@@ -165,7 +165,7 @@ export class WhatsAppChannel implements Channel {
     return ids;
   }
 
-  /** When the server took a message, by its clock; null when it does not say. */
+  /** Returns when the server took a message, by its clock; null if the server does not say. */
   async #takenAt(id: string): Promise<number | null> {
     const { ackMs = longestAckMs } = this.#options;
     const over = new AbortController();
@@ -174,7 +174,7 @@ export class WhatsAppChannel implements Channel {
     return await Promise.race([this.#ackOf(id).promise, late]).finally(() => over.abort());
   }
 
-  /** The receipt of a message, which may come before the message's id is known here. */
+  /** Returns the receipt of a message, which may arrive before the message's id is known here. */
   #ackOf(id: string): PromiseWithResolvers<number | null> {
     const known = this.#acks.get(id);
     if (known) return known;
@@ -189,7 +189,7 @@ export class WhatsAppChannel implements Channel {
     throw new Error("whatsapp is not connected");
   }
 
-  /** Keeps a connection open, until the channel is closed or the device is no longer linked. */
+  /** Keeps a connection open until the channel is closed or the device is unlinked. */
   async #run(begun: () => void): Promise<void> {
     const { signal } = this.#closed;
     const { log, wait = waited } = this.#options;
@@ -215,7 +215,7 @@ export class WhatsAppChannel implements Channel {
     }
   }
 
-  /** One connection, until it ends; gives why it did. */
+  /** Runs one connection to its end and returns the reason. */
   async #connection(begun: () => void): Promise<Disconnection | undefined> {
     const { authDir, openSocket } = this.#options;
     const socket = await openSocket(expanded(authDir));
@@ -278,7 +278,7 @@ export class WhatsAppChannel implements Channel {
   }
 }
 
-/** Why a connection has ended, by the status that the client gives. */
+/** Returns the reason of a disconnection, by the client's status. */
 function disconnectionOf(error: unknown): Disconnection | undefined {
   if (error === undefined || error === null) return undefined;
   const statusCode = wholeOf(fieldsOf(fieldsOf(error).output).statusCode);

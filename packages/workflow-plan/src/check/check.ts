@@ -4,7 +4,7 @@ import { metadataForm, mostSteps, type PlannerOutput, plannerForm } from "../pla
 import { type Given, givenSteps, type PlanProblem, stepProblems, stepWarnings } from "./steps.ts";
 import { isTimeZone, scheduleOf } from "./schedule.ts";
 
-/** A plan with what it left out filled in, or null when it has errors. */
+/** A plan with defaults filled in (null if it has errors), its errors and its warnings. */
 export type CheckedPlan = {
   plan: PlannerOutput | null;
   errors: PlanProblem[];
@@ -12,14 +12,14 @@ export type CheckedPlan = {
 };
 
 /**
- * Checks what a model or a person made. Keys that the format does not know are dropped; each violation has a message
- * of its own, which names the step and the field.
+ * Checks a plan from a model or a person. Keys outside the format are dropped. Each violation has its own message,
+ * which names the step and the field.
  */
 export function checkPlan(value: unknown): CheckedPlan {
   try {
     return checked(value);
   } catch (error) {
-    // Some thousand levels are more than a stack has.
+    // Some thousand levels of nesting exceed the stack.
     if (!(error instanceof RangeError)) throw error;
     const message = "the plan: is nested too deeply";
     return invalid([{ path: [], step: null, field: "", message }]);
@@ -46,7 +46,7 @@ function checked(value: unknown): CheckedPlan {
   };
 }
 
-/** Checks what a run takes from the metadata of a whole plan; a model gives none. */
+/** Checks the metadata of a whole plan that runs use. A model's plan has none. */
 export function metadataProblems(value: unknown): PlanProblem[] {
   const { metadata } = (value ?? {}) as { metadata?: unknown };
   if (metadata === undefined) return [];
@@ -58,7 +58,7 @@ export function metadataProblems(value: unknown): PlanProblem[] {
 
 const invalid = (errors: PlanProblem[]): CheckedPlan => ({ plan: null, errors, warnings: [] });
 
-/** The field, with the step that it is in, before a message. */
+/** Prefixes a message with the field and its step. */
 const located = (step: string | null, field: string, message: string): string =>
   `${step === null ? "" : `step ${JSON.stringify(step)}: `}${field}: ${message}`;
 
@@ -122,7 +122,7 @@ function scheduleProblems(value: unknown): PlanProblem[] {
   if (typeof timezone === "string" && !isZone) {
     const shown = JSON.stringify(timezone.slice(0, 60));
     problems.push(
-      problem("timezone", `${shown} is no time zone: give an IANA name, as Europe/Berlin`),
+      problem("timezone", `${shown} is not a time zone: give an IANA name, as Europe/Berlin`),
     );
   }
   if (typeof expression !== "string") return problems;

@@ -1,16 +1,16 @@
 import { Cron } from "croner";
 
-/** The times at which a cron trigger is due: its slots. */
+/** The slots of a cron trigger: the times at which it is due. */
 export type Schedule = {
-  /** The first slot behind a moment, in milliseconds since the epoch; null when there is none any more. */
+  /** Returns the first slot after a time, in milliseconds since the epoch; null if there is none. */
   next(after: number): number | null;
-  /** The last slot of those behind `after` and not behind `until`; null when there is none. */
+  /** Returns the last slot after `after` and at or before `until`; null if there is none. */
   latest(after: number, until: number): number | null;
 };
 
 /**
- * A cron schedule of five fields in a time zone, UTC without one. A local time that a day does not have is no slot;
- * one that a day has twice is one at its first.
+ * Parses a cron schedule of five fields in a time zone (default: UTC). A local time that a day skips is not a slot. A
+ * local time that a day has twice is a slot once, at its first occurrence.
  * @throws Error with the reason, in one line.
  */
 export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
@@ -31,7 +31,7 @@ export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
 const cronOf = (fields: readonly string[], timezone?: string): Cron =>
   new Cron(fields.join(" "), { mode: "5-part", timezone, paused: true });
 
-/** The fields of an expression, and what each takes. */
+/** The fields of an expression and their ranges. */
 const parts = [
   ["minute", "0 to 59"],
   ["hour", "0 to 23"],
@@ -40,7 +40,7 @@ const parts = [
   ["weekday", "0 to 7, or SUN to SAT"],
 ] as const;
 
-/** What is wrong with an expression: the field that is invalid by itself, in its own words. */
+/** Describes the problem of an expression: the first field that is invalid on its own. */
 function problemIn(fields: readonly string[]): string {
   const at = fields.findIndex((field, n) => !isValid(parts.map((_, m) => (m === n ? field : "*"))));
   const [name, takes] = parts[at] ?? [];
@@ -58,7 +58,7 @@ function isValid(fields: readonly string[]): boolean {
   }
 }
 
-/** Whether a text is an IANA name of a time zone; an offset such as `+01:00` is none. */
+/** Whether a text is an IANA name of a time zone. An offset such as `+01:00` is not. */
 export function isTimeZone(name: string): boolean {
   if (!/^[a-z]/i.test(name)) return false;
   try {
@@ -71,7 +71,7 @@ export function isTimeZone(name: string): boolean {
 
 const dayMs = 86_400_000;
 
-// Croner moves a local time that a day does not have to a later one, and may give one that it has twice two times.
+// Croner moves a skipped local time to a later one, and may return a repeated one twice.
 function slotsOf(cron: Cron, offsetAt: (time: number) => number): Schedule {
   function isSlot(date: Date): boolean {
     if (!cron.match(date)) return false;
@@ -96,7 +96,7 @@ function slotsOf(cron: Cron, offsetAt: (time: number) => number): Schedule {
   };
 }
 
-/** How far a zone's clocks are ahead of UTC at a moment, in milliseconds. */
+/** Returns how far a zone's clocks are ahead of UTC at a time, in milliseconds. */
 function offsetsOf(timeZone: string): (time: number) => number {
   const format = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" });
   return (time) => {

@@ -1,10 +1,10 @@
 import type { DocumentProblem } from "@uncaged/workflow/document";
 import { eachText, malformedIn, referencesIn } from "../reference/reference.ts";
 
-/** A violation in a plan: where, in words and as a path; `step` is the id of the step that it is in. */
+/** A violation in a plan: the place in words and as a path. `step` is the id of its step. */
 export type PlanProblem = DocumentProblem & { step: string | null; field: string };
 
-/** A step as it was given, whatever it is; `name` is what messages call it. */
+/** A step as given, of any type. `name` is its name in messages. */
 export type Given = {
   index: number;
   name: string;
@@ -14,7 +14,7 @@ export type Given = {
   inputs: unknown;
 };
 
-/** The steps of what may be a plan. What is no list has none. */
+/** Returns the steps of a possible plan. A value that is not a list has none. */
 export function givenSteps(value: unknown): Given[] {
   const { steps } = (value ?? {}) as { steps?: unknown };
   if (!Array.isArray(steps)) return [];
@@ -34,7 +34,7 @@ export function givenSteps(value: unknown): Given[] {
   });
 }
 
-/** What is wrong among the steps: their ids, what they depend on and what they refer to. */
+/** Checks the steps' ids, dependencies and references. */
 export function stepProblems(steps: readonly Given[]): PlanProblem[] {
   const ids = new Set(steps.flatMap(({ id }) => id ?? []));
   return [
@@ -44,7 +44,7 @@ export function stepProblems(steps: readonly Given[]): PlanProblem[] {
   ];
 }
 
-/** What a step does that its author may not have meant. */
+/** Warns of parts of a step that its author probably did not intend. */
 export function stepWarnings(steps: readonly Given[]): PlanProblem[] {
   const ids = new Set(steps.flatMap(({ id }) => id ?? []));
   return steps.flatMap((step) => {
@@ -74,8 +74,8 @@ const placeholder = new RegExp(
 const expression = new RegExp(String.raw`^\s*=(?!=)\s*${namePath}\s*$`, "u");
 
 /**
- * What is probably meant as a reference in a text, and stays as it is: `{{x}}`, or `${x}` and `=x` where they name a step
- * or the trigger's data. Null for any other text.
+ * Finds text that is probably meant as a reference but is literal: `{{x}}`, or `${x}` and `=x` if they name a step or
+ * the trigger's data. Returns null for any other text.
  */
 function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
   const [, whole = ""] = expression.exec(text) ?? [];
@@ -89,7 +89,7 @@ function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
   return null;
 }
 
-/** The reference that a name of a step or of the trigger's data is meant as; null for any other name. */
+/** Returns the reference that a name probably means: a step's or the trigger data's; null for any other name. */
 function referenceFor(name: string, ids: ReadonlySet<string>): string | null {
   const [first = "", second = ""] = name.replace(/^\$/, "").split(".");
   if (/^trigger(_data)?$/i.test(first)) return "$trigger_data";
@@ -154,7 +154,7 @@ function inputProblems(step: Given): PlanProblem[] {
   return problems;
 }
 
-/** One problem for each cycle, at the step of it that comes first. */
+/** Returns one problem per cycle, at its first step. */
 function cycles(steps: readonly Given[]): PlanProblem[] {
   const byId = new Map(steps.flatMap((step) => (step.id === null ? [] : [[step.id, step]])));
   const done = new Set<string>();
@@ -169,7 +169,7 @@ function cycles(steps: readonly Given[]): PlanProblem[] {
   return problems;
 }
 
-/** A cycle that is reached from a step along what the steps depend on; `done` leads to none, and grows. */
+/** Finds a cycle reachable from a step along its dependencies. `done` collects the steps that lead to none. */
 function cycleFrom(
   start: string,
   steps: ReadonlyMap<string, Given>,

@@ -17,26 +17,26 @@ import {
 } from "./settings.ts";
 
 /**
- * Where settings come from: the user's file, that of the plan home where it is a project's, the project's own, the
- * environment; the later counts. The files of a project may only tighten the user's settings and the defaults.
+ * The sources of settings, in ascending order of precedence: the user's file, the file of the plan home if that is a
+ * project's, the project's own file, the environment. The files of a project may only tighten the user's settings and
+ * the defaults.
  */
 export type ConfigSources = {
-  /** The plan home. */
   home: string;
-  /** The plan home whose file is the user's; `home` when not given. */
+  /** The plan home whose file is the user's (default: `home`). */
   userHome?: string;
   /** The folder of the project, if any. */
   project?: string | null;
   env: Environment;
-  /** What `${NAME}` stands for besides the variables of the environment. */
+  /** Values for `${NAME}` besides the environment's variables. */
   secrets?: Readonly<Record<string, string>>;
 };
 
-/** A setting as it holds, and where it was set: a file, a variable, or `default`. */
+/** A setting's effective value and its origin: a file, a variable, or `default`. */
 export type ConfigEntry = Omit<Setting, "path"> & { value: unknown; from: string };
 
 type Given = { value: unknown; from: string };
-/** What a file has for a setting, and where it stands. */
+/** A setting's value in a file, and its location there. */
 type Stated = { value: unknown; at: string };
 
 const fileName = "config.yaml";
@@ -46,10 +46,10 @@ const hidden = new Set(["telegram.token"]);
 const prefix = "UNCAGED_PLAN_";
 const longestWaitMs = 10_000;
 
-/** The settings as they hold. @throws ConfigError */
+/** Returns the effective settings. @throws ConfigError */
 export const readConfig = (sources: ConfigSources): CueclawConfig => checked(givenIn(sources));
 
-/** Each setting with its value, without any credential, and where that was set. @throws ConfigError */
+/** Returns each setting with its value (without credentials) and its origin. @throws ConfigError */
 export function configEntries(sources: ConfigSources): ConfigEntry[] {
   const given = givenIn(sources);
   const config = checked(given);
@@ -64,9 +64,9 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
 }
 
 /**
- * Sets a setting in the file of the plan home, or with null takes it out; what else is in it stays. In a project, what its
- * file may not have goes into the user's file.
- * @returns the file that was written
+ * Sets a setting in the file of the plan home; null removes it. The file's other content stays. In a project,
+ * settings that its file may not have go into the user's file.
+ * @returns the changed file
  * @throws ConfigError
  */
 export function setConfig(sources: ConfigSources, key: string, text: string | null): string {
@@ -92,7 +92,7 @@ export function setConfig(sources: ConfigSources, key: string, text: string | nu
 
 const userFile = ({ home, userHome = home }: ConfigSources): string => join(userHome, fileName);
 
-/** Whether a value may not stand in a project's file. */
+/** Whether a value is not allowed in a project's file. */
 function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): boolean {
   if (isUsersAlone(setting) || (typeof value === "string" && value.includes("${"))) return true;
   return !mayTighten(setting, ownValues(sources).get(setting.key), value);
@@ -100,7 +100,7 @@ function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): 
 
 const network = "sandbox.network";
 
-/** Where a setting stands in a document: `sandbox.network` is a mode, or a map with `mode` and `allow`. */
+/** Returns the path of a setting in a document: `sandbox.network` is a mode, or a map with `mode` and `allow`. */
 function wayIn(document: Document, { key }: Setting): string[] {
   const way = key.split(".");
   return key === network && isMap(document.getIn(way)) ? [...way, "mode"] : way;
@@ -114,19 +114,19 @@ function set(document: Document, setting: Setting, value: unknown): void {
   document.setIn(wayIn(document, setting), value);
 }
 
-/** What stands in a file for a setting that somebody gives as a text. @throws ConfigError */
+/** Converts a setting's value from text to the form for the file. @throws ConfigError */
 function valueToSet(key: string, text: string): unknown {
   const setting = settingOf(key);
   if (text === "")
     throw new ConfigError(`${key} can't be empty`, { hint: `take it out: config unset ${key}` });
-  // What stands for a variable is known only to who reads it.
+  // The value of a variable is known only when the file is read.
   if (text.includes("${")) return text;
   const value = typed(text, setting);
   checked(new Map([[key, { value, from: "" }]]));
   return value;
 }
 
-/** Changes a file of settings, one writer after the other. @throws ConfigError when it can't be read. */
+/** Changes a file of settings under a lock. @throws ConfigError when it can't be read. */
 function change(path: string, act: (document: Document) => void): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const lock = takeLock(`${path}.lock`, longestWaitMs);
@@ -142,10 +142,10 @@ function change(path: string, act: (document: Document) => void): void {
   }
 }
 
-/** The variable that a setting is read from. */
+/** Returns the environment variable of a setting. */
 export const variableOf = (key: string): string => prefix + key.toUpperCase().replaceAll(".", "_");
 
-/** A setting by its key. @throws ConfigError */
+/** Returns the setting with a key. @throws ConfigError */
 export function settingOf(key: string): Setting {
   const found = settings.find((setting) => setting.key === key);
   if (found) return found;
@@ -175,7 +175,7 @@ function givenIn(sources: ConfigSources): Map<string, Given> {
   return given;
 }
 
-/** What a file of the user's sets. */
+/** Reads the values of a user's file. */
 function givenBy(path: string, sources: ConfigSources): Map<string, Given> {
   const given = new Map<string, Given>();
   for (const [key, { value }] of statedIn(path))
@@ -183,13 +183,13 @@ function givenBy(path: string, sources: ConfigSources): Map<string, Given> {
   return given;
 }
 
-/** The user's settings and the defaults, by key: what a project's file may tighten. */
+/** The user's settings and the defaults, by key: the limits for a project's file. */
 function ownValues(sources: ConfigSources, given = givenBy(userFile(sources), sources)) {
   const config = checked(given);
   return new Map(settings.map((setting) => [setting.key, valueAt(config, setting)]));
 }
 
-/** A value of a file as the setting takes it. @throws ConfigError */
+/** Checks and converts a value of a file. @throws ConfigError */
 function checkedValue(value: unknown, setting: Setting, from: string): unknown {
   return valueAt(checked(new Map([[setting.key, { value, from }]])), setting);
 }
@@ -207,7 +207,7 @@ const variableIn = (at: string, { key }: Setting): ConfigError =>
     hint: "write the value itself there",
   });
 
-/** What a file sets, by key; nothing without the file. @throws ConfigError */
+/** Reads the values of a file by key; empty if the file is missing. @throws ConfigError */
 function statedIn(path: string): Map<string, Stated> {
   const text = readText(path);
   return text === null ? new Map<string, Stated>() : valuesOf(path, text);
@@ -225,7 +225,7 @@ function readText(path: string): string | null {
 
 const modeOfNetwork = /^sandbox\.network\.mode$/;
 
-/** What the text of a file sets, by key. A key that stands there has a value. */
+/** Parses the values of a file's text by key. A present key has a value. */
 function valuesOf(path: string, text: string): Map<string, Stated> {
   const values = new Map<string, Stated>();
   if (text.replace(/^\s*(#.*)?$/gm, "").trim() === "") return values;
@@ -267,7 +267,7 @@ function unknown(key: string, where = ""): ConfigError {
   return new ConfigError(`${where}unknown setting ${JSON.stringify(key.slice(0, 80))}`, { hint });
 }
 
-/** A value of a file with what its `${NAME}` stand for. */
+/** Replaces each `${NAME}` in a value of a file. */
 function resolved(value: unknown, setting: Setting, from: string, sources: ConfigSources): unknown {
   if (Array.isArray(value))
     return value.map((one: unknown) => filled(one, setting.key, from, sources));
@@ -290,7 +290,7 @@ function filled(
   });
 }
 
-/** A text as a value of the setting's kind, or the text, for which the check has the message. */
+/** Converts a text to the setting's kind. Other text is returned as it is: the check has the message for it. */
 function typed(text: string, { kind }: Setting): unknown {
   if (kind === "number") return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : text;

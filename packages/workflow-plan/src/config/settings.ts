@@ -31,18 +31,18 @@ const addresses = z.array(
   "must be a list of host:port",
 );
 
-/** The settings of a plan home: all that there are, with what holds when nobody has set them. */
+/** All settings of a plan home, with their defaults. */
 export const form = z.object({
   agent: z.object({
     command: text
       .default("claude")
-      .describe("what carries out steps; it takes Claude Code's arguments"),
+      .describe("command that carries out steps; it takes Claude Code's arguments"),
     model: text.optional().describe("the model of that command"),
     tools: list.optional().describe("the tools that it may use without asking"),
     network: flag
       .default(true)
       .describe(
-        "whether it needs a network; only one that needs none runs with sandbox.network none",
+        "whether it needs a network; with sandbox.network none only an agent without network runs",
       ),
   }),
   planner: z.object({
@@ -62,7 +62,7 @@ export const form = z.object({
         "must be off, bubblewrap, container or auto",
       )
       .default("auto")
-      .describe("what steps run in"),
+      .describe("sandbox of the steps"),
     required: flag.default(false).describe("whether a step fails when there is no sandbox"),
     network: z.enum(["on", "none"], "must be on or none").default("on").describe("its network"),
     networkAllow: addresses
@@ -74,7 +74,7 @@ export const form = z.object({
     engine: z
       .enum(["docker", "podman"], "must be docker or podman")
       .optional()
-      .describe("docker or podman; else the one that is found"),
+      .describe("docker or podman (default: the installed one)"),
     image: text.optional().describe("the image of containers"),
     timeout: whole(1, longestMs).default(1_800_000).describe("how long a step may take, in ms"),
   }),
@@ -83,7 +83,9 @@ export const form = z.object({
       .default(true)
       .describe("whether the service answers there, when there is a token"),
     token: text.optional().describe("the bot's token"),
-    allowed_users: list.default([]).describe("the ids of who may write to it; nobody without them"),
+    allowed_users: list
+      .default([])
+      .describe("ids of the users who may write to the bot (default: none)"),
     api_root: text.default("https://api.telegram.org").describe("the address of the Bot API"),
   }),
   whatsapp: z.object({
@@ -94,17 +96,17 @@ export const form = z.object({
       .regex(/^\d{6,15}$/, "must be a telephone's number in digits, with its country's")
       .optional()
       .describe("the number of the telephone to link to, digits alone"),
-    allowed_jids: list.default([]).describe("the ids of who may write to it; nobody without them"),
+    allowed_jids: list.default([]).describe("ids of the users who may write to it (default: none)"),
   }),
 });
 
-/** The settings as they hold. */
+/** The effective settings. */
 export type CueclawConfig = z.output<typeof form>;
 
-/** What a project's file may do with a setting of the user's: nothing, or set it freely, or make it stricter. */
+/** The right of a project's file over a setting of the user: none, to set it freely, or to tighten it. */
 type ProjectRight = "never" | "freely" | "lower" | { ranks: ReadonlyMap<unknown, number> };
 
-/** A setting: its key as `agent.command`, where it stands in the form, and what it takes. */
+/** A setting: its key as `agent.command`, its path in the form, and its type. */
 export type Setting = {
   key: string;
   path: readonly string[];
@@ -112,7 +114,7 @@ export type Setting = {
   kind: "text" | "number" | "flag" | "list";
 };
 
-/** What a project's file may do, by the setting's key; with a setting that is not here, nothing. */
+/** The rights of a project's file by key; none for other settings. */
 const projectRights: ReadonlyMap<string, ProjectRight> = new Map<string, ProjectRight>([
   ["agent.model", "freely"],
   ["planner.model", "freely"],
@@ -129,10 +131,10 @@ function stricter(...groups: unknown[][]): ProjectRight {
   return { ranks: new Map(groups.flatMap((group, rank) => group.map((value) => [value, rank]))) };
 }
 
-/** Whether a project's file may only leave a setting as the user has it. */
+/** Whether a project's file can't change a setting. */
 export const isUsersAlone = ({ key }: Setting): boolean => !projectRights.has(key);
 
-/** Whether a project's file may have a value for a setting, where the user's own is `own`; undefined: it is not set. */
+/** Whether a project's file may set a value, if the user's own is `own`; undefined: not set. */
 export function mayTighten({ key }: Setting, own: unknown, value: unknown): boolean {
   const right = projectRights.get(key) ?? "never";
   if (right === "freely" || JSON.stringify(own) === JSON.stringify(value)) return true;
@@ -142,7 +144,7 @@ export function mayTighten({ key }: Setting, own: unknown, value: unknown): bool
   return (ranks.get(value) ?? -1) > (ranks.get(own) ?? Infinity);
 }
 
-/** All settings, in their order. */
+/** All settings in their order. */
 export const settings: readonly Setting[] = settingsIn(form, []);
 
 function settingsIn(object: z.ZodObject, before: readonly string[]): Setting[] {

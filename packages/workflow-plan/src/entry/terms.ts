@@ -1,4 +1,4 @@
-// The values of a plan's, a run's and a step's fields. It imports nothing else.
+// The values of the fields of plans, runs and steps. This file imports nothing else.
 export {
   type Decision,
   decisions,

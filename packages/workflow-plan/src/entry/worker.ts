@@ -1,3 +1,3 @@
-// What a worker of a cluster needs to carry out steps of plans.
+// The exports for a cluster's worker that carries out steps of plans.
 export { planHome } from "../store/home.ts";
 export { workerEnv } from "../step/worker-site.ts";

@@ -5,11 +5,11 @@ const brand = Symbol.for("uncaged.workflow.plan.error");
 type Options = { kind?: ErrorKind; hint?: string; details?: string[]; cause?: unknown };
 
 /**
- * An error of a plan, with the names and the codes of the protocol. `instanceof` goes by a brand and the code: a
- * bundle carries its own copy of this file, and its classes have other names there.
+ * An error of a plan, with the names and the codes of the protocol. `instanceof` compares a brand and the code: a
+ * bundle carries its own copy of this file, in which the classes have other names.
  */
 export class CueclawError extends WorkflowError {
-  /** The code that all errors of the class have; undefined for all codes. */
+  /** The code of all errors of the class; undefined if errors may have any code. */
   static readonly ownCode: string | undefined = undefined;
 
   constructor(message: string, code: string, { cause, ...more }: Options = {}) {
@@ -34,7 +34,7 @@ export class PlannerError extends CueclawError {
   }
 }
 
-/** A run can't be done as it was asked for. */
+/** A run can't be done as requested. */
 export class ExecutorError extends CueclawError {
   static override readonly ownCode = "EXECUTOR_ERROR";
 
@@ -44,7 +44,7 @@ export class ExecutorError extends CueclawError {
   }
 }
 
-/** A trigger that can never fire, or whose check has failed. */
+/** A trigger can never fire, or its check has failed. */
 export class TriggerError extends CueclawError {
   static override readonly ownCode = "TRIGGER_ERROR";
 
@@ -54,7 +54,7 @@ export class TriggerError extends CueclawError {
   }
 }
 
-/** The configuration, a mount, the sandbox or a secret is not as it must be. */
+/** The configuration, a mount, the sandbox or a secret is invalid. */
 export class ConfigError extends CueclawError {
   static override readonly ownCode = "CONFIG_ERROR";
 

@@ -14,21 +14,24 @@ import {
 import { expand, type Field, isUnknown, literal, namesIn, type Variables } from "./words.ts";
 
 /*
- * Checks a command before an agent executes it. The check keeps an agent from a mistake; the sandbox stops a hostile one.
+ * Checks a command before an agent executes it. The check keeps an agent from a mistake; the sandbox stops a hostile
+ * agent.
  *
- * Owns what is refused. The parser (unbash) owns the grammar, programs.ts what programs do. Called by the hook.
+ * Owns the rules of refusal. The parser (unbash) owns the grammar, programs.ts the effects of programs. Called by the
+ * hook.
  *
  * G1 A script that can't be parsed is refused. A failure of the check refuses.
- * G2 A program that runs, a script that a shell executes and a path that is removed recursively are known, or refused.
- * G3 A variable is known after an assignment that certainly ran, when nothing else in the script assigns it.
+ * G2 A program that runs, a script that a shell executes and a path that is removed recursively are known, or
+ * refused.
+ * G3 A variable is known after an assignment that certainly ran, if the script does not assign it elsewhere.
  * G4 A relative path is checked against each directory that an earlier `cd` may have led to.
- * G5 Loops, functions and traps are checked again after what they may follow.
+ * G5 Loops, functions and traps are checked again with the effects of all commands that may run before them.
  */
 
-/** The home directory, and the directory that a command starts in. */
+/** The home directory, and the directory in which a command starts. */
 export type Directories = { home: string; cwd: string };
 
-/** Why a command must not be executed; null when it may. */
+/** Returns why a command must not be executed; null if it may. */
 export function refusalOf(command: string, { cwd, home }: Directories): string | null {
   try {
     if (command.includes(unknown)) refuse("it has a NUL character");
@@ -40,7 +43,7 @@ export function refusalOf(command: string, { cwd, home }: Directories): string |
   }
 }
 
-/** Why a file must not be written; null when it may. */
+/** Returns why a file must not be written; null if it may. */
 export const writeRefusal = (path: string, { cwd }: Directories): string | null =>
   isProtected(absolute(path, cwd)) ? `it writes to ${path}` : null;
 
@@ -48,7 +51,7 @@ const shell = /^(?:ba|da|z|k|mk|a)?sh$/;
 const interpreter = /^(?:python[\d.]*|perl|ruby|node|nodejs|deno|bun|php|lua)$/;
 const download = /(?:^|[\s/;&|(`"'])(?:curl|wget|fetch|aria2c|axel|https?|xh)(?:\s|$)/;
 const inputPath = /^(?:-|\/dev\/stdin|\/dev\/fd\/.*|\/proc\/self\/fd\/.*)$/;
-// The check relies on what these do.
+// The check relies on the behavior of these programs.
 const reliedOn = /^(?:cd|pushd|popd|mktemp)$/;
 
 type State = {
@@ -56,7 +59,7 @@ type State = {
   cwds: Set<string>;
   /** Whether the standard input comes from another command. */
   isFed: boolean;
-  /** Bounds the work that nested loops and scripts make. */
+  /** Bounds the work for nested loops and scripts. */
   steps: { left: number };
 };
 
@@ -147,7 +150,7 @@ class Check implements Effects {
     if (--this.#state.steps.left < 0) refuse("it is too long to check");
   }
 
-  /** Forgets what is assigned in `act`: it may be skipped, or done by another process. */
+  /** Forgets the assignments of `act`: it may be skipped, or done by another process. */
   #scoped(act: () => void): void {
     const variables = new Map(this.#variables);
     act();
@@ -190,7 +193,7 @@ class Check implements Effects {
     });
   }
 
-  /** Whether a command's input comes from elsewhere. Takes the documents in it. */
+  /** Whether a command's input comes from elsewhere. Checks the documents in it. */
   #input(redirects: readonly Redirection[]): boolean {
     let isFed = this.#isFed;
     this.#documents = [];
@@ -256,7 +259,7 @@ class Check implements Effects {
     checkProgram(name, rest, this);
   };
 
-  /** A script in a file, or in the standard input. */
+  /** Checks a script in a file, or in the standard input. */
   #file(path: Field | undefined): void {
     if (path && !inputPath.test(path.text)) {
       if (path.splits || path.text === unknown) refuseUnknown(path);
@@ -273,7 +276,7 @@ class Check implements Effects {
     new Check(text.text, { ...this.#state, cwds, isFed: this.#isFed }).run();
   };
 
-  /** A script that this shell executes itself, at once or at any time. */
+  /** Checks a script that this shell executes itself, at once or later. */
   #inline(fields: readonly Field[], isLater = false): void {
     fields.filter(isUnknown).forEach(refuseUnknown);
     const text = fields.map((field) => field.text).join(" ");

@@ -3,12 +3,12 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { refusalOf, writeRefusal } from "./guard.ts";
 
-/** What the hook ends with: a text for the agent, and the exit code that refuses a call, or lets it pass. */
+/** The result of the hook: a text for the agent, and the exit code, which refuses a call or lets it pass. */
 export type HookAnswer = { exitCode: 0 | 2; message: string };
 
 /**
- * The hook that Claude Code calls before it uses a tool: it reads what is about to be done, and refuses it or not. What
- * can't be read is refused. Source: https://code.claude.com/docs/en/hooks
+ * Answers the hook that Claude Code calls before it uses a tool: reads the call and refuses it or lets it pass.
+ * Unreadable input is refused. Source: https://code.claude.com/docs/en/hooks
  */
 export function guardCall(text: string, env: Environment): HookAnswer {
   try {
@@ -36,7 +36,7 @@ type HookInput = {
   tool_input?: { command?: unknown; file_path?: unknown };
 };
 
-/** Where a path leads, also that of a file which is not there yet. */
+/** Resolves the links of a path, also if its file is missing. */
 const real = (path: string): string => {
   try {
     return realpathSync(path);

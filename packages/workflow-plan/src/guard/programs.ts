@@ -2,15 +2,15 @@ import { posix } from "node:path";
 import { unknown } from "./paths.ts";
 import { type Field, isUnknown, literal } from "./words.ts";
 
-/** What a program does to others, as far as the check follows it. */
+/** The effects of a program that the check follows. */
 export type Effects = {
   /** Executes a program with its arguments. */
   execute: (words: readonly Field[]) => void;
   /** Executes a script in another shell. */
   script: (text: Field) => void;
-  /** Changes the directory, or executes something in another one. */
+  /** Changes the directory, or executes a program in another directory. */
   enter: (folder: Field) => void;
-  /** Removes a path and all below it. */
+  /** Removes a path and everything below it. */
   remove: (path: Field) => void;
   write: (path: Field) => void;
 };
@@ -26,14 +26,16 @@ export const shown = (text: string): string => text.replaceAll(unknown, "…").s
 export const refuseUnknown = ({ source }: Field): never =>
   refuse(`${shown(source)} is not known here; write it out, quoted`);
 
-// Their values are executed by a shell.
+// A shell executes the values of these variables.
 const executedVariable = /^(?:BASH_ENV|PROMPT_COMMAND|PS[0-4])=/;
 
 export function checkAssignment(text: string): void {
   if (executedVariable.test(text)) refuse(`it sets ${text.split("=")[0]}`);
 }
 
-/** Programs that run the rest of their words: their short options with a value, and how many words come before it. */
+/**
+ * Programs that run the rest of their words: the short options that take a value, and the number of words before it.
+ */
 const wrappers = new Map(
   Object.entries<{ valued?: string; before?: number }>({
     ...{ env: { valued: "u" }, exec: { valued: "a" }, nice: { valued: "n" } },
@@ -55,7 +57,7 @@ const writer =
   /^(?:tee|touch|mkdir|rmdir|rm|unlink|truncate|shred|chmod|chown|chgrp|mv|chattr|setfacl|wipefs|blkdiscard|mkswap)$/;
 const copier = /^(?:cp|install|ln|rsync|scp)$/;
 
-/** Reports what a program does. @throws Refusal */
+/** Reports the effects of a program. @throws Refusal */
 export function checkProgram(name: string, args: readonly Field[], effects: Effects): void {
   if (escalator.test(name)) refuse(`${name} is not allowed`);
   if (foreignShell.test(name)) refuse(`a script of ${name} can't be checked`);
@@ -113,7 +115,7 @@ function checkWrapped(name: string, args: readonly Field[], effects: Effects): v
   if (given.length > 0) effects.execute([...given, input]);
 }
 
-const input: Field = { text: unknown, source: "what xargs or find puts here", splits: true };
+const input: Field = { text: unknown, source: "the input of xargs or find", splits: true };
 
 function checkFind(args: readonly Field[], effects: Effects): void {
   const first = args.findIndex(
@@ -123,7 +125,7 @@ function checkFind(args: readonly Field[], effects: Effects): void {
   const roots = paths.filter(({ text }) => !text.startsWith("-"));
   if (roots.length === 0) roots.push(literal("."));
   if (args.some(({ text }) => text === "-files0-from")) roots.push(input);
-  // A name or a depth bounds what is found, not where: it may be all.
+  // A name or a depth limits the matches, not the folder: the matches may be everything in it.
   if (args.some(({ splits, text }) => splits || text === "-delete")) roots.forEach(effects.remove);
   for (const [at, { text }] of args.entries()) {
     const next = args[at + 1];
@@ -144,7 +146,7 @@ function withFound(word: Field, root: Field): Field {
   return { ...word, text: word.text.replaceAll("{}", `${root.text}/${unknown}`) };
 }
 
-/** The paths that a program writes to. */
+/** Returns the paths that a program writes to. */
 function targets(name: string, args: readonly Field[], operands: readonly Field[]): Field[] {
   const valuesOf = (short: string, long: string): Field[] =>
     args.flatMap((arg, at) => {
@@ -160,7 +162,7 @@ function targets(name: string, args: readonly Field[], operands: readonly Field[
   return (name === "sed" || name === "perl") && isInPlace ? [...operands] : [];
 }
 
-/** Whether a mode gives everybody all rights. */
+/** Whether a mode gives all users all rights. */
 function isForAll(mode: string): boolean {
   if (/^[0-7]*777$/.test(mode)) return true;
   return mode.split(",").some((part) => {
@@ -169,7 +171,7 @@ function isForAll(mode: string): boolean {
   });
 }
 
-/** Where a shell takes its script from, by its arguments. */
+/** Returns the source of a shell's script, from its arguments. */
 export function scriptOf(args: readonly Field[]): { kind: "text" | "file" | "input"; at?: Field } {
   let [hasText, readsInput] = [false, false];
   let at = 0;

@@ -19,7 +19,7 @@ import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.
 import { SecretFile } from "./secrets.ts";
 import type { PlanStore } from "../store/store.ts";
 
-/** What a list shows of a plan. */
+/** A plan's entry in a list. */
 export type PlanSummary = {
   trigger_text: string;
   next_fire_at: string | null;
@@ -27,14 +27,14 @@ export type PlanSummary = {
   last_run: RunRow | null;
 };
 
-/** Called with a plan that can't be read, and with the error that names what of it. */
+/** Called with a plan that can't be read, and with the error that names the damaged part. */
 export type OnDamaged = (id: string, error: unknown) => void;
 
 const thrown: OnDamaged = (_id, error) => {
   throw error;
 };
 
-/** A plan as a row has it; null when it is damaged. */
+/** Returns the plan of a row; null if the row is damaged. */
 export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | null {
   try {
     return workflowOf(row);
@@ -44,10 +44,10 @@ export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | nul
   }
 }
 
-/** What plans are: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
+/** The definitions of plans: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
 export class Definitions {
   readonly home: string;
-  /** Where planner sessions are kept. */
+  /** The folder of planner sessions. */
   readonly folder: string;
   readonly store: PlanStore;
   readonly secrets: SecretFile;
@@ -63,41 +63,41 @@ export class Definitions {
     this.#now = now;
   }
 
-  /** What plans and runs are read from. */
+  /** The database of plans and runs. */
   get database(): PlanDatabase {
     return this.store.database;
   }
 
-  /** Has what other processes have committed by now in the database. */
+  /** Loads the commits of other processes into the database. */
   sync(): Promise<void> {
     return this.store.sync();
   }
 
-  /** This moment, as a row has it. */
+  /** The current time in a row's format. */
   protected get at(): string {
     return new Date(this.#now()).toISOString();
   }
 
-  /** The plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
+  /** Returns the plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
   }
 
-  /** All plans, newest first. Without `onDamaged` one that is damaged is thrown, with it the others are given. */
+  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
   protected all(onDamaged: OnDamaged = thrown): Workflow[] {
     return this.database
       .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
       .flatMap((row) => readable(row, onDamaged) ?? []);
   }
 
-  /** The row of {@link get}. @throws ExecutorError */
+  /** Returns the row of {@link get}. @throws ExecutorError */
   protected row(id: string): WorkflowRow {
     const [found, ...others] = this.#find("workflows", id, prefixes.plan);
     if (found && others.length === 0) return found as WorkflowRow;
     throw found ? ambiguous(id, [found, ...others]) : missing(id);
   }
 
-  /** The run with an id or a unique beginning of it. @throws ExecutorError */
+  /** Returns the run with an id or a unique beginning of it. @throws ExecutorError */
   findRun(id: string): RunRow {
     const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
     if (found && others.length === 0) return found as RunRow;
@@ -136,7 +136,10 @@ export class Definitions {
     });
   }
 
-  /** Without the value of any stored secret: who has made a plan, and how, may not know them. @throws ConfigError */
+  /**
+   * Removes the values of stored secrets from a plan: the planner and its caller may not know them. @throws
+   * ConfigError
+   */
   #masked(workflow: Workflow): Workflow {
     const { description, name, steps, trigger } = workflow;
     return { ...workflow, ...this.secrets.masked({ description, name, steps, trigger }) };
@@ -152,8 +155,8 @@ export class Definitions {
   }
 
   /**
-   * Puts a changed plan in the place of the one with its id. Of one that was confirmed it is a draft, which another
-   * confirmation makes the plan: it stays in its planner session, or in a new one where none is given.
+   * Replaces the plan that has the id of a changed plan. If the plan was confirmed, the changed plan is a draft until
+   * it is confirmed, too. The draft stays in the given planner session, or else in a new one.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
@@ -180,7 +183,7 @@ export class Definitions {
     return session.id;
   }
 
-  /** Writes a definition: what was learned of the plan before stays. */
+  /** Writes a definition and keeps the plan's learned metadata. */
   protected define(before: Workflow, workflow: Workflow, learned: PlanMetadata = {}): void {
     const metadata = { ...replacedMetadata(before.metadata, workflow.metadata), ...learned };
     const row = rowOf({ ...workflow, metadata });
@@ -192,7 +195,7 @@ export class Definitions {
     );
   }
 
-  /** The changed plan that the next confirmation of this one takes; null when there is none. @throws PlannerError */
+  /** Returns the draft of a plan, which its next confirmation takes; null if there is none. @throws PlannerError */
   draft(id: string): Workflow | null {
     const { metadata } = this.get(id);
     const { session } = (metadata?.draft ?? {}) as { session?: string };
@@ -201,13 +204,13 @@ export class Definitions {
       const { status, workflow } = this.#sessions.read(session);
       return status === "cancelled" ? null : workflow;
     } catch (error) {
-      // Somebody has removed the session, and the draft with it.
+      // The session was removed, and the draft with it.
       if (isWorkflowError(error) && error.kind === "missing") return null;
       throw error;
     }
   }
 
-  /** The runs that go on and, with `since`, those that have ended since then; of all plans, or of one. */
+  /** Returns the runs that go on and, with `since`, the runs that have ended since then; of all plans, or of one. */
   runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
     return this.database.rows<RunRow>(
       `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
@@ -216,7 +219,7 @@ export class Definitions {
     );
   }
 
-  /** When a plan is due next, when it has fired last, and its newest run: what a list shows beside the plan. */
+  /** Returns a plan's next due time, its last fire and its newest run, for lists. */
   summary(workflow: Workflow): PlanSummary {
     const state = triggerStateOf(this.database, workflow.id);
     return {
@@ -236,28 +239,30 @@ export class Definitions {
     return found !== undefined;
   }
 
-  /** For each plan, by its id, a text that changes with the plan, its trigger's state and its runs. */
+  /** Returns for each plan, by id, a text that changes with the plan, its trigger's state and its runs. */
   stamps(): Map<string, string> {
     return planStamps(this);
   }
 
-  /** Another text than before: this or another process has written. */
+  /** Returns a text that changes with each write of any process. */
   changeCounter(): string {
     return this.store.changeCounter();
   }
 
-  /** Keeps a notice about a plan, which its owner gets when a channel of theirs is there. @throws ExecutorError */
+  /** Stores a notice about a plan until a channel of its owner is open. @throws ExecutorError */
   async notify(id: string, text: string): Promise<void> {
     await this.store.change(() => this.setNotice(id, text));
   }
 
-  /** As {@link notify}, in the transaction of the caller. */
+  /** Does the same as {@link notify} in the transaction of the caller. */
   protected setNotice(id: string, text: string): void {
     const clean = this.secrets.hidden(text);
     this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
-  /** Takes the draft of a plan back that a session has; without one of that session nothing is done. @throws ExecutorError */
+  /**
+   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it. @throws ExecutorError
+   */
   async dropDraft(id: string, session: string): Promise<void> {
     await this.store.change(() => {
       const { draft } = (this.get(id).metadata ?? {}) as { draft?: { session?: string } };
@@ -265,7 +270,7 @@ export class Definitions {
     });
   }
 
-  /** Takes a plan back that was to be confirmed, or the draft of one that was. @throws ExecutorError */
+  /** Discards an unconfirmed plan, or the draft of a confirmed one. @throws ExecutorError */
   async reject(id: string): Promise<Workflow> {
     return await this.store.change(() => {
       const { id: whole, metadata } = this.get(id);
@@ -283,7 +288,7 @@ export class Definitions {
     return await this.store.change(() => this.setMetadata(id, change));
   }
 
-  /** As {@link updateMetadata}, in the transaction of the caller. */
+  /** Does the same as {@link updateMetadata} in the transaction of the caller. */
   protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
     const workflow = this.get(id);
     const metadata = JSON.stringify(change(workflow.metadata ?? {}));
@@ -309,7 +314,7 @@ function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError 
   });
 }
 
-/** @throws PlannerError with all that is wrong with a plan. */
+/** @throws PlannerError with all problems of a plan. */
 function checked(workflow: Workflow): Workflow {
   const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
   if (problems.length === 0) return workflow;

@@ -1,15 +1,15 @@
 import type { PlanMetadata } from "../plan/plan.ts";
 
-/** What a plan's metadata knows of its notices: how far each run was reported, and what else is to be sent. */
+/** The state of notices in a plan's metadata: how far each run was reported, and which notices are pending. */
 export type NoticePosition = {
   runs: Record<string, string>;
   pending: { id: string; at: number; text: string }[];
 };
 
-/** A notice older than that is not sent any more. */
+/** The age after which a notice is not sent. */
 export const longestNoticeMs = 24 * 60 * 60_000;
 
-/** What the owner of a plan is to know that is in no record. */
+/** Notices to the owner of a plan about events that are not in a record. */
 export const noticeOf = {
   interrupted: (runId: string): string => `${runId} was interrupted, and goes on`,
   failing: (error: string): string => `its check fails: ${error}`,
@@ -20,7 +20,7 @@ export function positionIn(metadata: PlanMetadata | undefined): NoticePosition {
   return { pending, runs };
 }
 
-/** A plan's metadata with a further notice; those that are too old are dropped. */
+/** Adds a notice to a plan's metadata and drops the notices that are too old. */
 export function withNotice(metadata: PlanMetadata, text: string, now: number): PlanMetadata {
   const { pending, runs } = positionIn(metadata);
   const recent = pending.filter(({ at }) => now - at <= longestNoticeMs);

@@ -8,8 +8,8 @@ import { SecretFile } from "./secrets.ts";
 import { fileStore } from "../store/store.ts";
 
 /**
- * Opens the plans of a home, which is made where it is missing. Without `creates` a missing home has no plans and is not
- * made. @throws ConfigError, ExecutorError
+ * Opens the plans of a home. `creates` makes a missing home; otherwise a missing home has no plans and is not made.
+ * @throws ConfigError, ExecutorError
  */
 export function openPlans(
   options: PlansOptions,
@@ -25,10 +25,10 @@ export function openPlans(
 }
 
 /**
- * Opens plans that several machines share. The home has what is this machine's own: settings, credentials, conversations;
- * it is made if `creates` is set.
+ * Opens plans that several machines share. The home holds the machine's own data: settings, credentials and
+ * conversations. `creates` makes a missing home.
  *
- * @throws ConfigError, ExecutorError, and what the rows can't be read with
+ * @throws ConfigError, ExecutorError, and the errors of reading the rows
  */
 export async function openSharedPlans(
   options: PlansOptions,
@@ -44,7 +44,7 @@ export async function openSharedPlans(
 }
 
 /**
- * Opens the credentials of a home, whatever its settings and plans are. With `creates` the home is made where it is missing.
+ * Opens the credentials of a home, regardless of the state of its settings and plans. `creates` makes a missing home.
  * @throws ConfigError
  */
 export function openSecrets(home: string, { creates = false } = {}): SecretFile {

@@ -36,16 +36,16 @@ import { changed, checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "../store/trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
 
-/** How the plans of a home are opened. */
+/** Options of {@link Plans}. */
 export type PlansOptions = RunsOptions & { check?: CheckSandbox };
 
-/** A plan with its runs, newest first, and what its trigger knows. */
+/** A plan with its runs, newest first, and its trigger's state. */
 export type PlanView = Workflow & {
   runs: (RunRow & { steps: StepRow[] })[];
   trigger_state: TriggerState | null;
 };
 
-/** What came of confirming, running or retrying a plan; null where no run begins. */
+/** The outcome of confirming, running or retrying a plan; null if no run begins. */
 export type Started = {
   workflowId: string;
   phase: WorkflowPhase;
@@ -54,8 +54,8 @@ export type Started = {
 };
 
 /**
- * The plans of a home, for every process that acts on them. Nothing of the database is kept in memory; what changes a
- * phase is one transaction, and its refusal an ExecutorError that names both phases.
+ * The plans of a home, for every process that acts on them. It keeps no data of the database in memory. A change of a
+ * phase is one transaction; if the phase does not allow it, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
@@ -69,35 +69,35 @@ export class Plans extends Definitions {
     this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
-  /** Whether the home was there or was made; else there are no plans, and nothing is kept. */
+  /** Whether the home existed or was made. Otherwise there are no plans, and changes are not kept. */
   get isKept(): boolean {
     return this.store.isKept;
   }
 
-  /** Whether there is a home by now, whoever has made it. */
+  /** Whether the home exists by now, also if another process has made it. */
   hasHome(): boolean {
     return existsSync(databaseIn(this.home));
   }
 
-  /** The credentials that steps can be given, by name. @throws ConfigError */
+  /** Returns the credentials available to steps, by name. @throws ConfigError */
   credentials(): Secrets {
     return credentialsIn(this.home, this.#options.env);
   }
 
-  /** The command of the agent of the runs that are begun here, if it is known. */
+  /** The command of the agent of new runs, if known. */
   get agentCommand(): string | undefined {
     return this.#options.runOptions?.agentCommand as string | undefined;
   }
 
   // Reading
 
-  /** All plans, newest first. Without `onDamaged` one that is damaged is thrown, with it the others are listed. */
+  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
   async list(onDamaged?: OnDamaged): Promise<Workflow[]> {
     await this.refresh();
     return this.all(onDamaged);
   }
 
-  /** A plan with its runs and its trigger's state. @throws ExecutorError */
+  /** Returns a plan with its runs and its trigger's state. @throws ExecutorError */
   async show(id: string): Promise<PlanView> {
     const { id: whole } = this.get(id);
     await this.#runs.refresh({ workflowId: whole });
@@ -116,12 +116,12 @@ export class Plans extends Definitions {
     );
   }
 
-  /** What a person who confirms a plan has to know; `sandbox` are the facts of what its steps run in. */
+  /** Returns the facts that a person needs to confirm a plan. `sandbox` are the facts about the steps' sandbox. */
   preview(workflow: Workflow, sandbox?: readonly string[]): PlanPreview {
     return previewOf(workflow, { secrets: this.credentials(), sandbox, now: Date.parse(this.at) });
   }
 
-  /** The decisions that runs wait for. */
+  /** Returns the decisions that runs wait for. */
   async wanted(): Promise<Wanted[]> {
     const wanted = openRuns(this.database).map((run) => wantedBy(this.#options.host, run));
     return (await Promise.all(wanted)).flatMap((one) => one ?? []);
@@ -130,8 +130,8 @@ export class Plans extends Definitions {
   // The life of a plan
 
   /**
-   * Confirms a plan: one that runs by hand begins its run, any other waits for its trigger. Of one with a draft that
-   * takes its place, and the phase stays. One whose files, agent or sandbox have changed since is confirmed again, as it is.
+   * Confirms a plan. A manual plan begins its run, any other waits for its trigger. If a plan has a draft, the draft
+   * takes its place and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again as it is.
    *
    * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
@@ -195,7 +195,7 @@ export class Plans extends Definitions {
     return null;
   }
 
-  /** Starts a run that was queued, unless too many go on. */
+  /** Starts a queued run, unless too many runs go on. */
   async #started(id: string, run: RunRef | null): Promise<Started> {
     if (run) await this.#runs.start(run.id);
     const { phase } = this.get(id);
@@ -218,7 +218,7 @@ export class Plans extends Definitions {
     return await this.#started(run.workflow_id, run);
   }
 
-  /** Does again what has not succeeded in a plan's last run. @throws ExecutorError */
+  /** Repeats the steps of a plan's last run that have not succeeded. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
@@ -237,8 +237,8 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Answers what the run of a plan waits for, by the id of either.
-   * @throws ExecutorError, and what the engine refuses an answer with.
+   * Answers the question of a plan's run, by the id of the plan or the run.
+   * @throws ExecutorError, and the engine's errors for a refused answer
    */
   async answer(
     id: string,
@@ -261,7 +261,7 @@ export class Plans extends Definitions {
     throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
   }
 
-  /** Lets no step of a plan begin any more, and no trigger fire. @throws ExecutorError */
+  /** Pauses a plan: its steps do not begin and its trigger does not fire. @throws ExecutorError */
   async pause(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.store.change(() => {
@@ -273,7 +273,7 @@ export class Plans extends Definitions {
     return this.get(whole);
   }
 
-  /** Lets a paused plan go on. @throws ExecutorError */
+  /** Resumes a paused plan. @throws ExecutorError */
   async resume(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.refresh();
@@ -288,7 +288,7 @@ export class Plans extends Definitions {
     return this.get(whole);
   }
 
-  /** From `active`: back into a run that goes on, or to the end of one that has ended meanwhile. */
+  /** Moves a plan on from `active`: back into its open run, or to the phase after a run that has ended meanwhile. */
   #goOn(id: string): void {
     const { trigger } = this.get(id);
     const last = lastRun(this.database, id);
@@ -298,7 +298,7 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Kills the run of a plan that goes on; without one it takes back what was to be confirmed, a change or the plan.
+   * Kills the open run of a plan. Without one it discards the unconfirmed change or plan.
    * @throws ExecutorError when there is none of these.
    */
   async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
@@ -312,8 +312,8 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Removes a plan with its runs, also a damaged one; the logs of their threads and the versions of its bundle stay, its
-   * name is free again. @throws ExecutorError while a run goes on.
+   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay;
+   * its name becomes free. @throws ExecutorError while a run goes on.
    */
   async remove(id: string): Promise<{ id: string }> {
     const { id: whole } = this.row(id);
@@ -339,8 +339,8 @@ export class Plans extends Definitions {
   // Triggers and the service
 
   /**
-   * Lets a trigger fire: a row first, in one transaction with the trigger's state and the phase. Null, and nothing is
-   * written, when the plan is not active, or is not any more what the decision was made by.
+   * Fires a trigger: writes the run's row in one transaction with the trigger's state and the phase. Returns null and
+   * writes nothing if the plan is not active, or if the basis of the decision has changed.
    */
   async fire(fired: {
     workflowId: string;
@@ -357,9 +357,7 @@ export class Plans extends Definitions {
     });
   }
 
-  /**
-   * Writes what a trigger has found, with a notice to the plan's owner; false, and nothing is written, as with {@link fire}.
-   */
+  /** Writes a check's result with a notice to the owner. False without a write in the cases of {@link fire}. */
   async settle(
     workflowId: string,
     expected: Expected,
@@ -372,15 +370,15 @@ export class Plans extends Definitions {
     });
   }
 
-  /** Starts runs that have no thread yet, oldest first, as many as may run at once. */
+  /** Starts runs without a thread, oldest first, up to the limit of concurrent runs. */
   startQueued(onError?: OnRunError): Promise<Begun[]> {
     return this.#runs.startQueued(onError);
   }
 
-  /** Brings what is shown of unfinished runs up to date; gives those that this call has seen ending. */
+  /** Updates the rows of unfinished runs. Returns the runs whose end this call has written. */
   refresh = (onError?: OnRunError): Promise<Ended[]> => this.#runs.refresh({ onError });
 
-  /** Takes up what a crash has left behind: rows without a thread, threads without a worker, phases of ended runs. */
+  /** Recovers from a crash: rows without a thread, threads without a worker, phases of ended runs. */
   async recover(options: RecoverOptions = {}): Promise<Recovered> {
     await removeEndedFolders(this.#options.host, this.database, this.#options.env);
     const notify = (id: string, text: string) => this.notify(id, text);
@@ -390,7 +388,7 @@ export class Plans extends Definitions {
   /** Makes the rows of all runs again from the logs of their threads. */
   rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
 
-  /** Whether a slot of a cron trigger has fired: after the clock was put back it comes again. */
+  /** Whether a slot of a cron trigger has fired. After the clock was set back, a slot comes again. */
   hasFired = (id: string, slot: string): Promise<boolean> => this.#runs.hasFired(id, slot);
 
   close(): void {

@@ -15,17 +15,17 @@ export class SecretFile implements SecretStore {
     this.#home = home;
   }
 
-  /** All of them, with their values. @throws ConfigError */
+  /** Returns all credentials with their values. @throws ConfigError */
   readonly all = (): Secrets => readSecrets(this.#home);
 
-  /** Their names, in order. @throws ConfigError */
+  /** Returns their names in order. @throws ConfigError */
   names(): string[] {
     return Object.keys(this.all()).toSorted();
   }
 
   /**
-   * A JSON value for a message or a log, without their values. While the file can't be read nobody knows these, so the
-   * reason stands in place of each text.
+   * Returns a JSON value for a message or a log, without the credentials' values. If the file can't be read the
+   * values are unknown, so the reason replaces each text.
    */
   hidden<T>(value: T): T {
     try {
@@ -36,10 +36,13 @@ export class SecretFile implements SecretStore {
     }
   }
 
-  /** A JSON value to be stored, without their values. @throws ConfigError while the file can't be read. */
+  /**
+   * Returns a JSON value for storage, without the credentials' values. @throws ConfigError while the file can't be
+   * read.
+   */
   readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
 
-  /** Stores one, in the place of the one with that name. @throws ConfigError */
+  /** Stores a credential and replaces the one with that name. @throws ConfigError */
   readonly set = (name: string, value: string): void => {
     checkSecretName(name);
     if (value === "" || value.includes("\0")) {
@@ -49,7 +52,7 @@ export class SecretFile implements SecretStore {
     this.#change((secrets) => ({ ...secrets, [name]: value }));
   };
 
-  /** Removes one; false when there was none. @throws ConfigError */
+  /** Removes a credential; false if it was missing. @throws ConfigError */
   remove(name: string): boolean {
     if (!Object.hasOwn(this.all(), name)) return false;
     this.#change((secrets) => {
@@ -59,7 +62,7 @@ export class SecretFile implements SecretStore {
     return true;
   }
 
-  /** One writer after the other; a reader sees the whole file of before or of after. */
+  /** Changes the file under a lock. A reader sees the whole file from before or after the change. */
   #change(change: (secrets: Secrets) => Secrets): void {
     const path = join(this.#home, "secrets.json");
     const lock = takeLock(`${path}.lock`, longestWaitMs);
@@ -79,7 +82,7 @@ export class SecretFile implements SecretStore {
   }
 }
 
-/** A JSON value with another text in place of each of its texts. */
+/** Replaces each text in a JSON value. */
 function withTexts(value: unknown, text: string): unknown {
   if (typeof value === "string") return text;
   if (Array.isArray(value)) return value.map((one) => withTexts(one, text));

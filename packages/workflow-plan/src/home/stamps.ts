@@ -2,10 +2,10 @@ import { planHash } from "../plan/hash.ts";
 import type { PlanDatabase } from "../store/database.ts";
 import type { Workflow } from "../plan/plan.ts";
 
-/** What stamps are made of: the database, and the drafts of confirmed plans. */
+/** The sources of stamps: the database, and the drafts of confirmed plans. */
 type Plans = { database: PlanDatabase; draft(id: string): Workflow | null };
 
-/** Of an output that is compared the beginning: when it is another one, so is the time of the check. */
+/** Of a compared output only the beginning is read: when the output changes, so does the time of the check. */
 const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, json_array(
     w.phase, w.updated_at, w.metadata_json,
     t.last_check_at, t.last_fire_at, t.last_error, substr(t.last_result, 1, 40),
@@ -18,8 +18,8 @@ const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, 
   FROM workflows w LEFT JOIN trigger_state t ON t.workflow_id = w.id`;
 
 /**
- * For each plan, by its id, a text that is another one when something has changed of its definition or its draft, its
- * phase, its trigger's state, its newest run or the steps of the run that goes on.
+ * Returns for each plan, by id, a text that changes with its definition, its draft, its phase, its trigger's state,
+ * its newest run and the steps of its open run.
  */
 export function planStamps(plans: Plans): Map<string, string> {
   const rows = plans.database.rows<{ id: string; draft: string | null; stamp: string }>(statement);
@@ -36,7 +36,7 @@ function draftStamp(plans: Plans, id: string): string {
     const draft = plans.draft(id);
     return draft ? planHash(draft) : "";
   } catch {
-    // What can't be read is reported to who opens the plan.
+    // The error is reported when the plan is opened.
     return "";
   }
 }

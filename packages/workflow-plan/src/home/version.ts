@@ -11,24 +11,24 @@ import { ifMissing } from "../runs/thread-log.ts";
 
 const longestSlug = 56;
 
-/** The name under which a plan's bundle is registered, unless it is taken. */
+/** Returns the name under which a plan's bundle is registered, unless it is taken. */
 export function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const slug = plain.replace(/[^a-z0-9]+/g, "-").slice(0, longestSlug);
   const trimmed = slug.replace(/^-+|-+$/g, "");
-  // The names that Windows keeps are none for a workflow either.
+  // Names that Windows reserves are not allowed for a workflow either.
   return /^(|con|prn|aux|nul|com\d|lpt\d)$/.test(trimmed)
     ? `plan${trimmed && `-${trimmed}`}`
     : trimmed;
 }
 
-/** A name's candidates: itself, then with `-2` and so on. */
+/** Returns the candidates for a name: itself, then with `-2` and so on. */
 const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug}-${n}`);
 
 /** A version of a plan's bundle. */
 export type PlanVersion = { name: string; hash: string };
 
-/** Builds a plan's bundle under its name, or under the first that is free, and does something in one transaction. */
+/** Builds a plan's bundle under its name, or under the first free candidate, and runs `act` in one transaction. */
 export async function withVersion<Result>(
   host: Host,
   store: PlanStore,
@@ -59,8 +59,8 @@ export async function withVersion<Result>(
 }
 
 /**
- * Gives a removed plan's name free, for the next plan of that name; its versions and threads stay. A name that somebody else
- * has registered too, or has given another version, stays theirs.
+ * Frees a removed plan's name for the next plan of that name; its versions and threads stay. A name that another
+ * program has registered too, or has given another version, is left alone.
  */
 export async function freeName(
   host: Host,
@@ -73,13 +73,13 @@ export async function freeName(
   if (there?.hash === bundle.hash) await host.unregister(bundle.name).catch(ifMissing);
 }
 
-/** Whether another plan has a name; one whose metadata can't be read is taken to have none. */
+/** Whether another plan has a name. A plan with damaged metadata counts as having none. */
 function isUsed(database: PlanDatabase, name: string, id: string): boolean {
   const other = `SELECT 1 FROM workflows w WHERE id <> ? AND ${bundleName} = ?`;
   return database.rows(other, id, name).length > 0;
 }
 
-/** A plan in a file of its own, which its bundle is built from. */
+/** A plan in a file of its own, from which its bundle is built. */
 class PlanFile {
   readonly #folder = mkdtempSync(join(tmpdir(), "uncaged-plan-"));
   readonly path = join(this.#folder, "plan.json");
@@ -95,7 +95,7 @@ class PlanFile {
     writeFileSync(this.path, JSON.stringify(workflow, null, 2), { mode: 0o600 });
   }
 
-  /** The hash of the bundle, which is built for it once, however many names are compared with it. */
+  /** Returns the hash of the bundle. It is built once, however many names are compared with it. */
   async hash(): Promise<string> {
     return (await (this.#stored ??= this.#host.store(this.path, this.options))).hash;
   }
@@ -106,8 +106,8 @@ class PlanFile {
 }
 
 /**
- * Builds a plan's bundle and makes it the current version of a name. A new name is taken only where it is free, or
- * already stands for this very bundle; null when it stands for another one.
+ * Builds a plan's bundle and makes it the current version of a name. It takes a name that is free or already stands
+ * for this bundle; null if the name stands for another bundle.
  */
 async function addVersion(
   host: Host,

@@ -7,7 +7,7 @@ export const cancelled = new Error("cancelled");
 
 export const stuck = (steps: readonly StepState[]): ExecutorError => {
   const names = steps.filter(({ status }) => status === "pending").map(({ step }) => step.id);
-  return new ExecutorError(`no step can start: ${names.join(", ")} depend on what is not there`);
+  return new ExecutorError(`no step can start: ${names.join(", ")} depend on missing steps`);
 };
 
 export const messageOf = (error: unknown): string =>
@@ -22,7 +22,7 @@ export const outOfRounds = (maxRounds: number): WorkflowError =>
 
 const longestDelayMs = 3_600_000;
 
-/** How long the next attempt waits after so many failed ones before this failure; null when there is none. */
+/** Returns the delay of the next attempt after a number of failures before this one; null if none follows. */
 export function retryDelay(
   { max_retries, retry_delay_ms }: FailurePolicy,
   failures: number,

@@ -22,39 +22,39 @@ import { cancelled, messageOf, outOfRounds, retryDelay, stuck } from "./failure.
 import { promptOf } from "./prompt.ts";
 import { Timer } from "./timer.ts";
 
-/** What a run is driven with. */
+/** The dependencies of a run. */
 export type RunSurroundings = {
   thread: ThreadContext;
   agent: StepAgent;
-  /** What an attempt runs in. @throws when that is not there: then the attempt has failed. */
+  /** Returns the environment of an attempt. @throws when it is missing: then the attempt has failed. */
   environment: (step: PlanStep) => Promise<StepEnvironment>;
   attempts?: Attempts;
   pause?: Pause;
   policy: FailurePolicy;
   triggerData: string | null;
-  /** The most agents at once. */
+  /** The maximum number of concurrent agents. */
   maxParallelSteps: number;
-  /** How long an agent may take, and a question may wait, in milliseconds. */
+  /** The timeouts of an agent and of a question, in milliseconds. */
   timeoutMs: number;
   answerMs: number | null;
   maxRounds: number;
 };
 
-/** A wait of at least so long is a sleep, for which no process is needed. */
+/** A wait of at least this length is a sleep, which does not need a process. */
 const longDelayMs = 10_000;
 const mostNotices = 100;
 const interruptedTwice = "the attempt was interrupted twice";
 
 /**
- * Drives a run from its state to its end: starts what the state has as ready, commits what happens to it one record
- * after the other, and asks when nothing is in flight. It decides by the state alone.
+ * Drives a run from its state to its end: starts the steps that the state has as ready, commits the events of steps
+ * one record after the other, and asks when nothing is in flight. It decides by the state alone.
  */
 export class Interpreter {
   readonly #state: PlanState;
   readonly #around: RunSurroundings;
   readonly #scheduler = new Scheduler<RoleOutput, RoleOutput>();
   readonly #timer = new Timer(() => this.#advance());
-  /** The steps that something is done for right now, and what aborts their agents. */
+  /** The steps with work in progress, and the controllers that abort their agents. */
   readonly #underway = new Map<string, AbortController>();
   #rounds: number;
   #agents = 0;
@@ -69,7 +69,7 @@ export class Interpreter {
     this.#around = around;
   }
 
-  /** The records to commit. The answer to a `__wait__` is the value of `next()`. */
+  /** Yields the records to commit. The answer to a `__wait__` is the value of `next()`. */
   async *items(): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const { signal } = this.#around.thread;
     const onAbort = (): void => this.#abort(signal?.reason);
@@ -84,7 +84,7 @@ export class Interpreter {
     }
   }
 
-  /** Yields what is to be committed, and takes it as soon as it is durable: before the next one is looked at. */
+  /** Yields the records to commit. It applies each one as soon as it is durable, before it looks at the next. */
   async *#committed(): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const items = this.#scheduler.items();
     let answer: RoleOutput | undefined;
@@ -106,7 +106,7 @@ export class Interpreter {
     this.#state.apply(output);
   }
 
-  /** Whether a step would begin behind a failure because of which nothing may begin any more, or not yet. */
+  /** Whether a step would begin after a failure that stops or suspends the start of steps. */
   #isLate({ meta, role }: RoleOutput): boolean {
     if (meta.event !== "started") return false;
     if (this.#around.pause?.isWanted()) return true;
@@ -120,7 +120,7 @@ export class Interpreter {
     for (const abort of this.#underway.values()) abort.abort(reason);
   }
 
-  /** Does all that can be done now. Is called whenever the state has changed. */
+  /** Starts and records everything that is possible now. Called after each change of the state. */
   #advance(): void {
     const { signal } = this.#around.thread;
     if (signal?.aborted) this.#failure ??= { error: signal.reason };
@@ -136,7 +136,7 @@ export class Interpreter {
     this.#endIfIdle();
   }
 
-  /** Ends what is in flight: its agents are aborted, and what waits for its next attempt has none. */
+  /** Ends the work in flight: aborts the agents, and cancels the next attempts of waiting steps. */
   #cancel(): void {
     this.#timer.stop();
     this.#abort(cancelled);
@@ -160,7 +160,7 @@ export class Interpreter {
     if (waiting !== null && !this.#maySleep(waiting)) this.#timer.set(waiting);
   }
 
-  /** When the first of the next attempts may begin; null when none is waited for. */
+  /** Returns the time of the earliest next attempt; null if none is due to follow. */
   #waiting(): number | null {
     const times = this.#state.begun
       .filter(({ step }) => !this.#underway.has(step.id))
@@ -173,7 +173,7 @@ export class Interpreter {
 
   #begin({ step }: StepState, work: (abort: AbortController) => Promise<unknown>): void {
     if (this.#underway.has(step.id)) return;
-    // The thread would end with its last round, as if nothing were left to do.
+    // The thread would end with its last round as if nothing were left to do.
     if (this.#rounds + 2 * this.#underway.size + 2 >= this.#around.maxRounds) {
       this.#failure ??= { error: outOfRounds(this.#around.maxRounds) };
       return;
@@ -188,7 +188,7 @@ export class Interpreter {
       });
   }
 
-  /** Nothing is in flight: the run is over, or somebody is asked, or it sleeps until the next attempt. */
+  /** Acts when nothing is in flight: the run is over, or asks the user, or sleeps until the next attempt. */
   #endIfIdle(): void {
     if (this.#underway.size > 0) return;
     const { isDone, question, steps } = this.#state;
@@ -212,7 +212,7 @@ export class Interpreter {
       ...{ schema: answerSchema, token: `${step.id}#${attempt}`, onTimeout: "abort" },
       ...(answerMs !== null && { expiresAt: Date.now() + answerMs }),
     };
-    const content = `Step ${step.id} failed: ${error ?? ""}. Retry it, skip it and what depends on it, or abort the run?`;
+    const content = `Step ${step.id} failed: ${error ?? ""}. Retry it, skip it and its dependents, or abort the run?`;
     this.#waitFor({ role: WAIT, content, meta });
   }
 
@@ -229,7 +229,7 @@ export class Interpreter {
     this.#waitUntil(answered);
   }
 
-  /** Does nothing until something has come about. */
+  /** Does nothing until a promise has settled. */
   #waitUntil(over: Promise<void>): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
@@ -239,7 +239,9 @@ export class Interpreter {
       .finally(() => this.#advance());
   }
 
-  /** Commits a record: the state has it when this resolves. False when it came too late, and was not committed. */
+  /**
+   * Commits a record. The state has it when this resolves. Returns false when it came too late and was not committed.
+   */
   async #commit(output: RoleOutput): Promise<boolean> {
     await this.#scheduler.commit(output);
     return !this.#dropped.has(output);
@@ -255,7 +257,7 @@ export class Interpreter {
     return this.#commit(attempt === undefined ? output : { ...output, attempt });
   }
 
-  /** One attempt, from its `started` to its end. */
+  /** Runs one attempt, from its `started` to its end. */
   async #attempt(state: StepState, abort: AbortController): Promise<void> {
     const isAgain = state.status === "running" && state.retryAt === null;
     if (isAgain && state.starts >= 2) return await this.#commitFailed(state, interruptedTwice, {});
@@ -327,7 +329,7 @@ export class Interpreter {
         open.id,
       );
     } catch (error) {
-      // What was aborted with its thread is done again by a resume.
+      // A resume repeats an attempt that was aborted with its thread.
       if (thread.signal?.aborted) return open.end("cancelled", error);
       const isCancelled = signal.aborted;
       const message = environment.hide(isCancelled ? cancelled.message : messageOf(error));
@@ -336,7 +338,7 @@ export class Interpreter {
     }
   }
 
-  /** Records that an attempt has failed: another one follows, or the step has failed. */
+  /** Records the failure of an attempt: another one follows, or the step has failed. */
   async #commitFailed(
     state: StepState,
     error: string,
@@ -384,7 +386,7 @@ export class Interpreter {
   }
 }
 
-/** Of an attempt that could not begin. */
+/** The environment in the record of an attempt that could not begin. */
 const unavailable: StepEnvironment = {
   ...openEnvironment,
   sandbox: { sandbox: "unavailable" },

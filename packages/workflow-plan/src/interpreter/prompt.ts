@@ -1,6 +1,6 @@
 import type { PlanStep } from "../plan/plan.ts";
 
-/** What a step's agent is asked. */
+/** Returns the prompt for a step's agent. */
 export function promptOf(
   { description, expected_output: expected }: PlanStep,
   inputs: unknown,

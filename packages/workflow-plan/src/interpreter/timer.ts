@@ -1,4 +1,4 @@
-/** Calls back at a moment. Setting it again replaces the moment. */
+/** Calls back at a time. Setting it again replaces the time. */
 export class Timer {
   readonly #onTime: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;

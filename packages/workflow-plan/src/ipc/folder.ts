@@ -10,12 +10,12 @@ import {
   type StepReply,
 } from "./message.ts";
 
-/** What reads a step's folder is called with. */
+/** The callbacks of the reader of a step's folder. */
 export type FolderReader = {
   answer: (message: StepMessage) => Promise<unknown>;
-  /** `_close` is there: the step's agent is to end. */
+  /** Called when `_close` is there: the step's agent must end. */
   onClose: () => void;
-  /** What is kept of a malformed file. */
+  /** Returns the text of a malformed file as it is kept. */
   hide: (text: string) => string;
 };
 
@@ -24,12 +24,12 @@ const mostFiles = 10_000;
 const mostErrors = 100;
 
 /**
- * The folder through which one attempt at a step is talked to: `ipc/{workflow}/{run}/{step}/` of the plan home.
+ * The folder for messages between one attempt at a step and its run: `ipc/{workflow}/{run}/{step}/` of the plan home.
  *
  * - **I1** Files are written aside and renamed, and read in the order of their names, each name once.
- * - **I2** What a step writes is not trusted: links, pipes, long and malformed files are no messages. They go to
+ * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They go to
  *   `errors/`, which a sandbox does not show.
- * - **I3** It is made empty when an attempt starts, and nothing of what was written is left when it has ended.
+ * - **I3** It is made empty when an attempt starts, and emptied when the attempt has ended.
  */
 export class StepFolder {
   readonly path: string;
@@ -58,7 +58,7 @@ export class StepFolder {
     return folder;
   }
 
-  /** Reads what is still there, and leaves only what was malformed. */
+  /** Reads the remaining messages, and leaves only malformed files. */
   async close(): Promise<void> {
     this.#isOpen = false;
     await this.#reading;
@@ -75,7 +75,7 @@ export class StepFolder {
     }
   }
 
-  /** False when the folders are not those that were made, or can't be read or written any more. */
+  /** Reads all files. Returns false when the folders were replaced or can't be read or written. */
   async #readAll(): Promise<boolean> {
     return await this.#readNew().catch(() => false);
   }
@@ -86,7 +86,7 @@ export class StepFolder {
       if (now?.identity !== identity) return false;
     }
     for (const name of this.#parts.output.names().sort(inOrder)) {
-      // Files that begin with a dot are not complete yet.
+      // Files that begin with a dot are incomplete.
       if (!name.startsWith(".")) await this.#take(name);
     }
     return true;
@@ -97,9 +97,9 @@ export class StepFolder {
     const text = output.read(name, mostBytes);
     const message = text === null || !fileForm.test(name) ? null : messageIn(text);
     const isNew = !this.#read.has(name) && this.#read.size < mostFiles;
-    // First: whatever happens then, it is not read again.
+    // Remove it first, so that it is not read again even after an error.
     output.remove(name);
-    // A step may write as fast as it can: others get their turn between two files.
+    // A step may write without a pause, so other work gets a turn between two files.
     await new Promise((resolve) => setImmediate(resolve));
     if (message === null || !isNew) return this.#refuse(name, text);
     this.#read.add(name);

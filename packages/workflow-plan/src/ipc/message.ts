@@ -1,8 +1,8 @@
 import type { Subtask } from "../agent/agent.ts";
 
 /*
- * What the tools of a step and the process that runs it exchange: files in `output/`, each answered by a file of
- * the same name in `input/`. Which run and step they belong to is known by the folder; ids inside are ignored.
+ * The messages between the tools of a step and the process that runs it: files in `output/`, each answered by a file
+ * of the same name in `input/`. The folder identifies the run and the step; ids inside are ignored.
  */
 
 /** A call of a tool. */
@@ -12,16 +12,16 @@ export type StepMessage =
   | { type: "context" }
   | { type: "subtask"; subtask: Subtask };
 
-/** What a call is answered with; `instruction` is no answer, but what somebody adds to what the step has to do. */
+/** A reply to a call. `instruction` is not a reply but an addition by the user to the step's task. */
 export type StepReply =
   | { type: "done"; value: unknown }
   | { type: "refused"; error: string }
   | { type: "instruction"; text: string };
 
-/** The variable with the names of the secrets that a step has, for its tools. */
+/** The variable with the names of the step's secrets, for its tools. */
 export const secretsVariable = "UNCAGED_PLAN_SECRETS";
 
-/** The most bytes of a file, and what its name must be. */
+/** The maximum size of a file in bytes, and the pattern of its name. */
 export const mostBytes = 1024 * 1024;
 export const fileForm = /^[\w-][\w.-]{0,200}\.json$/;
 
@@ -30,7 +30,7 @@ const longestMessage = 10_000;
 const isText = (value: unknown): value is string =>
   typeof value === "string" && value.trim() !== "" && value.length <= longestMessage;
 
-/** A message of a step; null for what is none. */
+/** Parses a message of a step; null if invalid. */
 export function messageIn(text: string): StepMessage | null {
   let value: unknown;
   try {
@@ -63,5 +63,5 @@ export function messageIn(text: string): StepMessage | null {
   }
 }
 
-/** Files are read in the order of their names. */
+/** Orders files by name. */
 export const inOrder = (name: string, other: string): number => (name < other ? -1 : 1);

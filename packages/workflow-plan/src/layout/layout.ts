@@ -1,19 +1,19 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { PlanStep } from "../plan/plan.ts";
 
-/** The box of a step as editors draw it. */
+/** The box of a step in an editor. */
 const width = 240;
 const height = 96;
 
 /**
- * The steps with their positions: in layers from left to right, so that each edge runs forward and no two boxes
- * overlap. A position is that of a box's top left corner.
+ * Returns the steps with their positions: in layers from left to right, so that each edge runs forward and no two
+ * boxes overlap. A position is the top left corner of the box.
  */
 export function placed(steps: readonly PlanStep[]): PlanStep[] {
   const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 32, ranksep: 72 });
   graph.setDefaultEdgeLabel(() => ({}));
-  // By numbers: dagre looks names up in plain objects, and a step may be called constructor.
+  // Numbers as keys: dagre looks names up in plain objects, and a step may be called constructor.
   const keys = new Map(steps.map(({ id }, index) => [id, String(index)]));
   const keyOf = (id: string): string => keys.get(id) ?? "";
   for (const key of keys.values()) graph.setNode(key, { width, height });

@@ -9,14 +9,14 @@ import { fileForm, inOrder, mostBytes } from "../ipc/message.ts";
 const pollMs = 20;
 const answerMs = 120_000;
 
-/** Calls what runs the step, by files in the step's folder. */
+/** Calls the process that runs the step, by files in the step's folder. */
 export class StepCalls {
   readonly #folder: string;
   readonly #hide: (text: string) => string;
   #count = 0;
   readonly #read = new Set<string>();
 
-  /** `hide` takes the secrets out of what is written. */
+  /** `hide` removes the secrets from written texts. */
   constructor(folder: string, hide: (text: string) => string) {
     this.#folder = folder;
     this.#hide = hide;
@@ -46,10 +46,10 @@ export class StepCalls {
       if (text !== null) return JSON.parse(text) as StepReply;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-    throw new ExecutorError("nobody answers: the step is over, or what runs it is not there");
+    throw new ExecutorError("no answer: the step is over, or its process is gone");
   }
 
-  /** What somebody has added to what the step has to do, in the order of the files' names, each once. */
+  /** Returns the user's additions to the step's task, in the order of the files' names, each once. */
   async instructions(): Promise<string[]> {
     const input = join(this.#folder, "input");
     const names = await readdir(input).catch(() => []);

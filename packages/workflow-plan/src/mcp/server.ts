@@ -7,8 +7,8 @@ import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import { StepCalls } from "./calls.ts";
 
 /**
- * Serves the tools of a step over stdio, until its input ends: what they are called with goes through the step's folder
- * to what runs the step.
+ * Serves the tools of a step over stdio until its input ends. Calls go through the step's folder to the process that
+ * runs the step.
  */
 export async function serveStepTools(folder: string, env: Environment): Promise<void> {
   const names = (env[secretsVariable] ?? "").split(",").filter(Boolean);
@@ -27,7 +27,7 @@ const message = (what: string) =>
 
 const subtaskForm = z.object({
   id: z.string().optional().describe("kebab-case, such as check-links; chosen when not given."),
-  description: z.string().min(1).describe("What the subtask's agent has to do, in detail."),
+  description: z.string().min(1).describe("The task of the subtask's agent, in detail."),
   inputs: z.record(z.string(), z.json()).optional().describe("Texts may have $steps.<id>.output."),
   depends_on: z
     .array(z.string())
@@ -58,7 +58,7 @@ function stepTools(calls: StepCalls): McpServer {
     "cueclaw_get_context",
     {
       description:
-        "Gives the outputs of the steps of this run that have succeeded, and what the user has added.",
+        "Gives the outputs of the steps of this run that have succeeded, and the user's additions to the task.",
       inputSchema: z.object({}),
     },
     async () => {

@@ -4,19 +4,19 @@ import { isInside, realOrNull } from "@uncaged/workflow/sandbox";
 import { ConfigError } from "../error/error.ts";
 import type { AdditionalMount } from "../plan/plan.ts";
 
-/** A directory of the host that may be mounted, with all below it. */
+/** A directory of the host that may be mounted, with everything below it. */
 export type AllowedRoot = { path: string; allowReadWrite: boolean; description?: string };
 
-/** Which directories of the host a sandbox may get. */
+/** The directories of the host that a sandbox may get. */
 export type MountAllowlist = {
   allowedRoots: AllowedRoot[];
-  /** No component of a path may have one of these names. */
+  /** A path with a component of one of these names is refused. */
   blockedPatterns: string[];
-  /** Only the workflow whose directory is the root may write to it. */
+  /** Whether only the workflow whose directory is the root may write to it. */
   nonMainReadOnly: boolean;
 };
 
-/** A directory that was checked, by its real path. */
+/** A checked directory, by its real path. */
 export type CheckedMount = { hostPath: string; containerPath: string; readonly: boolean };
 
 const fileName = "mount-allowlist.json";
@@ -32,7 +32,7 @@ const first: MountAllowlist = {
 };
 
 /**
- * The allowlist of a plan home, which is created on first use.
+ * Returns the allowlist of a plan home, which is created on first use.
  * @throws ConfigError
  */
 export function readAllowlist(home: string): MountAllowlist {
@@ -70,7 +70,7 @@ function problemIn(value: unknown): string | null {
     return "must have allowedRoots, a list of objects";
   for (const { allowReadWrite, path } of allowedRoots) {
     if (typeof path !== "string" || !isWhole(path))
-      return `has a root ${JSON.stringify(path)} that is not an absolute path or one that begins with ~`;
+      return `has a root ${JSON.stringify(path)} that is neither an absolute path nor begins with ~`;
     if (/^\/+$/.test(path)) return "has the whole file system as a root";
     if (typeof allowReadWrite !== "boolean") return `has no allowReadWrite for ${path}`;
   }
@@ -83,13 +83,13 @@ function problemIn(value: unknown): string | null {
 const isWhole = (path: string): boolean =>
   !path.includes("\0") && (isAbsolute(path) || path === "~" || path.startsWith("~/"));
 
-/** What mounts are checked against. `home` is the user's directory, for `~`; `cwd` the workflow's own. */
+/** The rules for mounts. `home` is the user's directory, for `~`; `cwd` the workflow's own. */
 export type MountRules = { allowlist: MountAllowlist; home: string; cwd: string };
 
 /**
- * A plan's mounts as they may be made: by real path, whole components compared. They are checked when a plan is
+ * Returns a plan's checked mounts: by real path, with whole components compared. They are checked when a plan is
  * confirmed and again when a step starts, since links may have changed.
- * @throws ConfigError for the first one that may not be mounted.
+ * @throws ConfigError for the first mount that is not allowed.
  */
 export function checkedMounts(
   mounts: readonly AdditionalMount[],
@@ -123,18 +123,21 @@ function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
   return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
 }
 
-/** Programs start with files of a home directory: a step could make those that it does not have. */
+/** Programs read files of the home directory when they start, and a step could create the missing ones. */
 const hasHome = (path: string, { home }: MountRules): boolean =>
   isInside(realOrNull(home) ?? home, path);
 
-/** Whether the workflow's own directory may be written: it is in a root that allows it, and without the home directory. */
+/**
+ * Whether the workflow's own directory may be written: it is in a root that allows it, and does not contain the home
+ * directory.
+ */
 export const mayWriteProject = (rules: MountRules): boolean => {
   const path = realOrNull(rules.cwd);
   if (path === null || blockedName(path, rules) !== null || hasHome(path, rules)) return false;
   return rootsOf(path, rules).some((root) => mayWrite(root, rules));
 };
 
-/** The roots in which steps of some plan may write, by their real paths. */
+/** Returns the real paths of the roots in which steps of any plan may write. */
 export const writableRoots = ({ allowlist, home }: MountRules): string[] =>
   allowlist.allowedRoots.flatMap(({ allowReadWrite, path }) => {
     const real = allowReadWrite ? realOrNull(expanded(path, home)) : null;
@@ -173,7 +176,7 @@ function realDirectory(hostPath: string, home: string): string {
   return path;
 }
 
-/** Where a mount appears: below `/workspace/mounts`, whatever it asks for. */
+/** Returns the path of a mount inside: always below `/workspace/mounts`. */
 function inside(containerPath: unknown, hostPath: string): string {
   if (typeof containerPath !== "string")
     throw refused(hostPath, "its containerPath must be a text");

@@ -1,4 +1,4 @@
-/** The first characters of a text, at most so many; it never ends within a surrogate pair. */
+/** Returns the beginning of a text with at most `most` characters. It never splits a surrogate pair. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const last = text.charCodeAt(most - 1);

@@ -2,13 +2,13 @@ import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy, PlanMetadata, PlanStep, Workflow } from "./plan.ts";
 import { failureReactions } from "./terms.ts";
 
-/** The part of a plan that a run depends on: what else changes with a plan's life makes no new version of it. */
+/** The part of a plan that its runs depend on. A change of the rest makes no new version. */
 export type PlanDefinition = Pick<
   Workflow,
   "name" | "description" | "steps" | "failure_policy" | "metadata"
 >;
 
-/** A plan as a file has it, before anything is filled in: what a program imports from JSON. */
+/** A plan in a file without defaults filled in, as a program imports it from JSON. */
 export type PlanDocument = {
   name: string;
   description: string;
@@ -18,8 +18,8 @@ export type PlanDocument = {
 };
 
 /**
- * A definition from a document that was checked, with what it left out.
- * @throws ExecutorError for one whose steps could not be run as they are.
+ * Returns the definition of a checked document, with defaults filled in.
+ * @throws ExecutorError when its steps could not be run as they are.
  */
 export function definitionOf(document: PlanDocument): PlanDefinition {
   const { failure_policy: given, steps } = document;
@@ -35,7 +35,7 @@ export function definitionOf(document: PlanDocument): PlanDefinition {
   return { ...document, steps: steps as PlanStep[], failure_policy };
 }
 
-/** The steps of a plan as lines for a person, each with what it comes after. */
+/** Lists the steps of a plan as lines for a person, each with its dependencies. */
 export const stepLines = ({ steps }: Pick<Workflow, "steps">): string[] =>
   steps.map(({ depends_on, description, id }, at) => {
     const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;

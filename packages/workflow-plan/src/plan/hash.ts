@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Workflow } from "./plan.ts";
 
 /**
- * The hash of what a user confirms: all of a plan that decides what happens when. It is the same for the same plan, so a
- * confirmation names by it the plan that was shown.
+ * Returns the hash of the confirmed part of a plan: everything that decides its actions and their time. A
+ * confirmation uses it to name the plan that was shown.
  */
 export function planHash({
   description,
@@ -24,7 +24,7 @@ export function planHash({
     .digest("hex");
 }
 
-/** A JSON value whose objects have their keys in order: a database may give them in another. */
+/** Sorts the keys of objects in a JSON value: a database may return them in another order. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== "object" || value === null) return value;

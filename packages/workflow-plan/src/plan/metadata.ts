@@ -1,6 +1,9 @@
 import type { PlanMetadata } from "./plan.ts";
 
-/** What is learned of a plan while it is used; all other metadata a plan brings with itself, and a person may change. */
+/**
+ * The keys of metadata that is learned while a plan is used. All other metadata comes with the plan, and a person may
+ * change it.
+ */
 const learnedKeys = [
   ...([
     "bundle",
@@ -18,11 +21,11 @@ const isLearned = (key: string): boolean => learnedKeys.some((one) => one === ke
 const only = (metadata: PlanMetadata, holds: (key: string) => boolean): PlanMetadata =>
   Object.fromEntries(Object.entries(metadata).filter(([key]) => holds(key)));
 
-/** The metadata that a plan brings with itself. */
+/** Returns the metadata that comes with a plan. */
 export const ownMetadata = (metadata: PlanMetadata = {}): PlanMetadata =>
   only(metadata, (key) => !isLearned(key));
 
-/** The metadata of a plan whose definition is replaced: what was learned stays, and so does its owner. */
+/** Returns the metadata of a plan with a new definition: the learned part and the owner stay. */
 export function replacedMetadata(
   before: PlanMetadata = {},
   given: PlanMetadata = {},

@@ -4,15 +4,15 @@ import { diffModes, failureReactions, type WorkflowPhase } from "./terms.ts";
 export type { StepStatus, WorkflowPhase } from "./terms.ts";
 
 /*
- * The format of a plan, the one statement of it: the types come from it, the checks of what a model made, and the
- * schema of the tool that the model makes it with. What a bundle holds is checked already, so Zod stays out of
- * bundles: they import types of this file and no value.
+ * Defines the format of a plan. The types, the checks of a model's plan and the schema of the model's tool are all
+ * derived from it. The content of a bundle is already checked, so bundles import only the types of this file, and Zod
+ * stays out of them.
  */
 
-/** The most characters of a name and of a step's id. */
+/** The maximum length of a name and of a step's id, in characters. */
 const longestName = 120;
 const longestId = 64;
-/** The most steps of a plan. */
+/** The maximum number of steps of a plan. */
 export const mostSteps = 200;
 
 const filled = (text: z.ZodString) =>
@@ -30,7 +30,7 @@ const poll = z.object({
     .int("must be a whole number of at least 1")
     .min(1, "must be a whole number of at least 1")
     .describe("Seconds from one check to the next."),
-  check_script: filled(z.string()).describe("A shell script; what it prints is compared."),
+  check_script: filled(z.string()).describe("A shell script; its output is compared."),
   diff_mode: z
     .enum(diffModes)
     .describe("new_items: lines that were not in the last output; any_change: any other text."),
@@ -46,9 +46,9 @@ const manual = z.object({ type: z.literal("manual") });
 
 const trigger = z
   .discriminatedUnion("type", [poll, cron, manual])
-  .describe("What starts a run: poll, cron or manual.");
+  .describe("The trigger of a run: poll, cron or manual.");
 
-/** A step's id, also as its name in `$steps.<id>.output`. */
+/** The pattern of a step's id, also in `$steps.<id>.output`. */
 export const idPattern = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
 export const stepForm = z.object({
@@ -57,8 +57,11 @@ export const stepForm = z.object({
     .max(longestId, `must have at most ${longestId} characters`)
     .regex(idPattern, "must be kebab-case: a-z, 0-9 and single hyphens, as fetch-issues")
     .describe("kebab-case, such as fetch-issues."),
-  description: filled(z.string()).describe("What the agent has to do, in detail."),
-  expected_output: z.string().optional().describe("What the agent's final text must be."),
+  description: filled(z.string()).describe("The task of the agent, in detail."),
+  expected_output: z
+    .string()
+    .optional()
+    .describe("The required content of the agent's final text."),
   agent: z.literal("claude"),
   inputs: z
     .record(z.string(), z.json())
@@ -72,7 +75,7 @@ const failurePolicy = z.object({
   retry_delay_ms: whole(0, 3_600_000).default(5000),
 });
 
-/** What a model makes: all else of a {@link Workflow} is the framework's. */
+/** The part of a {@link Workflow} that a model makes; the framework adds the rest. */
 export const plannerForm = z.object({
   name: filled(z.string().max(longestName, `must have at most ${longestName} characters`)),
   description: filled(z.string()).describe("The user's request."),
@@ -81,7 +84,7 @@ export const plannerForm = z.object({
   failure_policy: failurePolicy,
 });
 
-/** What a run takes from a plan's metadata. */
+/** The part of a plan's metadata that runs use. */
 export const metadataForm = z.looseObject({
   cwd: z.string().min(1, "must not be empty").optional(),
   container: z
@@ -102,18 +105,18 @@ export const metadataForm = z.looseObject({
   missed_slots: z.enum(["one", "skip"]).optional(),
 });
 
-/** When a plan runs. */
+/** The trigger of a plan. */
 export type TriggerConfig = z.infer<typeof trigger>;
-/** What becomes of a run when a step fails. */
+/** The reaction of a run to a failed step. */
 export type FailurePolicy = z.infer<typeof failurePolicy>;
 
-/** One step of a plan: the definition, no state of a run. */
+/** The definition of a step of a plan, without the state of a run. */
 export type PlanStep = z.infer<typeof stepForm> & {
-  /** Where it is drawn; the framework computes it. */
+  /** The position in an editor, computed by the framework. */
   position?: { x: number; y: number };
 };
 
-/** What the model generates. */
+/** A plan as the model generates it. */
 export type PlannerOutput = Omit<z.infer<typeof plannerForm>, "steps"> & { steps: PlanStep[] };
 
 /** A directory of the host that a container gets. */
@@ -123,32 +126,35 @@ export type AdditionalMount = {
   readonly?: boolean;
 };
 
-/** What a plan's steps run in. */
+/** The container of a plan's steps. */
 export type ContainerConfig = {
   additionalMounts?: AdditionalMount[];
-  /** How long an agent may take, in milliseconds (1,800,000). */
+  /** The timeout of an agent in milliseconds (1,800,000). */
   timeout?: number;
 };
 
 export type SandboxMode = "off" | "bubblewrap" | "container" | "auto";
 
-/** What a plan's steps run in; a mode alone is short for `{ mode }`. */
+/** The sandbox of a plan's steps. A mode alone is short for `{ mode }`. */
 export type SandboxOptions = {
   mode?: SandboxMode;
-  /** Whether a step without any sandbox must fail. */
+  /** Whether a step must fail if there is no sandbox. */
   required?: boolean;
   network?: "on" | "none";
-  /** The image of a container, and what runs it. */
+  /** The image of a container, and its engine. */
   image?: string;
   engine?: "docker" | "podman";
-  /** Of all processes of a step: memory in bytes (4 Gi), processors (2), processes and threads (4096), files in bytes (10 Gi). */
+  /**
+   * The limits of all processes of a step together: memory in bytes (4 Gi), processors (2), processes and threads
+   * (4096), files in bytes (10 Gi).
+   */
   memory?: number;
   cpus?: number;
   processes?: number;
   disk?: number;
 };
 
-/** What the framework and the user add to a plan. Further keys are kept. */
+/** The metadata that the framework and the user add to a plan. Further keys are kept. */
 export type PlanMetadata = {
   owner?: { channel: string; chatJid?: string; sender?: string };
   /** The directory in which the agents work. */
@@ -156,7 +162,7 @@ export type PlanMetadata = {
   bundle?: { name: string; hash: string };
   fire_on_first_check?: boolean;
   missed_slots?: "one" | "skip";
-  /** What the steps run in: a mode, or an object with one. */
+  /** The sandbox of the steps: a mode, or an object with one. */
   sandbox?: SandboxMode | SandboxOptions;
   container?: ContainerConfig;
   [key: string]: unknown;
@@ -174,7 +180,7 @@ export type Workflow = PlannerOutput & {
   metadata?: PlanMetadata;
 };
 
-/** Where a conversation takes place: by it the planner knows whom it can notify. */
+/** The place of a conversation. It tells the planner whom a plan can notify. */
 export type ChannelContext = {
   channel: "tui" | "telegram" | "whatsapp";
   chatJid?: string;

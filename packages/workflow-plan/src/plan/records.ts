@@ -1,6 +1,6 @@
 import type { RunStatus, StepStatus } from "./terms.ts";
 
-/* What the protocol records of runs. The tables and the API have null where a field of these is missing. */
+/* The records of runs in the protocol. A missing field is null in the tables and the API. */
 
 /** A run of a plan. */
 export type WorkflowRun = {
@@ -23,7 +23,7 @@ export type StepRun = {
   run_id: string;
   step_id: string;
   status: StepStatus;
-  /** The JSON text of the whole output. */
+  /** The whole output as JSON text. */
   output_json?: string;
   error?: string;
   started_at?: string;

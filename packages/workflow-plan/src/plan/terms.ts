@@ -1,27 +1,28 @@
 /*
- * The values of the protocol's enumerations, each in one list, and its ids: the types come from these, and the schemas and
- * choices of all packages. Nothing is imported here, so that a command line can name its choices without loading plans.
+ * The values of the protocol's enumerations, each in one list, and its ids. The types, schemas and choices of all
+ * packages come from these lists. This file imports nothing, so that a command line can name its choices without
+ * loading plans.
  */
 
-/** Where a plan is in its life. */
+/** The phases of a plan. */
 export const phases = [
   ...(["planning", "awaiting_confirmation", "active", "executing", "paused"] as const),
   ...(["completed", "failed"] as const),
 ] as const;
 
-/** How a run stands: `running` also while it waits, is paused, or was interrupted. */
+/** The statuses of a run. `running` includes waiting, paused and interrupted runs. */
 export const runStatuses = ["running", "completed", "failed"] as const;
 
-/** The state of one step in one run. */
+/** The statuses of a step in a run. */
 export const stepStatuses = ["pending", "running", "succeeded", "failed", "skipped"] as const;
 
-/** What becomes of a run when a step fails. */
+/** The reactions of a run to a failed step. */
 export const failureReactions = ["stop", "skip_dependents", "ask_user"] as const;
 
-/** What is done about a step that has failed. */
+/** The decisions about a failed step. */
 export const decisions = ["retry", "skip", "abort"] as const;
 
-/** What a poll compares of two outputs of its script. */
+/** How a poll compares two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
 /** One of {@link phases}. */
@@ -33,16 +34,16 @@ export type StepStatus = (typeof stepStatuses)[number];
 /** One of {@link decisions}. */
 export type Decision = (typeof decisions)[number];
 
-/** How the ids begin: of a plan, a run, a step's run, and a conversation with the planner. */
+/** The prefixes of ids: of a plan, a run, a step's run, and a conversation with the planner. */
 export const prefixes = { plan: "wf_", run: "run_", stepRun: "sr_", session: "ps_" } as const;
 
-/** The id of the run that a thread is. */
+/** Returns the id of the run that a thread is. */
 export const runIdOf = (threadId: string): string => prefixes.run + threadId;
 
-/** The thread of a run. */
+/** Returns the thread of a run. */
 export const threadIdOf = (runId: string): string =>
   runId.startsWith(prefixes.run) ? runId.slice(prefixes.run.length) : runId;
 
-/** The id of a step's run: derived from the thread, so that a fork has its own. */
+/** Returns the id of a step's run. It is derived from the thread, so that a fork has its own. */
 export const stepRunId = (threadId: string, stepId: string): string =>
   `${prefixes.stepRun}${threadId}_${stepId}`;

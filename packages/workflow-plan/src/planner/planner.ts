@@ -24,27 +24,29 @@ import { tools } from "./tools.ts";
 import { asked, shown } from "./transcript.ts";
 import { checkModifiable, modifiedWorkflow, newWorkflow } from "./workflow.ts";
 
-/** Gets the model's text while it is streamed; `signal` stops the turn, and the session can be used again. */
+/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session can be used again. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
-/** Where credentials are: their values are known by `all`, and `set` throws when a key or a value is refused. */
+/** The store of credentials: `all` returns their values, and `set` throws when a key or a value is refused. */
 export type SecretStore = { all: () => Secrets; set: (key: string, value: string) => void };
 
-/** Options of {@link Planner}, {@link generatePlan} and {@link modifyPlan}. `now` is in milliseconds since the epoch. */
+/**
+ * Options of {@link Planner}, {@link generatePlan} and {@link modifyPlan}. `now` is in milliseconds since the epoch.
+ */
 export type PlannerOptions = {
   /** The variables with the model's key and address. */
   env: Readonly<Record<string, string>>;
   model?: string;
-  /** The Anthropic API when not given. */
+  /** The provider of the model (default: the Anthropic API). */
   provider?: ModelProvider;
-  /** Who asks, and where: the terminal when not given. */
+  /** The user and the place of the conversation (default: the terminal). */
   context?: ChannelContext;
-  /** What new plans have in their metadata. */
+  /** The metadata of new plans. */
   metadata?: PlanMetadata;
   secrets?: SecretStore;
   /** The names of further credentials that steps can use. */
   credentials?: readonly string[];
-  /** The folder that sessions are kept in; in memory alone without it. */
+  /** The folder of sessions (default: in memory alone). */
   folder?: string;
   now?: () => number;
 };
@@ -60,12 +62,13 @@ const noSecrets: SecretStore = {
   },
 };
 
-/** What is done about a model's answer: a turn for the user, or the model's next turn. */
+/** The reaction to a model's answer: a turn for the user, or the model's next turn. */
 type Acted = { results: ToolResult[]; turn: PlannerTurn | null; isInvalidPlan: boolean };
 
 /**
- * Leads conversations whose outcome is a plan. Each tool that the model calls gets its result in the next message. What
- * the model need not ask a user about is a turn of its own: at most 10 in a row, and 3 for a plan that is not valid.
+ * Leads conversations that result in a plan. Each tool that the model calls gets its result in the next message. A
+ * model's turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid
+ * plan.
  */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -79,7 +82,7 @@ export class Planner {
     this.#files = options.folder === undefined ? null : new SessionFiles(options.folder);
   }
 
-  /** A session that was kept. @throws PlannerError */
+  /** Returns a stored session. @throws PlannerError */
   find(id: string): PlannerSession {
     if (this.#files) return this.#files.read(id);
     throw new PlannerError("there is no folder with planner sessions");
@@ -94,7 +97,7 @@ export class Planner {
     return { session, turn: await this.answer(session, request, callbacks) };
   }
 
-  /** Begins a session about a plan that is there. @throws PlannerError */
+  /** Begins a session about an existing plan. @throws PlannerError */
   async modify(
     workflow: Workflow,
     text: string,
@@ -104,7 +107,7 @@ export class Planner {
     return { session, turn: await this.answer(session, text, callbacks) };
   }
 
-  /** Goes on with what the user writes: an answer, or a change of the plan. @throws PlannerError */
+  /** Continues with the user's text: an answer, or a change of the plan. @throws PlannerError */
   async answer(
     session: PlannerSession,
     text: string,
@@ -129,7 +132,7 @@ export class Planner {
     } finally {
       this.#running.delete(session);
       this.#clean(session);
-      // Where the model has never answered, there is nothing to go on with, unless somebody has stopped it.
+      // Without an answer of the model there is nothing to continue, unless the turn was stopped.
       const isKept = stop?.aborted || session.messages.some(({ role }) => role === "assistant");
       if (isKept) this.#files?.write(session);
     }
@@ -198,7 +201,7 @@ export class Planner {
     }
   }
 
-  /** Does what the model wants: every secret first; then a question goes before a plan, and that before a text. */
+  /** Carries out the model's calls: first every secret, then a question, else a plan, else a text. */
   #act(session: PlannerSession, answer: ModelAnswer): Acted {
     const { text, toolUses } = answer;
     const results = new Map<ToolUse, ToolResult>();
@@ -278,7 +281,7 @@ const fields: Record<string, readonly string[]> = {
 const stringIn = ({ input }: ToolUse, field: string): string =>
   String((input as Record<string, unknown>)[field]);
 
-/** Why a call of a tool can't be acted on; null when it can. */
+/** Returns why a call of a tool can't be carried out; null if it can. */
 function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): string | null {
   if (!Object.hasOwn(fields, name)) return `there is no tool ${name}`;
   if (broken !== undefined) {
@@ -293,7 +296,7 @@ function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): str
   return missing === undefined ? null : `not done: ${missing} must be a text that is not blank`;
 }
 
-/** A plan of one request, without a conversation. @throws PlannerError when the model makes none. */
+/** Makes a plan from one request, without a conversation. @throws PlannerError when the model makes none. */
 export async function generatePlan(
   request: string,
   options: PlannerOptions,
@@ -303,7 +306,7 @@ export async function generatePlan(
   return planOf(turn);
 }
 
-/** A plan as somebody wants it changed, without a conversation. @throws PlannerError when the model makes none. */
+/** Changes a plan by one request, without a conversation. @throws PlannerError when the model makes none. */
 export async function modifyPlan(
   workflow: Workflow,
   text: string,

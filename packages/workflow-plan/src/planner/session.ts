@@ -13,15 +13,15 @@ export type PlannerSession = {
   id: string;
   messages: Message[];
   status: "conversing" | "plan_ready" | "cancelled";
-  /** The plan; while it is being modified, the one before. */
+  /** The plan; while it is being modified, the previous version. */
   workflow: Workflow | null;
 };
 
-/** What a turn of the planner came to: the question, the plan's summary, a text, or what went wrong. */
+/** The outcome of a planner's turn: the question, the plan's summary, a text, or an error. */
 export type PlannerTurn = {
   type: "question" | "plan" | "text" | "error";
   content: string;
-  /** Present when it is a plan. */
+  /** Present when the outcome is a plan. */
   workflow?: Workflow;
 };
 
@@ -32,7 +32,7 @@ export const newSession = (workflow: Workflow | null = null): PlannerSession => 
   workflow,
 });
 
-/** Adds to what the model is to hear: to the user's last message, while the model has not answered that. */
+/** Adds blocks for the model to the user's last message if it is unanswered, else in a new message. */
 export function addToUser(session: PlannerSession, blocks: readonly Block[]): void {
   const last = session.messages.at(-1);
   if (last?.role === "user" && Array.isArray(last.content)) last.content.push(...blocks);
@@ -44,7 +44,7 @@ export const resultBlock = (result: ToolResult): Block => ({ type: "tool_result"
 /** Whether a text can be the id of a session, and so a part of a path. */
 export const isSessionId = (id: string): boolean => /^ps_[\w-]{1,100}$/.test(id);
 
-/** The sessions in a folder, a file each, which only their owner can read. */
+/** The sessions in a folder: one file each, readable only by its owner. */
 export class SessionFiles {
   readonly #folder: string;
 
@@ -52,7 +52,7 @@ export class SessionFiles {
     this.#folder = folder;
   }
 
-  /** Written aside and renamed: a reader sees the whole session of before or of after. */
+  /** Writes aside and renames: a reader sees the whole session from before or after the change. */
   write(session: PlannerSession): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = this.#pathOf(session.id);
@@ -81,12 +81,12 @@ export class SessionFiles {
       const session = JSON.parse(text) as PlannerSession;
       if (session.id === id && Array.isArray(session.messages)) return session;
     } catch {
-      // It is reported below.
+      // The error is reported below.
     }
-    throw new PlannerError(`${path} is no planner session`, { hint: "begin a new one" });
+    throw new PlannerError(`${path} is not a planner session`, { hint: "begin a new one" });
   }
 
-  /** Whether somebody has ended a session; false for one that was never written. */
+  /** Whether a session was cancelled; false if it was never written. */
   isCancelled(id: string): boolean {
     try {
       return this.read(id).status === "cancelled";
@@ -97,6 +97,6 @@ export class SessionFiles {
 
   #pathOf(id: string): string {
     if (isSessionId(id)) return join(this.#folder, `${id}.json`);
-    throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is no id of a planner session`);
+    throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is not an id of a planner session`);
   }
 }

@@ -4,14 +4,17 @@ import type { PlanStep } from "../plan/plan.ts";
 import { wishIn } from "./prompt.ts";
 import type { PlannerSession } from "./session.ts";
 
-/** What the model is answered when the user is asked its question, and when the user is shown its plan. */
+/** The results for the model when the user is asked its question, and when the user is shown its plan. */
 export const asked = "The user was asked; the answer follows.";
 export const shown = "The plan is shown to the user, who may confirm it or ask for a change.";
 
-/** A message of a conversation as its user has it. */
+/** A message of a conversation as the user sees it. */
 export type PlannerMessage = { by: "user" | "planner"; text: string };
 
-/** A conversation without what is between the model and its tools: texts, questions, plans, and what the user wrote. */
+/**
+ * Returns a conversation without the traffic between the model and its tools: texts, questions, plans, and the user's
+ * messages.
+ */
 export function transcriptOf({ messages }: Pick<PlannerSession, "messages">): PlannerMessage[] {
   const results = new Map(
     messages
@@ -37,7 +40,7 @@ const blocksOf = ({ content }: Message): Block[] =>
 const textIn = ({ text, type }: Block): string =>
   type === "text" && typeof text === "string" ? text : "";
 
-/** What the user saw of a block of the model's answer; of a tool's call only what was acted on. */
+/** Returns the visible text of a block of the model's answer. Only tool calls that were carried out are visible. */
 function plannerText(block: Block, result: unknown): string {
   if (block.type !== "tool_use") return textIn(block);
   const input = block.input as { question?: unknown; name?: unknown; steps?: unknown };

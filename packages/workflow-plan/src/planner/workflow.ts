@@ -13,10 +13,10 @@ import { prefixes } from "../plan/terms.ts";
 const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
 const fixedPhases: readonly WorkflowPhase[] = ["executing", "paused"];
 
-/** What the framework adds to a plan that a model has made. */
+/** The framework's additions to a plan that a model has made. */
 export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
 
-/** A new plan, laid out, that waits for its confirmation. */
+/** Returns a new plan, laid out, that waits for its confirmation. */
 export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Origin): Workflow {
   const at = new Date(now).toISOString();
   return {
@@ -31,8 +31,8 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
 }
 
 /**
- * A plan that takes the place of another one: with its id, its times, its description and its metadata. That of a plan
- * that has been confirmed is a draft, which leaves the phase.
+ * Returns a plan that replaces another one: with its id, its times, its description and its metadata. If the other
+ * plan has been confirmed, the result is a draft and leaves the phase.
  */
 export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
   const { created_at, description, id, metadata, phase, schema_version } = before;
@@ -44,7 +44,7 @@ export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: num
   };
 }
 
-/** @throws PlannerError when a plan can't be modified as it is. */
+/** @throws PlannerError when a plan can't be modified in its phase. */
 export function checkModifiable({ id, phase }: Workflow): void {
   if (!fixedPhases.includes(phase)) return;
   const what = phase === "paused" ? "resume it first" : "wait for its run, or cancel that";

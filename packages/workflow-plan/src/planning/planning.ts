@@ -15,21 +15,21 @@ import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../home/plans.ts";
 
 /**
- * How the last turn of a session stands: one goes on, in this process or another; it was lost with its process; null
+ * The state of a session's last turn: it goes on, in this process or another; or it was lost with its process; null
  * when it has ended.
  */
 type TurnState = "at work" | "interrupted" | null;
 
-/** A conversation as its user has it, as far as its turns have ended. */
+/** A conversation as its user sees it, up to the last ended turn. */
 type Conversation = {
   session: string;
   messages: PlannerMessage[];
-  /** The plan that it has led to, while there is that. */
+  /** The resulting plan, while it exists. */
   workflow: string | null;
   turn: TurnState;
 };
 
-/** What a turn of a conversation came to; `workflow` is the plan as it is kept, when the turn made one. */
+/** The outcome of a turn; `workflow` is the stored plan if the turn made one. */
 export type Turned = { session: string; turn: PlannerTurn; workflow: Workflow | null };
 
 const lookMs = 20;
@@ -38,8 +38,8 @@ const inodeOf = (path: string): number | null =>
   statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 
 /**
- * Conversations whose plans are kept, for every channel: the command line, the server and the bots. Of all processes one
- * takes a turn in a session, or about a plan, at a time: another turn is refused, and nothing of either is lost.
+ * Conversations whose plans are stored, for every channel: the command line, the server and the bots. Across all
+ * processes a session, and a plan, has one turn at a time. Another turn is refused, and no data of either is lost.
  */
 export class Planning {
   readonly #plans: Plans;
@@ -55,27 +55,27 @@ export class Planning {
     return this.turn(newSession(), request, callbacks);
   }
 
-  /** Goes on with an answer, or with what is to change of the plan. @throws PlannerError, ExecutorError */
+  /** Continues with an answer, or with a change of the plan. @throws PlannerError, ExecutorError */
   async answer(sessionId: string, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return await this.turn(this.#planner.find(sessionId), text, callbacks);
   }
 
-  /** Changes a plan, in the conversation that has made it where that is there. @throws PlannerError, ExecutorError */
+  /** Changes a plan, in the conversation that has made it if that still exists. @throws PlannerError, ExecutorError */
   async modify(planId: string, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return await this.turn(this.sessionAbout(planId), text, callbacks);
   }
 
-  /** A conversation that has not begun. */
+  /** Returns a session that has not begun. */
   newSession(): PlannerSession {
     return newSession();
   }
 
-  /** The session with an id. @throws PlannerError */
+  /** Returns the session with an id. @throws PlannerError */
   session(id: string): PlannerSession {
     return this.#planner.find(id);
   }
 
-  /** What was said in a session. @throws PlannerError when there is none, and no turn of it either. */
+  /** Returns the messages of a session. @throws PlannerError when neither the session nor a turn of it exists. */
   conversation(id: string): Conversation {
     const turn = isSessionId(id) ? this.#turnOf(id) : null;
     // The turn before its first end has no session yet.
@@ -87,14 +87,14 @@ export class Planning {
     };
   }
 
-  /** Of a turn whose process died its lock's file is left, which nobody holds. */
+  /** A turn whose process died leaves its lock file behind, unlocked. */
   #turnOf(id: string): TurnState {
     const path = this.#lockPath(id);
     const before = inodeOf(path);
     if (before === null) return null;
     const lock = takeLock(path, 0);
     if (!lock) return "at work";
-    // The turn may have ended meanwhile, and taken the file away.
+    // The turn may have ended meanwhile, and removed the file.
     const isOld = inodeOf(path) === before;
     if (!isOld) rmSync(path, { force: true });
     lock.release();
@@ -105,13 +105,13 @@ export class Planning {
     return join(this.#plans.folder, `${id}.lock`);
   }
 
-  /** The session in which a plan is changed. @throws ExecutorError */
+  /** Returns the session in which a plan is changed. @throws ExecutorError */
   sessionAbout(planId: string): PlannerSession {
     const plan = this.#plans.get(planId);
     return this.#sessionOf(plan) ?? newSession(plan);
   }
 
-  /** One turn of a session, whose plan is kept. @throws PlannerError, ExecutorError */
+  /** Runs one turn of a session and stores its plan. @throws PlannerError, ExecutorError */
   async turn(session: PlannerSession, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     const locks = [this.#lock(session.id)];
     try {
@@ -124,11 +124,11 @@ export class Planning {
     }
   }
 
-  /** Keeps other turns away; of a process that died nothing is left. @throws PlannerError when one goes on. */
+  /** Keeps other turns away. The lock of a dead process ends with it. @throws PlannerError when a turn goes on. */
   #lock(id: string): Lock {
     mkdirSync(this.#plans.folder, { recursive: true, mode: 0o700 });
     const path = this.#lockPath(id);
-    // Who only looks how it stands holds it for a moment.
+    // A query of the state holds the lock for a moment.
     const lock = takeLock(path, lookMs);
     if (!lock) {
       const hint = "wait until the planner has answered, and try again";
@@ -142,7 +142,7 @@ export class Planning {
     };
   }
 
-  /** The session of a plan, unless it is lost or was cancelled. */
+  /** Returns the session of a plan, unless it is lost or was cancelled. */
   #sessionOf({ metadata }: Workflow): PlannerSession | null {
     const { draft, session } = (metadata ?? {}) as {
       draft?: { session: string };
@@ -157,13 +157,13 @@ export class Planning {
     }
   }
 
-  /** A plan may have been edited, confirmed or removed since its conversation. */
+  /** Updates the plan of a session: it may have been edited, confirmed or removed since. */
   #renew(session: PlannerSession): void {
     const { workflow } = session;
     if (workflow) session.workflow = this.#known(workflow.id) ?? workflow;
   }
 
-  /** A session as it was kept; null before its first turn. */
+  /** Returns a stored session; null before its first turn. */
   #stored(id: string): PlannerSession | null {
     try {
       return this.#planner.find(id);
@@ -172,7 +172,7 @@ export class Planning {
     }
   }
 
-  /** A plan as it would be confirmed; null when it was removed. */
+  /** Returns the plan that a confirmation would take; null if it was removed. */
   #known(id: string): Workflow | null {
     try {
       return this.#plans.draft(id) ?? this.#plans.get(id);

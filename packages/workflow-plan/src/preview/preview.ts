@@ -4,14 +4,14 @@ import type { TriggerConfig, Workflow } from "../plan/plan.ts";
 import { offeredNames, secretsFor } from "../secret/secret.ts";
 import { type TriggerState, isoOf } from "../trigger/state.ts";
 
-/** What a person who confirms a plan has to know beside its steps. */
+/** The facts that a person needs to confirm a plan, besides its steps. */
 export type PlanPreview = {
   trigger: string;
   /** The next slots of a cron trigger. */
   nextFires: string[];
   /** The credentials that the steps and the check script name, and whether they are stored. */
   credentials: { name: string; known: boolean }[];
-  /** What the steps run in, in one line; null when it was not looked at. */
+  /** The sandbox of the steps in one line; null if it was not checked. */
   sandbox: string | null;
   /** The same, one fact in each. */
   sandboxFacts: string[];
@@ -19,7 +19,7 @@ export type PlanPreview = {
 
 const shownFires = 3;
 
-/** The preview of a plan: `secrets` are the credentials that there are. */
+/** Returns the preview of a plan. `secrets` are the known credentials. */
 export function previewOf(
   workflow: Workflow,
   given: { secrets: Readonly<Record<string, string>>; sandbox?: readonly string[]; now: number },
@@ -41,7 +41,7 @@ export function previewOf(
   };
 }
 
-/** A plan with its preview, as lines for a person. */
+/** Formats a plan with its preview as lines for a person. */
 export function previewText(workflow: Workflow, preview: PlanPreview): string {
   const { nextFires, credentials, sandboxFacts, trigger } = preview;
   const names = credentials.map(({ known, name }) => (known ? name : `${name} (not stored)`));
@@ -55,7 +55,7 @@ export function previewText(workflow: Workflow, preview: PlanPreview): string {
   ].join("\n");
 }
 
-/** A trigger in a few words. */
+/** Describes a trigger in a few words. */
 export function triggerText(trigger: TriggerConfig): string {
   if (trigger.type === "manual") return "manual";
   if (trigger.type === "cron") return `cron ${trigger.expression} (${trigger.timezone ?? "UTC"})`;
@@ -73,7 +73,7 @@ function nextSlots(trigger: TriggerConfig, now: number): string[] {
   return slots;
 }
 
-/** When a plan's trigger is due next; null for one that does not wait for it. */
+/** Returns when a plan's trigger is due next; null for a plan that does not wait for it. */
 export function nextDue({ phase, trigger }: Workflow, state: TriggerState | null): string | null {
   if (!state || (phase !== "active" && phase !== "executing")) return null;
   if (trigger.type === "cron") return state.last_result;

@@ -1,25 +1,25 @@
 /*
  * References in the inputs of a step: `$steps.<id>.output`, the output of a step that it depends on, and
- * `$trigger_data`. What they stand for is inserted when the step starts, in one pass: what a value has that looks
- * like a reference stays as it is.
+ * `$trigger_data`. Their values are inserted when the step starts, in one pass: text in a value that looks like a
+ * reference stays as it is.
  */
 
 const stepReference = String.raw`\$steps\.([a-z0-9]+(?:-[a-z0-9]+)*)\.output(?![\p{L}\p{N}_.[])`;
 const triggerReference = String.raw`\$trigger_data(?![\p{L}\p{N}_])`;
 const references = new RegExp(`${stepReference}|${triggerReference}`, "gu");
-// Anything that begins like a reference to a step, up to where such a one could end.
+// Text that begins like a reference to a step, up to the first character that can't be part of one.
 const stepLike = /\$steps\.[^\s"'`,;:(){}<>]*/gu;
 
-/** A reference in a text: to a step, or, without `step`, to the trigger's data. */
+/** A reference in a text: to a step or, without `step`, to the trigger's data. */
 export type Reference = { text: string; step?: string };
 
-/** The references in a text, in order. */
+/** Returns the references in a text, in order. */
 export const referencesIn = (text: string): Reference[] =>
   Array.from(text.matchAll(references), ([found, step]) =>
     step === undefined ? { text: found } : { text: found, step },
   );
 
-/** What begins as a reference to a step and is none, each with the reason. */
+/** Returns the malformed references to steps in a text, each with the reason. */
 export function malformedIn(text: string): { text: string; reason: string }[] {
   return Array.from(text.matchAll(stepLike)).flatMap(({ 0: found, index }) => {
     const rest = text.slice(index);
@@ -27,12 +27,12 @@ export function malformedIn(text: string): { text: string; reason: string }[] {
     const isNested = /^\$steps\.[a-z0-9-]+\.output[.[]/u.test(rest);
     const reason = isNested
       ? "names a part of an output, and an output is one text: use $steps.<id>.output as a whole"
-      : "is no reference: it must be $steps.<id>.output, with the id of a step";
+      : "is not a reference: it must be $steps.<id>.output, with the id of a step";
     return [{ text: found, reason }];
   });
 }
 
-/** Calls back for each text in a JSON value at any depth, with its path; keys are no texts. */
+/** Calls back for each text in a JSON value at any depth, with its path; keys do not count. */
 export function eachText(
   value: unknown,
   found: (text: string, path: (string | number)[]) => void,
@@ -46,10 +46,10 @@ export function eachText(
   }
 }
 
-/** What references stand for. */
+/** The values of references. */
 export type Values = { outputOf: (step: string) => string | null; triggerData: string | null };
 
-/** A step's inputs with the values in place of the references. */
+/** Returns a step's inputs with the values in place of the references. */
 export function resolved(inputs: unknown, values: Values): unknown {
   if (typeof inputs === "string") return inserted(inputs, values);
   if (Array.isArray(inputs)) return inputs.map((one) => resolved(one, values));
@@ -65,11 +65,11 @@ const inserted = (text: string, { outputOf, triggerData }: Values): string =>
     return value === null ? "null" : shortened(value);
   });
 
-/** The most bytes of an inserted value, in UTF-8. */
+/** The maximum size of an inserted value, in bytes of UTF-8. */
 const mostBytes = 10_240;
 const mark = "\n[truncated]";
 
-/** A value as it is inserted: cut at a character's boundary when it is longer than {@link mostBytes}. */
+/** Returns a value as it is inserted: cut at a character's boundary if it is longer than {@link mostBytes}. */
 function shortened(value: string): string {
   if (value.length * 3 <= mostBytes) return value;
   const bytes = new TextEncoder().encode(value);

@@ -5,21 +5,21 @@ import { join } from "node:path";
 import type { NewMessage, Sent } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
 
-/** What a chat is in the middle of; it survives a restart. */
+/** The state of a chat; it survives a restart. */
 export type ChatState = {
-  /** The planner's session that what is written next belongs to. */
+  /** The planner's session to which the next text belongs. */
   session: string | null;
   /** The plan whose confirmation was asked for last. */
   asked: Asked | null;
-  /** The questions that were asked last, by what each is about. */
+  /** The last questions, by their topics. */
   questions: Record<string, Question>;
-  /** The ids of the messages that were handled last. */
+  /** The ids of the last handled messages. */
   taken: string[];
-  /** The messages that came and are not handled yet, in their order. */
+  /** The received messages that are not handled yet, in order. */
   waiting: NewMessage[];
 };
 
-/** A plan as it was shown, and what is wanted of it: an answer, or what is to change. */
+/** A plan as it was shown, and the expected input: an answer, or a change. */
 export type Asked = {
   workflowId: string;
   planHash: string;
@@ -29,21 +29,21 @@ export type Asked = {
 
 /** A question of a chat. An order of null: it was not shown, or its place is unknown. */
 export type Question = Sent & {
-  /** Of the plan that was shown. */
+  /** The hash of the shown plan. */
   planHash?: string;
-  /** What the planner asked. */
+  /** The text of the planner's question. */
   text?: string;
 };
 
 /**
- * What a message is to a question: its answer, written before it, a reply to another message, without a place in the
- * chat's order, or to a question that this chat was not asked.
+ * The relation of a message to a question: its answer; written before it; a reply to another message; without a place
+ * in the chat's order; or to a question that this chat was not asked.
  */
 export type Standing = "answer" | "early" | "elsewhere" | "unordered" | "unasked";
 
 /**
- * What a message is to a question. Only the places in the chat's own order are compared, never a clock of this machine; a
- * reply to the question's last message comes after it in any case.
+ * Returns the relation of a message to a question. Only places in the chat's own order are compared, never a clock of
+ * this machine. A reply to the question's last message always comes after it.
  */
 export function standingOf({ metadata, replyTo }: NewMessage, question?: Question): Standing {
   if (!question) return "unasked";
@@ -62,9 +62,9 @@ const mostQuestions = 100;
 const rate = { messages: 10, ms: 60_000 };
 
 /**
- * One conversation: its messages are handled one after the other. A message with an id is kept before it is acknowledged to its
- * platform, and until it is handled: after a crash it is handled by the next process, and what comes twice is
- * handled once.
+ * One conversation, whose messages are handled one after the other. A message with an id is stored before it is
+ * acknowledged to its platform, until it is handled. So after a crash the next process handles it, and a message that
+ * comes twice is handled once.
  */
 export class Chat {
   readonly jid: string;
@@ -74,7 +74,7 @@ export class Chat {
   #work: Promise<void> = Promise.resolve();
   #state: ChatState;
 
-  /** Chats are kept in a folder, each in a file of its own. */
+  /** `folder` holds the chats, each in a file of its own. */
   constructor({ channel, folder, jid }: { channel: string; folder: string; jid: string }) {
     this.jid = jid;
     const name = createHash("sha256").update(`${channel} ${jid}`).digest("hex").slice(0, 24);
@@ -82,7 +82,7 @@ export class Chat {
     this.#path = join(folder, `chat_${name}.json`);
     const fresh = { session: null, asked: null, questions: {}, taken: [], waiting: [] };
     this.#state = { ...fresh, ...readState(this.#path) };
-    // The places are those of another terminal, and this one has shown nothing yet.
+    // The places belong to another terminal, and this terminal has not shown a question yet.
     if (jid === terminalJid) this.#state.questions = {};
   }
 
@@ -90,7 +90,7 @@ export class Chat {
     return this.#state;
   }
 
-  /** Changes what the chat is in the middle of. */
+  /** Changes the state of the chat. */
   set(change: Partial<ChatState>): void {
     this.#state = { ...this.#state, ...change };
     mkdirSync(join(this.#path, ".."), { recursive: true, mode: 0o700 });
@@ -101,26 +101,26 @@ export class Chat {
     );
   }
 
-  /** Keeps a question, in place of the one before about the same. */
+  /** Stores a question in place of the previous one on the same topic. */
   ask(about: string, question: Question, change: Partial<ChatState> = {}): void {
     const { [about]: _, ...others } = this.#state.questions;
     const kept = Object.entries(others).slice(1 - mostQuestions);
     this.set({ ...change, questions: { ...Object.fromEntries(kept), [about]: question } });
   }
 
-  /** Keeps that a question was repeated: its place stays, and the repetition can be replied to as well. */
+  /** Stores that a question was repeated: its place stays, and replies to the repetition count too. */
   remind(about: string, { ids, order }: Sent): void {
     const { [about]: known } = this.#state.questions;
     const all = [...(known?.ids ?? []), ...ids];
     this.ask(about, { ...known, ids: all, order: known?.order ?? order });
   }
 
-  /** What a message is to the question about something. */
+  /** Returns the relation of a message to the question on a topic. */
   standing(message: NewMessage, about: string): Standing {
     return standingOf(message, this.#state.questions[about]);
   }
 
-  /** Whether a message came before. One without an id, as the terminal's, never did. */
+  /** Whether a message was received before. A message without an id, as the terminal's, counts as new. */
   knows({ metadata }: NewMessage): boolean {
     const { taken, waiting } = this.#state;
     const id = metadata?.id;
@@ -129,13 +129,13 @@ export class Chat {
     );
   }
 
-  /** Keeps a message until it is handled, also over a crash. */
+  /** Stores a message until it is handled, also across a crash. */
   keep(message: NewMessage): void {
     if (message.metadata?.id !== undefined)
       this.set({ waiting: [...this.#state.waiting, message] });
   }
 
-  /** Marks a message as handled: it will not be again. */
+  /** Marks a message as handled. */
   settle({ metadata }: NewMessage): void {
     const { taken, waiting } = this.#state;
     const id = metadata?.id;
@@ -144,7 +144,9 @@ export class Chat {
     this.set({ taken: [...taken, id].slice(-mostTaken), waiting: others });
   }
 
-  /** Counts a message; gives how many came within the last minute, with those that were refused. */
+  /**
+   * Counts a message. Compares the number of messages within the last minute, including refused ones, with the limit.
+   */
   count(now: number): { isTooMany: boolean; isFirstTooMany: boolean } {
     const recent = [...this.#recent, now].filter((at) => at > now - rate.ms);
     this.#recent.splice(0, this.#recent.length, ...recent);
@@ -152,18 +154,18 @@ export class Chat {
     return { isTooMany: over > 0, isFirstTooMany: over === 1 };
   }
 
-  /** Does something after all that came before it. */
+  /** Runs `work` after all earlier work of the chat. */
   next(work: () => Promise<void>): void {
     this.#work = this.#work.then(work, work);
   }
 
-  /** Resolves when all that has come is done. */
+  /** Resolves when all earlier work is done. */
   idle(): Promise<void> {
     return this.#work;
   }
 }
 
-/** The ids of a channel's chats that have messages which were not handled. */
+/** Returns the ids of a channel's chats with unhandled messages. */
 export function waitingChats(folder: string, channel: string): string[] {
   const names = listed(folder).filter((name) => /^chat_\w+\.json$/.test(name));
   return names.flatMap((name) => {
@@ -187,7 +189,7 @@ function readState(path: string): Partial<ChatState> {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Partial<ChatState>;
   } catch {
-    // A chat that is new, or whose file is damaged, begins anew.
+    // A chat that is new, or whose file is damaged, starts empty.
     return {};
   }
 }

@@ -6,16 +6,19 @@ import type { RunRow } from "../store/rows.ts";
 import type { Conversation } from "./conversation.ts";
 import { planLines, shortIds, statusLines } from "./views.ts";
 
-/** What a command acts on. */
+/** The context of a command. */
 export type CommandCall = {
   plans: Plans;
   conversation: Conversation;
   reply: (text: string) => Promise<void>;
   /** Confirms the plan with an id or a hash. */
   confirm: (named: string) => Promise<void>;
-  /** Decides about the failed step with an id of its own, or of its run or plan. */
+  /** Decides about a failed step, named by its own id or by its run or plan. */
   answer: (named: string, decision: string) => Promise<void>;
-  /** Whether a failed run was reported only after the command was written, which is then the answer. */
+  /**
+   * Whether a failed run was reported only after the command was written. If so, the report is the answer to the
+   * command.
+   */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };
 
@@ -27,7 +30,7 @@ export type ChatCommand = {
   execute: (args: string, call: CommandCall) => Promise<void>;
 };
 
-/** The command that a text is; null when it is none. `to` is the bot that it names. */
+/** Parses a command; null for other text. `to` is the bot that it names. */
 export function readCommand(text: string): { name: string; args: string; to?: string } | null {
   const [, name, to, args = ""] = /^[/!](\w[\w-]*)(@\w*)?(?:\s+([\s\S]*))?$/.exec(text) ?? [];
   if (name === undefined) return null;
@@ -37,17 +40,17 @@ export function readCommand(text: string): { name: string; args: string; to?: st
 export const findCommand = (name: string): ChatCommand | undefined =>
   commands.find((command) => command.name === name);
 
-/** All commands of a chat. */
+/** Returns all commands of a chat. */
 export const chatCommands = (): readonly ChatCommand[] => commands;
 
-/** The id of a plan, which a command needs, and what stands behind it. */
+/** Splits a command's arguments into the required id of a plan and the rest. */
 function idIn(args: string, usage: string): { id: string; rest: string } {
   const [, id, rest = ""] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(args) ?? [];
   if (id !== undefined) return { id, rest };
   throw new ExecutorError(`the id of a plan is missing: ${usage}`, { hint: "/list shows the ids" });
 }
 
-/** A command about one plan that answers with a line. */
+/** Makes a command about one plan that answers with a line. */
 function about(
   name: string,
   description: string,
@@ -65,7 +68,7 @@ function about(
   };
 }
 
-/** The plans that can be read, and a line about each that can't. */
+/** Returns the readable plans, and a line about each damaged one. */
 async function readable(plans: Plans): Promise<{ all: Workflow[]; damaged: string[] }> {
   const damaged: string[] = [];
   const all = await plans.list((_id, error) => void damaged.push(reasonOf(error)));
@@ -80,7 +83,7 @@ const commands: readonly ChatCommand[] = [
     usage: "/new TEXT",
     description: "plans what you ask for",
     async execute(args, { conversation }) {
-      if (args === "") throw new ExecutorError("what is to be done is missing: /new TEXT");
+      if (args === "") throw new ExecutorError("the request is missing: /new TEXT");
       await conversation.begin(args);
     },
   },
@@ -107,7 +110,7 @@ const commands: readonly ChatCommand[] = [
   {
     name: "status",
     usage: "/status [ID]",
-    description: "what goes on, or the last run of a plan",
+    description: "open runs, or the last run of a plan",
     async execute(args, { plans, reply }) {
       if (args !== "") {
         const view = await plans.show(idIn(args, "/status ID").id);
@@ -186,7 +189,7 @@ const commands: readonly ChatCommand[] = [
     "modify",
     "changes a plan as you say",
     async (id, { conversation }, text) => {
-      if (text === "") throw new ExecutorError("what is to change is missing: /modify ID TEXT");
+      if (text === "") throw new ExecutorError("the change is missing: /modify ID TEXT");
       await conversation.change(id, text);
       return null;
     },

@@ -5,26 +5,26 @@ import type { Workflow } from "../plan/plan.ts";
 import { answerMs, type Asked, type Standing } from "./chat.ts";
 import { type Desk, reasons, type Received } from "./received.ts";
 
-/** The answers to a confirmation beside those of every approval. */
+/** The answers to a confirmation besides the general words of approval. */
 const answers = new Map<string, Button["action"]>([
   ...(["y", "confirm", "1"] as const).map((word) => [word, "confirm"] as const),
   ...(["modify", "m", "2"] as const).map((word) => [word, "modify"] as const),
   ...(["n", "cancel", "3"] as const).map((word) => [word, "cancel"] as const),
 ]);
 
-/** What a text answers to a confirmation; undefined when it is no answer. */
+/** Parses a text as the answer to a confirmation; undefined for other text. */
 export function actionOf(text: string): Button["action"] | undefined {
-  // As people end a sentence.
+  // Ignore the punctuation at the end of a sentence.
   const word = text.replace(/[.!]+\s*$/, "");
   const approval = decisionOf(word)?.decision;
   if (approval) return approval === "approve" ? "confirm" : "cancel";
   return answers.get(word.toLowerCase());
 }
 
-/** What the question of what is to change about a plan is kept by. */
+/** The topic of the question for a change to a plan. */
 const changeOf = (workflowId: string): string => `change of ${workflowId}`;
 
-/** Takes what a chat says to the plans that it was shown: by a button, a word, or a command. */
+/** Takes a chat's answers about the plans that it was shown: by a button, a word, or a command. */
 export class Confirmations {
   readonly #desk: Desk;
 
@@ -32,7 +32,7 @@ export class Confirmations {
     this.#desk = desk;
   }
 
-  /** Takes a text as the answer to a confirmation; false when it is none, or too late for one. */
+  /** Takes a text as the answer to a confirmation. Returns false if it is not one, or is too late. */
   async answer(received: Received, asked: Asked, text: string): Promise<boolean> {
     const { chat, message } = received;
     const isLate = this.#desk.now() - asked.at > answerMs;
@@ -57,7 +57,7 @@ export class Confirmations {
     return true;
   }
 
-  /** Asks again for an answer that does not count. */
+  /** Asks again after an answer that does not count. */
   async #refuse(
     received: Received,
     { wants, workflowId }: Asked,
@@ -68,7 +68,7 @@ export class Confirmations {
     received.chat.remind(changeOf(workflowId), sent);
   }
 
-  /** Does what a button, or the word in its place, wants of a plan as it was shown. */
+  /** Carries out the action of a button, or of the equivalent word, for a plan as it was shown. */
   async press(received: Received, { action, planHash: hash, workflowId }: Button): Promise<void> {
     const { plans } = this.#desk;
     const { chat } = received;
@@ -93,13 +93,13 @@ export class Confirmations {
     chat.set({ asked: null, session: null });
     await this.#desk.reply(
       received,
-      `${shown.name} is not confirmed. Change it with /modify ${id} and what is to change, or remove it with /delete ${id}.`,
+      `${shown.name} is not confirmed. Change it with /modify ${id} TEXT, or remove it with /delete ${id}.`,
     );
   }
 
   /**
-   * Confirms the plan with a hash, or with an id. A plan that was shown in this chat before the command was written must
-   * still be what was shown; one that was not shown here was seen elsewhere.
+   * Confirms the plan with a hash, or with an id. If this chat was shown the plan before the command was written, the
+   * plan must not have changed since. If not, the user has seen it elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;
@@ -115,7 +115,7 @@ export class Confirmations {
     await this.#remind(received, id, standing);
   }
 
-  /** Says why a message decides nothing about a plan, and how it is confirmed. What was not shown yet is shown. */
+  /** Says why a message decides nothing about a plan, and how to confirm it. Shows the plan if it was not shown yet. */
   async #remind(
     received: Received,
     id: string,
@@ -153,7 +153,7 @@ export class Confirmations {
     await this.#desk.reply(received, `Confirmed: ${name} ${what}.`);
   }
 
-  /** The plan that waits for its confirmation and has a hash that begins so; null when there is none. */
+  /** Returns the plan that waits for its confirmation and whose hash begins with a text; null if there is none. */
   async #withHash(hash: string): Promise<Workflow | null> {
     if (!/^[0-9a-f]{8,64}$/.test(hash)) return null;
     const { plans } = this.#desk;

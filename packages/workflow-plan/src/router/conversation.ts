@@ -18,7 +18,7 @@ export type ConversationOptions = {
   now: () => number;
 };
 
-/** The planning in one chat: a session with the planner, whose plans are stored and shown for confirmation. */
+/** The planning in one chat: a session with the planner. Its plans are stored and shown for confirmation. */
 export class Conversation {
   readonly #options: ConversationOptions;
   #planner: Planner | null = null;
@@ -29,17 +29,17 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Whether what is written next goes to the planner: it has asked, or has made no plan yet. */
+  /** Whether the next text goes to the planner: it has asked, or has made no plan yet. */
   isOpen(): boolean {
     return this.#current()?.status === "conversing";
   }
 
-  /** What the planner's question is kept by, while the session is open. */
+  /** The topic of the planner's question while the session is open. */
   get about(): string {
     return this.#current()?.id ?? "";
   }
 
-  /** Repeats the planner's question behind a line; false when it has none. */
+  /** Repeats the planner's question after a line; false if there is none. */
   async remind(lead: string): Promise<boolean> {
     const { channel, chat } = this.#options;
     const session = this.#current();
@@ -58,13 +58,13 @@ export class Conversation {
     await this.#turn(this.#session, text);
   }
 
-  /** Goes on in the open session. */
+  /** Continues the open session. */
   async write(text: string): Promise<void> {
     const session = this.#current();
     await (session ? this.#turn(session, text) : this.begin(text));
   }
 
-  /** Changes a plan that is there. @throws ExecutorError, PlannerError */
+  /** Changes an existing plan. @throws ExecutorError, PlannerError */
   async change(id: string, text: string): Promise<void> {
     const current = this.#current();
     const isOfThis = current?.workflow?.id === id;
@@ -77,19 +77,19 @@ export class Conversation {
     const { channel, chat, now } = this.#options;
     const { id: workflowId } = workflow;
     const hash = planHash(workflow);
-    // Until it is shown, and when it can't be, nothing confirms it.
+    // Until the plan is shown, and if it can't be shown, nothing confirms it.
     chat.ask(workflowId, { ids: [], order: null });
     const sent = await channel.sendConfirmation(chat.jid, this.#clean(workflow));
     const asked = { workflowId, planHash: hash, at: now(), wants: "answer" as const };
     chat.ask(workflowId, { ...sent, planHash: hash }, { asked });
   }
 
-  /** Breaks off what the planner is doing at the moment. */
+  /** Stops the planner's current turn. */
   abort(): void {
     if (this.#session?.status === "conversing") this.#planner?.cancel(this.#session);
   }
 
-  /** Ends the session; false when there is none. */
+  /** Ends the session; false if there is none. */
   async end(): Promise<boolean> {
     const session = this.#current();
     this.#session = null;
@@ -99,7 +99,7 @@ export class Conversation {
     return session !== null;
   }
 
-  /** A plan that was confirmed has its change in the session, unless it was removed meanwhile. */
+  /** Discards the session's draft of a confirmed plan, unless the plan was removed meanwhile. */
   async #dropDraft(id: string, session: string): Promise<void> {
     try {
       await this.#options.plans.dropDraft(id, session);
@@ -108,7 +108,7 @@ export class Conversation {
     }
   }
 
-  /** Ends the session about a plan, if it is this chat's. */
+  /** Ends the session about a plan if it is this chat's. */
   async endOf(id: string): Promise<void> {
     const { asked } = this.#options.chat.state;
     if (this.#current()?.workflow?.id === id) await this.end();
@@ -123,7 +123,7 @@ export class Conversation {
     return (this.#kept ??= new Planning(this.#options.plans, this.#plan()));
   }
 
-  /** The chat's session, also after a restart. */
+  /** Returns the chat's session, also after a restart. */
   #current(): PlannerSession | null {
     const id = this.#options.chat.state.session;
     if (id === null || this.#session?.id === id) return this.#session;
@@ -154,7 +154,7 @@ export class Conversation {
     await this.ask(workflow);
   }
 
-  /** Asks what the planner wants to know, in a message of its own: an edited one has the place of its first text. */
+  /** Asks the planner's question in a message of its own: an edited message has the place of its first text. */
   async #ask({ id }: PlannerSession, question: string): Promise<void> {
     const { channel, chat } = this.#options;
     const text = this.#clean(question);
@@ -173,7 +173,7 @@ export class Conversation {
     }
   }
 
-  /** Sends a line about what goes on; what is given later takes its place, where the channel can edit. */
+  /** Sends a status line. Returns a function that replaces it, if the channel can edit messages. */
   async #status(text: string): Promise<(text: string) => Promise<void>> {
     const { channel, chat } = this.#options;
     const id = await channel.sendMessage(chat.jid, text).catch(this.#report);
@@ -185,7 +185,7 @@ export class Conversation {
     };
   }
 
-  /** Whether something was done; why it was not is logged. */
+  /** Whether a piece of work succeeded. Logs its error. */
   #done(work: Promise<unknown>): Promise<boolean> {
     return work.then(
       () => true,
@@ -205,6 +205,6 @@ export class Conversation {
   };
 }
 
-/** What the planner said last, also in a session that was stored before questions were. */
+/** Returns the planner's last text, also of a session from a version that did not store questions. */
 const lastTextIn = (session: PlannerSession): string | undefined =>
   transcriptOf(session).findLast(({ by }) => by === "planner")?.text;

@@ -1,13 +1,13 @@
 import { anthropicProvider, type ModelProvider } from "@uncaged/workflow-agents";
 
-/** What somebody wants who writes without a command. */
+/** The intent of a text without a command. */
 export type Intent = { type: "create_workflow_request" } | { type: "chat_reply"; text: string };
 
 export type Classifier = (text: string) => Promise<Intent>;
 
 export type ClassifierOptions = {
   env: Readonly<Record<string, string>>;
-  /** The Anthropic API when not given. */
+  /** The provider of the model (default: the Anthropic API). */
   provider?: ModelProvider;
   model?: string;
 };
@@ -15,7 +15,7 @@ export type ClassifierOptions = {
 const defaultModel = "claude-haiku-4-5";
 
 const system =
-  "A user writes to a program that plans and runs work: it turns requests into plans of steps that agents carry out, now, on a schedule, or when something changes. Call create_workflow_request when the user asks for something to be done, watched, checked or reported. Else call chat_reply with a short answer to what was written; the program's commands are listed by /help.";
+  "A user writes to a program that plans and runs work: it turns requests into plans of steps that agents carry out, now, on a schedule, or when something changes. Call create_workflow_request when the user asks for something to be done, watched, checked or reported. Else call chat_reply with a short answer to the message; the program's commands are listed by /help.";
 
 const tools = [
   {
@@ -35,7 +35,7 @@ const tools = [
   },
 ];
 
-/** Asks a model what a message is. One that can't be asked, or does not answer clearly, makes it a request. */
+/** Asks a model for the intent of a message. If the model fails or is unclear, the message is a request. */
 export const intentClassifier =
   ({ env, model = defaultModel, provider = anthropicProvider() }: ClassifierOptions): Classifier =>
   async (text) => {

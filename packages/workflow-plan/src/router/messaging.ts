@@ -8,28 +8,28 @@ import { Router, type RouterOptions } from "./router.ts";
 export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classify" | "now"> &
   Pick<ChannelOptions, "describe" | "log"> & {
     host: Host;
-    /** Which bots there are, and who may write to them; none where another process answers there. */
+    /** The settings of the bots and of their allowed users; null if another process answers there. */
     config: Pick<CueclawConfig, "telegram" | "whatsapp"> | null;
-    /** Whether the bots are not opened before they are asked for. */
+    /** Whether bots open only on request. */
     skipBots?: boolean;
-    /** The terminal, where there is one. */
+    /** Makes the terminal's channel, if there is one. */
     terminal?: (options: ChannelOptions) => Channel;
   };
 
-/** The channels of a process with the one router behind them, and the notices to the owners of plans. */
+/** The channels of a process with their shared router, and the notices to the owners of plans. */
 export type Messaging = {
   router: Router;
   notices: Notices;
   channels: readonly Channel[];
-  /** Opens the bots of the settings, unless they are, and lets them connect. @throws ConfigError */
+  /** Opens the bots of the settings if they are closed, and connects them. @throws ConfigError */
   startBots: () => Promise<readonly Channel[]>;
-  /** Lets all channels connect, each in its own time; why one can't is logged. */
+  /** Connects all channels, each at its own pace. Errors are logged. */
   connect: () => void;
-  /** Ends all connections, in some seconds at most. */
+  /** Closes all connections within some seconds. */
   close: () => Promise<void>;
 };
 
-/** Opens the channels that the settings name. @throws ConfigError */
+/** Opens the channels of the settings. @throws ConfigError */
 export async function openMessaging(options: MessagingOptions): Promise<Messaging> {
   const { config, describe, host, plans, terminal, ...more } = options;
   const log = (line: string): void => options.log(plans.secrets.hidden(line));
@@ -83,7 +83,7 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   };
 }
 
-/** The channels that the settings name. Their clients are loaded for them alone. @throws ConfigError */
+/** Opens the channels of the settings and loads only their clients. @throws ConfigError */
 async function openChannels(
   { telegram, whatsapp }: Pick<CueclawConfig, "telegram" | "whatsapp">,
   options: ChannelOptions & { home: string },

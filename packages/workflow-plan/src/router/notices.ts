@@ -18,47 +18,47 @@ export type NoticesOptions = {
   channels: () => readonly Channel[];
   log: (line: string) => void;
   now?: () => number;
-  /** Keeps in a chat what it was asked, and what that is about. */
+  /** Stores in a chat that it was asked a question, and the topic of that. */
   onAsked?: (channel: Channel, jid: string, asked: Sent & { about: string }) => void;
 };
 
-/** Where the owner of a plan reads. A text that is about something waits for an answer. */
+/** Sends to the chat of a plan's owner. A text with a topic waits for an answer. */
 type Reader = {
   channel: Channel;
   jid: string;
   send: (text: string, about?: string | null) => Promise<void>;
 };
 
-/** What the owner of a plan is sent, and what an answer to it would be about. */
+/** A notice to the owner of a plan, and the topic of an answer to it. */
 type Notice = { text: string; about: string | null };
 
 const keyOf = ({ channel, jid }: Omit<Reader, "send">): string => `${channel.name} ${jid}`;
 
-/** The rests of a chat in milliseconds. After its first failure it has none. */
+/** How long a chat rests, in milliseconds, after a failure or a refusal. */
 const rests = { failed: 1_000, refused: 60_000 };
 const longestRest = 3_600_000;
 const textRefused = "A notice could not be shown here. /status shows what goes on.";
 
-/** The position of a run of which all is reported. */
+/** The position of a fully reported run. */
 const over = "over";
 
 /**
- * Reports to the chats of the owners what has happened to their plans. It is read from what is committed, and the position
- * moves behind it once it is sent: so each notice is sent at least once, also after a crash or while a channel is down.
+ * Reports the events of plans to the chats of their owners. It reads committed records and moves the position after
+ * sending. So each notice is sent at least once, also after a crash or while a channel is down.
  */
 export class Notices {
   readonly #options: NoticesOptions;
   #seen = "";
   #isBusy = false;
   #sending: Promise<void> = Promise.resolve();
-  /** The chats that the last notice could not be sent to: when another one is tried. */
+  /** The chats that could not be sent the last notice: the time of the next attempt. */
   readonly #resting = new Map<string, { until: number; failures: number }>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
   }
 
-  /** Sends what is new. Nothing is read when nothing has changed and no run goes on. */
+  /** Sends new notices. Reads nothing if nothing has changed and no run goes on. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() =>
       this.#pass().catch((error: unknown) => this.#options.log(`notices: ${reasonOf(error)}`)),
@@ -94,7 +94,7 @@ export class Notices {
       .map(({ id }) => id);
   }
 
-  /** Sends what is new about one plan; false when its channel is down. */
+  /** Sends the new notices about one plan; false if its channel is down. */
   async #report(id: string, runs: readonly RunRow[]): Promise<boolean> {
     const workflow = this.#find(id);
     if (!workflow) return true;
@@ -118,13 +118,13 @@ export class Notices {
     try {
       return this.#options.plans.get(id);
     } catch (error) {
-      // It was removed meanwhile.
+      // The plan was removed meanwhile.
       if (isWorkflowError(error)) return null;
       throw error;
     }
   }
 
-  /** Where a plan's owner reads, if this process has that channel. */
+  /** Returns the reader for a plan's owner if this process has that channel. */
   #readerOf({ metadata }: Workflow): Reader | null {
     const { channel: name = "", chatJid = terminalJid } = metadata?.owner ?? {};
     const wanted = name === "tui" ? "terminal" : name;
@@ -141,8 +141,8 @@ export class Notices {
   }
 
   /**
-   * Sends a notice. A chat that nothing can be sent to is tried again later, each time after a longer rest. A text that is
-   * refused is not sent again: the chat is told so.
+   * Sends a notice. If a chat can't be reached, it rests longer after each failure. A refused text is not sent again;
+   * the chat is told about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);
@@ -184,7 +184,7 @@ export class Notices {
       await this.#moveRun(workflow.id, run.id, position);
   }
 
-  /** What a run's thread has logged behind a position. What a retry has copied is not new. */
+  /** Returns the records of a run's thread after a position, without the copies of a retry. */
   async #newItems(run: RunRow, from: string | undefined): Promise<Observed[]> {
     const { host } = this.#options;
     const ref: ThreadRef | null = await findThread(host, threadIdOf(run.id));
@@ -202,7 +202,7 @@ export class Notices {
     return items.filter((item) => item.kind === "end" || timeOf(item) >= begun);
   }
 
-  /** The notice about a record of a run's thread; about the run's end when there is none. */
+  /** Returns the notice about a record of a run's thread, or about the run's end if there is no record. */
   async #noticeOf(
     workflow: Workflow,
     run: RunRow,
@@ -258,7 +258,7 @@ const timeOf = (item: Observed): number => {
 
 const longestOutput = 3_000;
 
-/** What the owner of a plan is sent about a record; null when it is nothing to report. */
+/** Returns the notice to the owner about a record; null if the record is not reported. */
 function stepNotice(
   { name }: Workflow,
   runId: string,
@@ -273,7 +273,7 @@ function stepNotice(
   return { text: `**${name}**: the step ${stepId} has failed: ${error}\n${how}`, about };
 }
 
-/** What the owner is sent about a run that has ended: its outputs, or what has failed. Null while it goes on. */
+/** Returns the notice to the owner about an ended run: its outputs, or its failures. Null while the run goes on. */
 function endText(workflow: Workflow, run: PlanView["runs"][number]): string | null {
   const { id, name, steps, trigger } = workflow;
   if (run.status === "running") return null;

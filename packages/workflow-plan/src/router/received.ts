@@ -7,31 +7,31 @@ import type { Plans } from "../home/plans.ts";
 import type { Chat, Standing } from "./chat.ts";
 import type { Conversation } from "./conversation.ts";
 
-/** A message with the channel and the chat that it came by. */
+/** A message with its channel and its chat. */
 export type Received = { channel: Channel; chat: Chat; message: NewMessage };
 
-/** Who a message is from: the sender in its channel, or the user at the terminal. */
+/** Returns the sender of a message: in its channel, or the user at the terminal. */
 export function answererOf({ channel, message }: Received): AnsweredBy {
   if (channel.name === terminalName) return terminalUser();
   return { kind: "channel", name: `${channel.name}:${message.sender}` };
 }
 
-/** What answers are taken with: the plans, and the ways to the chat that an answer came by. */
+/** The dependencies of taking answers: the plans, and the ways to reply to the chat. */
 export type Desk = {
   plans: Plans;
   now: () => number;
   conversationOf: (received: Received) => Conversation;
-  /** The plans whose owner is the chat. */
+  /** Returns the plans whose owner is the chat. */
   ownPlans: (received: Received) => Promise<Workflow[]>;
   /** Marks the message as handled, and sends a text. */
   reply: (received: Received, text: string) => Promise<void>;
-  /** Marks the message as handled, and sends a text that is to be answered. */
+  /** Marks the message as handled, and sends a text that expects an answer. */
   question: (received: Received, text: string) => Promise<Sent>;
-  /** Says that nothing waits for the answer, and what is open. */
+  /** Says that no question is open for the answer, and lists the open ones. */
   replyState: (received: Received) => Promise<void>;
 };
 
-/** Why a message answers nothing. */
+/** Why a message is not an answer. */
 export const reasons: Record<Exclude<Standing, "answer">, string> = {
   early: "You wrote that before the question was asked.",
   elsewhere: "That replies to another message.",

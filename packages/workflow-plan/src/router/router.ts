@@ -20,26 +20,28 @@ import { StepDecisions } from "./step-decisions.ts";
 
 export type RouterOptions = {
   plans: Plans;
-  /** The planner of a chat. */
+  /** Makes the planner of a chat. */
   planner: (context: ChannelContext) => Planner;
-  /** The ids of the senders who may write, by the channel's name. Nobody else may, but the terminal always. */
+  /** The ids of the allowed senders by channel name. All others are refused, except at the terminal. */
   allowed?: Readonly<Record<string, readonly string[]>>;
-  /** What somebody wants who writes without a command; all is a request without it. */
+  /** Returns the intent of a text without a command. If missing, each such text is a request. */
   classify?: Classifier;
   log?: (line: string) => void;
   now?: () => number;
 };
 
 /**
- * The one way from a user to the plans, whatever the channel is. In this order: who may write, how often, a command, the
- * planner's question, the confirmation of a plan or a decision about a step, and what else the text may be.
+ * Leads messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
+ * command, the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the
+ * text.
  *
- * A word decides only what its chat was asked before it was written, in the order of the channel. A command that names
- * what it decides is refused when that was shown after it, or has changed since. Where there is no order, as in a pipe,
- * a command decides by a name that only the question has: the plan's hash, or the failure's.
+ * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A
+ * command that names a plan or failure is refused if that was shown after the command was written, or has changed
+ * since. In a channel without an order, as a pipe, a command decides by a name that only the question contains: the
+ * plan's hash, or the failure's.
  */
 export class Router {
-  /** What a channel is constructed with. */
+  /** The callback for the options of a channel. */
   readonly onMessage: OnInboundMessage = (jid, message) => this.receive(jid, message);
   readonly #options: RouterOptions;
   readonly #channels: Channel[] = [];
@@ -62,7 +64,7 @@ export class Router {
     this.#steps = new StepDecisions(desk);
   }
 
-  /** The channels that messages come by and go to. */
+  /** The channels of the router. */
   get channels(): readonly Channel[] {
     return this.#channels;
   }
@@ -71,7 +73,7 @@ export class Router {
     this.#channels.push(channel);
   }
 
-  /** Takes a message. It never throws: what goes wrong is logged, and reported where the message came from. */
+  /** Takes a message. It never throws: errors are logged, and reported to the sender's chat. */
   receive(jid: string, message: NewMessage): void {
     const channel = this.#channels.find((one) => one.ownsJid(jid));
     if (!channel) return this.#log(`a message came from ${jid}, which no channel has`);
@@ -90,12 +92,12 @@ export class Router {
     }
   }
 
-  /** Follows a chat that has got another id: the plans that are owned there, and what it was planning. */
+  /** Follows a chat whose id has changed: moves the ownership of its plans, and its planning session. */
   readonly moved = async (from: string, to: string): Promise<void> => {
     const channel = this.#channels.find((one) => one.ownsJid(to));
     if (!channel) return;
     const done = Promise.withResolvers<void>();
-    // What is going on there may still make a plan.
+    // Work in progress in the old chat may still make a plan.
     this.chat(channel, from).next(() =>
       this.#move(channel, from, to).then(done.resolve, done.reject),
     );
@@ -114,13 +116,13 @@ export class Router {
     if (session !== null && chat.state.session === null) chat.set({ session });
   }
 
-  /** Handles what came by a channel to a process that died before it had. */
+  /** Handles a channel's messages that a dead process had received and not handled. */
   resume(channel: Channel): void {
     for (const jid of waitingChats(this.#options.plans.folder, channel.name))
       this.#attempt(channel, () => this.chat(channel, jid));
   }
 
-  /** Resolves when all messages that have come are handled. */
+  /** Resolves when all received messages are handled. */
   async idle(): Promise<void> {
     await Promise.all([...this.#chats.values()].map((chat) => chat.idle()));
   }
@@ -130,9 +132,9 @@ export class Router {
     return sender !== "" && (this.#options.allowed?.[name] ?? []).includes(sender);
   }
 
-  /** Whether a chat has written too often. At the terminal nobody else can write. */
+  /** Whether a chat has written too often. The terminal has only one user and is exempt. */
   #isRefused({ channel, chat, message }: Received): boolean {
-    // What waited for this process was not written at once.
+    // Messages from before the start were not written at once.
     if (channel.name === "terminal" || message.metadata?.isBacklog) return false;
     const { isFirstTooMany, isTooMany } = chat.count(this.#now());
     if (isFirstTooMany)
@@ -147,7 +149,7 @@ export class Router {
     this.#attempt(channel, () => chat.settle(message));
   }
 
-  /** What can't be kept, as on a full disk, is handled all the same. */
+  /** A message that can't be stored, as on a full disk, is handled all the same. */
   #attempt(channel: Channel, act: () => unknown): void {
     try {
       act();
@@ -199,7 +201,7 @@ export class Router {
     await this.#intend(received, text);
   }
 
-  /** Takes a text to the planner. Nothing is decided by that, so a line of a pipe counts too. */
+  /** Takes a text to the planner. This decides nothing, so a line of a pipe counts too. */
   async #answerPlanner(received: Received, text: string): Promise<void> {
     const { chat, message } = received;
     const conversation = this.#conversationOf(received);
@@ -208,13 +210,13 @@ export class Router {
     if (counts || !(await conversation.remind(reasons[standing]))) await conversation.write(text);
   }
 
-  /** The plans of a chat. One that is damaged is nobody's. */
+  /** Returns the plans of a chat. A damaged plan does not belong to a chat. */
   async #ownPlans({ channel, chat, message }: Received): Promise<Workflow[]> {
     const own = contextOf(channel, chat.jid, message.sender);
     return (await this.#options.plans.list(() => {})).filter((plan) => isOwner(plan, own));
   }
 
-  /** Answers what nothing waits for with what goes on. */
+  /** Answers a text that no question waits for with the current state. */
   async #replyState(received: Received): Promise<void> {
     const { plans } = this.#options;
     const lines = (await this.#ownPlans(received)).flatMap(({ id, name, phase }) => {
@@ -228,7 +230,7 @@ export class Router {
     await this.#reply(received, state.join("\n"));
   }
 
-  /** Sends a text that is to be answered. Where it can't be sent, nothing answers it. */
+  /** Sends a text that expects an answer. If it can't be sent, it accepts no answer. */
   async #question(received: Received, text: string): Promise<Sent> {
     const { channel, chat } = received;
     this.#settle(received);
@@ -250,8 +252,8 @@ export class Router {
   }
 
   /**
-   * Sends a text to a chat, without any secret. A channel that throws is logged. What is answered was done: the message is
-   * marked first, so that a crash in between does not do it twice.
+   * Sends a text to a chat, without any secret. Errors of a channel are logged. The message counts as handled before
+   * the reply is sent, so that a crash in between does not repeat its effect.
    */
   async #reply(
     { channel, chat, message }: Omit<Received, "message"> & { message?: NewMessage },
@@ -264,7 +266,7 @@ export class Router {
     });
   }
 
-  /** A chat of a channel; the messages that wait in it are handled. */
+  /** Returns a chat of a channel, and handles the messages that wait in it. */
   chat(channel: Channel, jid: string): Chat {
     const key = `${channel.name} ${jid}`;
     const known = this.#chats.get(key);
@@ -312,7 +314,7 @@ const contexts: Record<string, ChannelContext["channel"]> = {
   whatsapp: "whatsapp",
 };
 
-/** Where a chat is, as plans have it in their owner. */
+/** Returns the place of a chat as plans store it in their owner. */
 function contextOf({ name }: Channel, jid: string, sender: string): ChannelContext {
   const channel = contexts[name] ?? "tui";
   return channel === "tui" ? { channel } : { channel, chatJid: jid, sender };

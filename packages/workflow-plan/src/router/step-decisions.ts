@@ -6,15 +6,15 @@ import { decisionOf, type Wanted } from "../runs/decisions.ts";
 import type { RunRow } from "../store/rows.ts";
 import { answererOf, type Desk, reasons, type Received } from "./received.ts";
 
-/** What the question about a failed step is kept by: each failure of a step is another one. */
+/** Returns the topic of the question about a failed step. Each failure of a step has its own. */
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
   `${runId} ${token}`;
 
-/** The name by which `/answer` takes exactly that question. Nobody knows it before the question is sent. */
+/** Returns the name of a failure's question for `/answer`. It can't be known before the question is sent. */
 export const shortName = (failure: string): string =>
   createHash("sha256").update(failure).digest("hex").slice(0, buttonHashLength);
 
-/** Takes what a chat decides about steps and runs that have failed. */
+/** Takes a chat's decisions about failed steps and runs. */
 export class StepDecisions {
   readonly #desk: Desk;
 
@@ -38,7 +38,10 @@ export class StepDecisions {
     else await this.#remind(received, wanted, lead);
   }
 
-  /** Decides about the failed step with a name of its own, or with the id of its run or plan, as a plan is confirmed. */
+  /**
+   * Decides about the failed step with a name of its own, or with the id of its run or plan. The rules are those of
+   * confirming a plan.
+   */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
     const { plans } = this.#desk;
     const { chat, message } = received;
@@ -73,7 +76,7 @@ export class StepDecisions {
     for (const one of wanted) received.chat.remind(failureOf(one), sent);
   }
 
-  /** Whether a failed run was reported only after a command was written; the sender is then answered. */
+  /** Whether a failed run was reported only after a command was written. If so, the sender gets an answer. */
   async isUnseen(received: Received, run: RunRow | undefined): Promise<boolean> {
     if (!run || received.chat.standing(received.message, run.id) !== "early") return false;
     const failed = `It has failed again since: ${run.error ?? "for no known reason"}`;

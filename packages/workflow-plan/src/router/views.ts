@@ -4,7 +4,7 @@ import type { PlanView } from "../home/plans.ts";
 
 const shortest = 9;
 
-/** The shortest beginning of each id that no other has, with a least length. */
+/** Returns the shortest unique beginning of each id, with a minimum length. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...ids].toSorted();
   return new Map(
@@ -23,7 +23,7 @@ function commonLength(one: string, other: string): number {
   return length;
 }
 
-/** What is known of a plan: its definition, and how its last runs ended. */
+/** Describes a plan: its definition, and how its last runs ended. */
 export function planLines(view: PlanView): string[] {
   const { description, id, name, phase, runs, trigger, trigger_state } = view;
   const failed = trigger_state?.last_error;
@@ -37,7 +37,7 @@ export function planLines(view: PlanView): string[] {
   ];
 }
 
-/** How a plan's last run goes, step by step. */
+/** Describes the state of a plan's last run, step by step. */
 export function statusLines({ name, phase, runs, steps }: PlanView): string[] {
   const [last] = runs;
   if (!last) return [`**${name}**: ${phase}`, "It has not run yet."];

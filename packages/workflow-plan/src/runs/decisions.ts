@@ -12,16 +12,16 @@ export type Wanted = {
   threadId: string;
   stepId: string;
   error: string;
-  /** Of this question: an answer that names it is not taken for another one. */
+  /** Identifies the question: an answer with the token is not taken for another question. */
   token: string;
   /** In milliseconds since the epoch; null when it waits for ever. */
   expiresAt: number | null;
 };
 
-/** What is decided, by whom, and about which step, or exactly which question. */
+/** The decider of an answer, and its step or its exact question. */
 export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string };
 
-/** What a run waits for; null when it does not. */
+/** Returns the question that a run waits for; null if there is none. */
 export async function wantedBy(
   host: Host,
   run: RunRef,
@@ -37,7 +37,7 @@ export async function wantedBy(
   };
 }
 
-/** Answers what a run waits for. @throws ExecutorError, and what the engine refuses an answer with. */
+/** Answers the question of a run. @throws ExecutorError, and the engine's errors for a refused answer. */
 export async function decide(
   host: Host,
   run: RunRef,
@@ -58,11 +58,11 @@ export async function decide(
   return { workflowId, runId, stepId: wanted.stepId, decision };
 }
 
-/** The decision that a text is. @throws ExecutorError */
+/** Parses a decision. @throws ExecutorError */
 export function decisionOf(decision: string): Decision {
   const known = decisions.find((one) => one === decision);
   if (known) return known;
-  throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is no decision`, {
+  throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is not a decision`, {
     kind: "usage",
     hint: `give one of ${decisions.join(", ")}`,
   });

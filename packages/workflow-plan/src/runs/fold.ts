@@ -6,7 +6,7 @@ import { recordOf } from "../state/record.ts";
 import { PlanState, type StepState } from "../state/state.ts";
 import type { RunRow, SessionRow, StepRow } from "../store/rows.ts";
 
-/** The log of a run's thread. `isBroken`: records are followed by some that can't be read. */
+/** The log of a run's thread. `isBroken`: unreadable records follow. */
 export type RunLog = {
   start: StartRecord;
   steps: readonly Step[];
@@ -14,14 +14,14 @@ export type RunLog = {
   isBroken: boolean;
 };
 
-/** The rows of a run: a function of its thread's log and nothing else. */
+/** The rows of a run: a function of its thread's log alone. */
 export type RunRows = { run: RunRow; steps: StepRow[]; sessions: SessionRow[] };
 
 /** The error of a killed run. */
 export const cancelledByUser = "cancelled by user";
 const broken = "the log of its thread is broken: uncaged-workflow verify";
 
-/** Of one step: when it first began, when it last ended, the last record of it, and its agent's session. */
+/** For one step: its first start, its last end, its last record, and its agent's session. */
 type Times = {
   startedAt: number | null;
   endedAt: number | null;
@@ -50,7 +50,7 @@ export class RunFold {
     this.#lastAt = step.timestamp;
   }
 
-  /** The rows of the steps so far, and of the end of the log. */
+  /** Returns the rows of the steps so far, with the end of the log. */
   rows({ end, isBroken }: Pick<RunLog, "end" | "isBroken">): RunRows {
     const [state, times] = [this.#state, this.#times];
     const endedAt = end?.timestamp ?? (isBroken ? this.#lastAt : null);
@@ -107,7 +107,7 @@ function errorOf({ failed }: PlanState, end: EndRecord | null): string {
   return isOwn ? `step ${first.step.id} failed: ${first.error ?? ""}` : end.content;
 }
 
-/** A step that a run has left behind at its end was cancelled with it; one that had not begun was skipped. */
+/** A step that is unfinished at the end of its run was cancelled with it; a step that had not begun was skipped. */
 function statusOf({ status }: StepState, run: RunRow): StepRow["status"] {
   if (run.status === "running") return status;
   if (status === "running") return "failed";

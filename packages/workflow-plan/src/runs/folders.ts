@@ -7,7 +7,7 @@ import type { PlanDatabase } from "../store/database.ts";
 import { type Ended, runRowOf } from "./projection.ts";
 import { findThread } from "./thread-log.ts";
 
-/** Removes what the steps of a run kept for each other: behind its end nothing of it is needed. */
+/** Removes the folder that the steps of an ended run shared. It is not needed after the end. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
   // The id of another program's run may be any text.
   if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
@@ -15,8 +15,8 @@ export function withoutFolder(run: Ended | null, env: Environment): Ended | null
 }
 
 /**
- * Removes the folders that are left of ended threads of a storage root, whose workers were killed while they had files
- * there: of runs of plans, and of others with a sandbox. A thread that is found nowhere may be another root's, and keeps its.
+ * Removes leftover folders of a storage root's ended threads whose workers were killed: of runs of plans, and of
+ * other threads with a sandbox. The folder of an unknown thread may belong to another root and stays.
  */
 export async function removeEndedFolders(
   host: Host,
@@ -37,7 +37,10 @@ async function hasEnded(host: Host, database: PlanDatabase, threadId: string): P
   return status === "completed" || status === "failed";
 }
 
-/** Removes the folders of a home's check scripts whose process was killed. Only who looks at its triggers runs any. */
+/**
+ * Removes the folders of a home's check scripts whose process was killed. Only the process with the trigger lock runs
+ * check scripts.
+ */
 export function removeCheckFolders(home: string, env: Environment): void {
   for (const name of runFolders(env))
     if (name.startsWith(checkPrefix(home))) removeRunFolder(runFolder(env, name));

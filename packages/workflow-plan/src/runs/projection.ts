@@ -33,7 +33,7 @@ export type Ended = {
   error: string | null;
 };
 
-/** The rows of a run in the tables; its row is null where there is none. */
+/** The rows of a run in the tables; `run` is null if missing. */
 type Stored = { run: RunRow | null; steps: StepRow[]; sessions: SessionRow[] };
 
 const logIsGone = "the log of its thread is gone";
@@ -41,7 +41,7 @@ const updateRun = `UPDATE workflow_runs SET trigger_data = $trigger_data, status
   started_at = $started_at, completed_at = $completed_at, error = $error, duration_ms = $duration_ms
   WHERE id = $id AND workflow_id = $workflow_id`;
 
-/** The step runs of a run, in the order of the plan. */
+/** Returns the step runs of a run, in the order of the plan. */
 export const stepRowsOf = (database: PlanDatabase, runId: string): StepRow[] =>
   database.rows<StepRow>("SELECT * FROM step_runs WHERE run_id = ? ORDER BY rowid", runId);
 
@@ -55,7 +55,7 @@ const sessionRowsOf = (database: PlanDatabase, runId: string): SessionRow[] =>
 export const runRowOf = (database: PlanDatabase, runId: string): RunRow | null =>
   database.rows<RunRow>("SELECT * FROM workflow_runs WHERE id = ?", runId)[0] ?? null;
 
-/** The row of the newest run of a plan. */
+/** Returns the row of the newest run of a plan. */
 export const lastRunOf = (database: PlanDatabase, workflowId: string): RunRow | null =>
   database.rows<RunRow>(
     `SELECT * FROM workflow_runs WHERE workflow_id = ?
@@ -63,25 +63,26 @@ export const lastRunOf = (database: PlanDatabase, workflowId: string): RunRow | 
     workflowId,
   )[0] ?? null;
 
-/** The plan with an id; null when there is none. @throws ExecutorError when it is damaged. */
+/** Returns the plan with an id; null if missing. @throws ExecutorError when it is damaged. */
 export function planOf(database: PlanDatabase, id: string): Workflow | null {
   const [row] = database.rows<WorkflowRow>("SELECT * FROM workflows WHERE id = ?", id);
   return row ? workflowOf(row) : null;
 }
 
 /**
- * The one-way projection of runs: keeps `workflow_runs`, `step_runs` and `sessions` equal to the logs of the runs' threads.
+ * The one-way projection of runs: keeps `workflow_runs`, `step_runs` and `sessions` equal to the logs of the runs'
+ * threads.
  *
- * Owns these three tables: nothing else writes them, and nothing decides by them which run is due or goes on. Does not
+ * Owns these three tables: only this class writes them, and they do not decide which run is due or goes on. Does not
  * own threads or phases. Called by `runs.ts` and `home/plans.ts`, in every process that has the home open.
  *
- * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued run
- *   (`last_run`), or of one that has ended without a log (`runs_without_log`).
- * - **P2** Rows are written only while they still are what they were before the log was read. So no process replaces the
- *   rows of a log by those of its beginning.
- * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. The writer is the one process that
- *   reports it.
- * - **P4** The tables may be emptied at any moment. `follow` restores the rows of open runs, `complete` the steps of a
+ * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued
+ *   run (`last_run`), or of one ended without a log (`runs_without_log`).
+ * - **P2** Rows are written only while they still are as they were before the log was read. So no process replaces
+ *   the rows of a log by those of its beginning.
+ * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes it,
+ *   and that process reports it.
+ * - **P4** The tables may be emptied at any time. `follow` restores the rows of open runs, `complete` the steps of a
  *   plan's other runs, `rebuild` all rows.
  */
 export class Projection {
@@ -102,7 +103,7 @@ export class Projection {
     return this.#store.database;
   }
 
-  /** The open runs, and those whose rows say that they are. */
+  /** Returns the open runs, including runs that are open only by their rows. */
   unfinished(): RunRef[] {
     const rows = this.#database.rows<RunRef>(
       "SELECT id, workflow_id FROM workflow_runs WHERE status = 'running' ORDER BY id",
@@ -112,12 +113,12 @@ export class Projection {
     return [...open, ...rows.filter(({ id }) => !known.has(id))];
   }
 
-  /** Writes the row of a run that is queued, in the transaction of the caller. */
+  /** Writes the row of a queued run, in the transaction of the caller. */
   queue(run: RunRef, at: string, data: string | null): void {
     this.#put({ run: queuedRow(run, at, data), steps: [], sessions: [] });
   }
 
-  /** Brings the rows of a run up to date with its log. Returns its end if this call has written that. */
+  /** Updates the rows of a run from its log. Returns its end if this call has written that. */
   async follow(run: RunRef): Promise<Ended | null> {
     return (await this.#follow(run)).ended;
   }
@@ -167,7 +168,7 @@ export class Projection {
     return isOpenRun || before.run?.status === "running" ? endedOf(rows.run) : null;
   }
 
-  /** Whether nothing is to be written about a run without a log: it has ended, or its row says that it is queued. */
+  /** Whether nothing needs to be written about a run without a log: it has ended, or its row says that it is queued. */
   #isSettled({ id, workflow_id }: RunRef): boolean {
     const last = lastRun(this.#database, workflow_id);
     const row = runRowOf(this.#database, id);
@@ -175,7 +176,7 @@ export class Projection {
     return last.status === "queued" && row !== null;
   }
 
-  /** What becomes of a run without a log: it is queued still, or its log is gone. */
+  /** Settles a run without a log: it is still queued, or its log is gone. */
   #missing(run: RunRef, before: string | undefined): Ended | "changed" | null {
     const last = lastRun(this.#database, run.workflow_id);
     if (last?.status !== before) return "changed";
@@ -214,7 +215,7 @@ export class Projection {
     return endedOf(ended);
   }
 
-  /** Writes rows; false when the plan is gone. */
+  /** Writes rows; false if the plan is gone. */
   #put({ run, sessions, steps }: RunRows): boolean {
     const database = this.#database;
     if (database.run(updateRun, run) === 0) {
@@ -240,7 +241,7 @@ export class Projection {
     this.#database.run("DELETE FROM step_runs WHERE run_id = ?", runId);
   }
 
-  /** Removes the rows of a plan's runs, all but the newest `kept` that have ended; in the transaction of the caller. */
+  /** Removes the rows of a plan's ended runs except the newest `kept`, in the transaction of the caller. */
   remove(workflowId: string, kept = 0): void {
     const isAll = kept === 0;
     const rows = this.#database.rows<{ id: string }>(
@@ -254,7 +255,7 @@ export class Projection {
     }
   }
 
-  /** Writes the steps of a plan's ended runs where they are missing, or are those of a log that went on. */
+  /** Writes the steps of a plan's ended runs if they are missing, or come from an earlier state of the log. */
   async complete(workflowId: string): Promise<void> {
     const runs = this.#database.rows<RunRef>(
       `SELECT id, workflow_id FROM workflow_runs r WHERE workflow_id = ? AND status <> 'running'
@@ -266,8 +267,8 @@ export class Projection {
   }
 
   /**
-   * Makes the rows of all runs again, or those of one plan. The row of a run whose log was removed stays.
-   * Returns the number of runs with a log.
+   * Makes the rows of all runs again, or of one plan's runs. The row of a run whose log was removed stays. Returns
+   * the number of runs with a log.
    */
   async rebuild(workflowId?: string): Promise<{ runs: number }> {
     await this.#store.change(() => this.#restoreWithoutLog());
@@ -295,7 +296,7 @@ export class Projection {
     return this.#database.rows(run, workflowId, triggerData).length > 0;
   }
 
-  /** Removes what belongs to no run, and writes the rows that no log has. */
+  /** Removes rows without a run, and writes the rows of runs without a log. */
   #restoreWithoutLog(): void {
     const database = this.#database;
     database.run("DELETE FROM sessions WHERE step_run_id NOT IN (SELECT id FROM step_runs)");
@@ -308,7 +309,10 @@ export class Projection {
     }
   }
 
-  /** The threads that have the name of a plan's bundle, as runs of each plan with that name: the log says whose it is. */
+  /**
+   * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only the log says
+   * which plan they belong to.
+   */
   async *#threadsOfPlans(): AsyncGenerator<RunRef> {
     const named = this.#database.rows<{ workflow_id: string; name: string | null }>(
       `SELECT id AS workflow_id, ${bundleName} AS name FROM workflows w`,
@@ -329,7 +333,7 @@ export class Projection {
 const isSame = (one: Stored, other: Stored): boolean =>
   one === other || JSON.stringify(inOrder(one)) === JSON.stringify(inOrder(other));
 
-/** Rows as values in the order of the columns. */
+/** Returns rows as values in the order of the columns. */
 function inOrder({ run, sessions, steps }: Stored): unknown {
   return [run, ...steps, ...sessions].map(
     (row) => row && Object.entries(row).toSorted(([one], [other]) => (one < other ? -1 : 1)),
@@ -344,7 +348,7 @@ const queuedRow = ({ id, workflow_id }: RunRef, at: string, data: string | null)
 const rowOf = (run: RunRef, last: ReturnType<typeof lastRun>, at: string): RunRow =>
   last?.status === "queued" ? queuedRow(run, last.at, last.data) : queuedRow(run, at, null);
 
-/** A step of a run that has ended without it: one at work has failed, one that had not begun was skipped. */
+/** Ends a step of a run that has ended without it: a running step has failed, a step that had not begun was skipped. */
 function endedStep(step: StepRow, error: string, at: string): StepRow {
   if (step.status === "running") return { ...step, status: "failed", error, completed_at: at };
   return step.status === "pending" ? { ...step, status: "skipped" } : step;

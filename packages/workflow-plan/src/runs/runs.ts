@@ -23,44 +23,44 @@ import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
 import { type RunsOptions, startThread } from "./start.ts";
 import { findThread, ifMissing } from "./thread-log.ts";
 
-/** A run that was started or taken up. */
+/** A run that was started or resumed. */
 export type Begun = { workflowId: string; runId: string; threadId: string };
 
-/** Called for a run that can't be looked at, started or resumed; the others are. */
+/** Called for a run that can't be checked, started or resumed; the other runs go on. */
 export type OnRunError = (run: Begun, error: unknown) => void;
 
-/** What was taken up of what a crash has left behind. */
+/** The result of a recovery after a crash. */
 export type Recovered = { started: Begun[]; resumed: Begun[]; ended: Ended[] };
 export type RecoverOptions = {
-  /** Called for each run that was interrupted, before it is resumed. */
+  /** Called for each interrupted run before it is resumed. */
   onInterrupted?: (run: Begun) => void | Promise<void>;
   onError?: OnRunError;
-  /** Threads that were paused so that a service could end: they go on too. */
+  /** Threads that were paused so that a service could end: they are resumed too. */
   drained?: readonly string[];
 };
 
 const defaultMaxRuns = 5;
 const longestWaitMs = 30_000;
-/** How many runs of a plan that have ended are kept where each process reads the rows of all. */
+/** How many ended runs of a plan are kept in shared rows, which each process reads in full. */
 const mostSharedRuns = 100;
 
-/** The errors of a start that would come again and again. */
+/** The errors of a start that a repetition would only repeat. */
 const finalCodes: readonly string[] = [
   ...["BAD_OPTION", "BUNDLE_CHANGED", "BUNDLE_LOAD_FAILED", "BUNDLE_MISSING", "BUNDLE_REFUSED"],
   ...["THREAD_NOT_FOUND", "WORKFLOW_NOT_FOUND", ExecutorError.ownCode],
 ];
 
 /**
- * The runs of all plans of a home, as threads. Their rows are written by {@link Projection}.
+ * The runs of all plans of a home, as threads. {@link Projection} writes their rows.
  *
- * - **R1** A run is queued in its plan's metadata, with the id of its thread, before there is a thread. Any process that
- *   finds it so starts it, and a thread starts once by its id.
+ * - **R1** A run is queued in its plan's metadata, with the id of its thread, before there is a thread. Any process
+ *   that finds a queued run starts it, and a thread starts once by its id.
  * - **R2** Threads are started under one lock, with the run and the phase read again. So `maxRuns` holds for all
  *   processes together, and a cancelled or paused run is not started.
  * - **R3** The log of a thread is the truth about its run.
- * - **R4** A thread is paused and resumed under the same lock, by the phase at that moment: of two changes of a phase at
- *   once the later one holds.
- * - **R5** An error of one run does not keep others from being followed, started or resumed.
+ * - **R4** A thread is paused and resumed under the same lock, by the phase at that time: of two concurrent changes
+ *   of a phase the later one holds.
+ * - **R5** An error of one run does not keep other runs from being followed, started or resumed.
  */
 export class Runs {
   readonly projection: Projection;
@@ -97,14 +97,14 @@ export class Runs {
     }
     if (this.#store.isShared) this.projection.remove(workflowId, mostSharedRuns);
     const run = { id: runIdOf(ulid(this.#now)), workflow_id: workflowId };
-    // As a row has it.
+    // The same text as in the row.
     const data = triggerData?.toWellFormed() ?? null;
     setLastRun(this.#database, workflowId, { id: run.id, status: "queued", at: this.#at, data });
     this.projection.queue(run, this.#at, data);
     return run;
   }
 
-  /** Starts runs that have no thread, oldest first, as many as may run. One that can't be started stays queued. */
+  /** Starts runs without a thread, oldest first, up to the limit. A run that can't be started stays queued. */
   async startQueued(onError: OnRunError = () => undefined): Promise<Begun[]> {
     const begun: Begun[] = [];
     await each(this.#queued(), onError, async (run) => {
@@ -113,12 +113,12 @@ export class Runs {
     return begun;
   }
 
-  /** Starts a run that is queued; false when it may not begin now. */
+  /** Starts a queued run; false if it may not begin now. */
   start(runId: string): Promise<boolean> {
     return this.#locked(() => this.#start(runId));
   }
 
-  /** Does something while no process starts a thread. */
+  /** Runs `act` under the lock for starting threads. */
   async #locked<Result>(act: () => Promise<Result>): Promise<Result> {
     const late = Date.now() + longestWaitMs;
     const lock = await this.#store.lock("runs", () => {
@@ -142,7 +142,7 @@ export class Runs {
     );
   }
 
-  /** Starts the thread of a queued run, if it may begin and there is room (R2). */
+  /** Starts the thread of a queued run if it may begin and there is room (R2). */
   async #start(runId: string): Promise<boolean> {
     const queued = this.#queued().find(({ id }) => id === runId);
     if (queued?.run.status !== "queued") return false;
@@ -187,7 +187,7 @@ export class Runs {
     return run && isOpen(run) ? { id: run.id, workflow_id: workflowId, run } : null;
   }
 
-  /** Brings the rows of unfinished runs up to date, of all plans or of one; gives those that this call has seen ending. */
+  /** Updates the rows of unfinished runs, of all plans or of one. Returns the runs whose end this call has written. */
   async refresh({
     onError,
     workflowId,
@@ -213,15 +213,15 @@ export class Runs {
     return withoutFolder(await this.projection.follow(run), this.#options.env);
   }
 
-  /** Brings the rows of a plan's newest run up to date, whether it goes on or not. */
+  /** Updates the rows of a plan's newest run, whether it goes on or not. */
   async followLast(workflowId: string): Promise<void> {
     const last = lastRun(this.#database, workflowId);
     if (last) await this.#follow({ id: last.id, workflow_id: workflowId });
   }
 
   /**
-   * Whether a slot of a cron trigger has fired. Slots behind the last one that fired have not. Which of the others have is
-   * read from the logs where no row has it.
+   * Whether a slot of a cron trigger has fired. Slots after the last fired one have not. For other slots it reads the
+   * logs if no row has the slot.
    */
   async hasFired(workflowId: string, slot: string): Promise<boolean> {
     const { last_fire_at } = triggerStateOf(this.#database, workflowId) ?? {};
@@ -231,7 +231,7 @@ export class Runs {
     return this.projection.hasRunOf(workflowId, slot);
   }
 
-  /** Pauses the thread of a paused plan again, which was woken by someone who knows nothing of plans. */
+  /** Pauses the thread of a paused plan again after a program without knowledge of plans has resumed it. */
   async #holdPaused({ id, workflow_id }: RunRef): Promise<void> {
     if (!this.#isPaused(workflow_id)) return;
     const ref = await findThread(this.#options.host, threadIdOf(id));
@@ -239,7 +239,7 @@ export class Runs {
     if (row?.status === "running") await this.followPhase(workflow_id);
   }
 
-  /** Sets phases right whose run has ended without the phase. */
+  /** Corrects the phases of plans whose run has ended without a change of the phase. */
   async #settle(): Promise<void> {
     const executing = this.#database.rows<{ id: string }>(
       "SELECT id FROM workflows WHERE phase = 'executing'",
@@ -250,7 +250,9 @@ export class Runs {
     }
   }
 
-  /** Lets no step of a paused plan's run begin any more, or that of any other one go on (R4); true when it was resumed. */
+  /**
+   * Pauses the open run of a paused plan between steps; resumes that of any other plan (R4). True if it was resumed.
+   */
   followPhase(workflowId: string): Promise<boolean> {
     return this.#locked(async () => {
       const open = this.#openRun(workflowId);
@@ -266,7 +268,7 @@ export class Runs {
     return this.#phaseOf(workflowId) === "paused";
   }
 
-  /** Resumes a thread that is paused, is about to be, or has lost its worker; false for one in any other state. */
+  /** Resumes a thread that is paused, is about to be, or has lost its worker; false for a thread in another state. */
   async #resumeThread({ id, workflow_id }: RunRef): Promise<boolean> {
     const { env, host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
@@ -284,7 +286,7 @@ export class Runs {
     }
   }
 
-  /** Ends the run of a plan. False when none goes on, or it has ended otherwise meanwhile. */
+  /** Ends the run of a plan. False if none goes on, or it has ended otherwise meanwhile. */
   async cancel(workflowId: string): Promise<boolean> {
     const open = this.#openRun(workflowId);
     if (!open) return false;
@@ -298,7 +300,7 @@ export class Runs {
     });
   }
 
-  /** Sends a command to the thread of a run, if there is one that goes on. */
+  /** Sends a command to the thread of a run if the thread goes on. */
   async #control({ id }: RunRef, command: Parameters<Host["control"]>[1]): Promise<void> {
     const { host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
@@ -310,7 +312,7 @@ export class Runs {
     }
   }
 
-  /** Takes up what a crash has left behind: queued runs without a thread, and threads without a worker. */
+  /** Recovers from a crash: queued runs without a thread, and threads without a worker. */
   async recover({ drained = [], onError, onInterrupted }: RecoverOptions): Promise<Recovered> {
     const ended = await this.refresh({ onError });
     const resumed: Begun[] = [];
@@ -332,12 +334,15 @@ export class Runs {
   }
 }
 
-/** What a command is refused with when the thread is already where it was to be brought. */
+/** The errors of a command whose thread is already in the wanted state. */
 const settledCodes: readonly string[] = [
   ...["ALREADY_RUNNING", "LOG_CORRUPT", "NOT_PAUSED", "NOT_RUNNING", "THREAD_ENDED"],
 ];
 
-/** Does something for each run. @throws the first error, when all others are done, unless somebody takes them. */
+/**
+ * Runs `act` for each run. Errors go to `onError`; without it the first error is thrown after all other runs are
+ * done.
+ */
 async function each<Run extends RunRef>(
   runs: readonly Run[],
   onError: OnRunError | undefined,

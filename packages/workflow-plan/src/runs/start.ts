@@ -8,15 +8,15 @@ import type { RunRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
 import { definitionIn, findThread, readLog } from "./thread-log.ts";
 
-/** What runs are started with. */
+/** Options of {@link Runs}. */
 export type RunsOptions = ConfirmationsOptions & {
   host: Host;
-  /** The most runs at once (5). A run that waits for a decision is none of them. */
+  /** The maximum number of concurrent runs (5). A run that waits for a decision does not count. */
   maxRuns?: number;
   now?: () => number;
 };
 
-/** Starts the thread of a run; of a retry it is a fork, which keeps what had succeeded. */
+/** Starts the thread of a run. A retry is a fork that keeps the succeeded steps. */
 export async function startThread(
   { cwd, env, home, host, runOptions }: RunsOptions,
   confirmations: Confirmations | null,
@@ -44,7 +44,7 @@ export async function startThread(
   }
 }
 
-/** The thread that a run retries; null when its log is gone, and nothing of it can be kept. */
+/** Returns the thread that a run retries; null if its log is gone and nothing of it can be kept. */
 async function sourceOf(host: Host, runId: string) {
   const ref = await findThread(host, threadIdOf(runId));
   const log = ref && (await readLog(host, ref));

@@ -13,19 +13,19 @@ import { threadIdOf } from "../plan/terms.ts";
 import type { RunRef } from "../store/last-run.ts";
 import { RunFold, type RunLog, type RunRows } from "./fold.ts";
 
-/** The thread with an id; null when there is none. */
+/** Returns the thread with an id; null if missing. */
 export async function findThread(host: Host, threadId: string): Promise<ThreadRef | null> {
   if (!isThreadId(threadId)) return null;
   return await host.find(threadId).catch(ifMissing);
 }
 
-/** Null for an error of the kind `missing`. @throws any other error */
+/** Returns null for an error of the kind `missing`. @throws any other error */
 export function ifMissing(error: unknown): null {
   if (isWorkflowError(error) && error.kind === "missing") return null;
   throw error;
 }
 
-/** Reads the log of a thread; null when it has no readable start record. */
+/** Reads the log of a thread; null if it has no readable start record. */
 export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null> {
   let start: StartRecord | null = null;
   let end: EndRecord | null = null;
@@ -44,7 +44,7 @@ export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null
   return start && { start, steps, end, isBroken };
 }
 
-/** A followed run: its thread, the fold of its log so far, the cursor behind that, and the rows of the fold. */
+/** A followed run: its thread, the fold of its log so far, the cursor after that, and the rows of the fold. */
 type Followed = {
   ref: ThreadRef;
   fold: RunFold | null;
@@ -53,7 +53,7 @@ type Followed = {
 };
 
 /**
- * Reads the rows of runs from their logs. Of the log of an open run it reads only the new records. All state is a
+ * Reads the rows of runs from their logs. From the log of an open run it reads only the new records. All state is a
  * function of the log, so it may be dropped at any time.
  */
 export class RunReader {
@@ -64,7 +64,10 @@ export class RunReader {
     this.#host = host;
   }
 
-  /** The rows of a run by its log; null when it has no log. The same object as before when the log has not grown. */
+  /**
+   * Returns the rows of a run by its log; null if it has no log. Returns the same object as before if the log has not
+   * grown.
+   */
   async rows(run: RunRef, other: () => PlanDefinition | null): Promise<RunRows | null> {
     const known = this.#followed.get(run.id);
     const ref = known?.ref ?? (await findThread(this.#host, threadIdOf(run.id)));
@@ -110,7 +113,7 @@ function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean
   return workflowId === workflow_id && runId === id;
 }
 
-/** The definition that a thread runs: that of its bundle, or `other` where that can't be read. */
+/** Returns the definition that a thread runs: that of its bundle, or `other` if that can't be read. */
 export async function definitionIn(
   host: Host,
   { hash }: ThreadRef,

@@ -1,7 +1,7 @@
 import { outermost } from "@uncaged/workflow/sandbox";
 import { realpathSync } from "node:fs";
 
-/** Where a step finds what it has, in every sandbox. */
+/** The paths of a step's files inside, the same in every sandbox. */
 export const insidePaths = {
   project: "/workspace/project",
   work: "/workspace/work",
@@ -9,13 +9,13 @@ export const insidePaths = {
   ipc: "/workspace/ipc",
 } as const;
 
-/** The variables that are others inside. */
+/** Variables with other values inside. */
 export const insideEnv = {
   HOME: insidePaths.home,
   TMPDIR: "/tmp",
   CLAUDE_CONFIG_DIR: `${insidePaths.home}/.claude`,
 };
 
-/** The folders of programs without links, those inside others left out. */
+/** Returns the folders of programs without links, and without folders inside other ones. */
 export const codeOf = (folders: readonly string[]): string[] =>
   outermost(folders.map((path) => realpathSync(path)));

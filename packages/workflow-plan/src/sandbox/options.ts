@@ -5,7 +5,7 @@ import type { SandboxMode, SandboxOptions } from "../plan/plan.ts";
 
 const modes: readonly SandboxMode[] = ["off", "bubblewrap", "container", "auto"];
 
-/** {@link SandboxOptions} with what they leave out. */
+/** {@link SandboxOptions} with defaults filled in. */
 export type SandboxSettings = Required<Omit<SandboxOptions, "engine">> & {
   engine: NonNullable<SandboxOptions["engine"]> | null;
 };
@@ -41,7 +41,7 @@ const checks: Record<keyof SandboxOptions, [isRight: (value: unknown) => boolean
 };
 
 /**
- * What a plan's metadata says about its sandbox, with what it leaves out.
+ * Parses the sandbox in a plan's metadata, with defaults filled in.
  * @throws ConfigError
  */
 export function sandboxSettings(sandbox: unknown): SandboxSettings {

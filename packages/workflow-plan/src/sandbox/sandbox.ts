@@ -11,14 +11,14 @@ import {
 import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
 
-/** How a user gets a plan without a sandbox: a plan keeps the mode that it was made with. */
+/** The way to use a plan without a sandbox: a plan keeps the mode that it was made with. */
 export const withoutSandbox =
   "make the plan again without one: uncaged-workflow plan config set sandbox.mode off";
 
-/** What a step runs in. */
+/** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
-/** A sandbox that works on this machine: what starts it, and which limits hold in it. */
+/** A sandbox that works on this machine: how it is started, and which limits hold in it. */
 export type Sandbox = {
   kind: SandboxKind;
   /** The command line of limits before bubblewrap's. Empty for none. */
@@ -28,7 +28,7 @@ export type Sandbox = {
   limits: string[];
   /** Why there is no sandbox although one was looked for; null otherwise. */
   problem: string | null;
-  /** The variables that the command line needs, and that are not seen inside. */
+  /** Variables for the command line that are not visible inside. */
   env?: Record<string, string>;
 };
 
@@ -42,9 +42,9 @@ const none: Sandbox = {
 };
 
 /**
- * Chooses the sandbox that settings ask for, of those that work on this machine. Programs below `writable` are not used:
- * a step may have written them.
- * @throws ConfigError when one that is named or required does not.
+ * Chooses the sandbox that settings ask for, among the working ones of this machine. Programs below `writable` are not
+ * used: a step may have written them.
+ * @throws ConfigError when a named or required sandbox does not work.
  */
 export async function chosenSandbox(
   settings: SandboxSettings,

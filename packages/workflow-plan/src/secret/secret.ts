@@ -12,7 +12,7 @@ const nameForm = /^[A-Z][A-Z0-9_]{0,63}$/;
 const reserved = /^(PATH|HOME|SHELL|USER|IFS|(LD|DYLD|NODE|BUN|ANTHROPIC|UNCAGED)_.*)$/;
 const offered = /(_TOKEN|_API_KEY|_SECRET|_PASSWORD)$|_WEBHOOK/;
 
-/** @throws ConfigError for a name that no secret may have. */
+/** @throws ConfigError for a name that a secret may not have. */
 export function checkSecretName(name: string): void {
   if (!nameForm.test(name)) {
     throw new ConfigError(`${JSON.stringify(name.slice(0, 100))} can't be the name of a secret`, {
@@ -25,15 +25,15 @@ export function checkSecretName(name: string): void {
   });
 }
 
-/** The names of an environment that are offered to the planner as credentials. */
+/** Returns the names of an environment that the planner may offer as credentials. */
 export const offeredNames = (env: Environment): string[] =>
   Object.keys(env).filter(
     (name) => offered.test(name) && nameForm.test(name) && !reserved.test(name) && env[name] !== "",
   );
 
 /**
- * The secrets of a plan home; none when it has no file of them.
- * @throws ConfigError when others may read the file, or it is not what it must be.
+ * Reads the secrets of a plan home; none if it has no file of them.
+ * @throws ConfigError when others may read the file, or it is invalid.
  */
 export function readSecrets(home: string): Secrets {
   const path = join(home, fileName);
@@ -41,7 +41,7 @@ export function readSecrets(home: string): Secrets {
   if (!stats) return {};
   if ((stats.mode & 0o077) !== 0) {
     throw new ConfigError(`${path} can be read by others, so it is not used`, {
-      hint: `chmod 600 ${path}, and replace the secrets if somebody may have read them`,
+      hint: `chmod 600 ${path}, and replace the secrets if other users may have read them`,
     });
   }
   return parsed(readFileSync(path, "utf8"), path);
@@ -67,12 +67,12 @@ function parsed(text: string, path: string): Secrets {
   return value as Secrets;
 }
 
-/** The credentials of an environment: those that their names show to be some. */
+/** Returns the credentials of an environment, recognized by their names. */
 export const credentialsOf = (env: Environment): Secrets =>
   Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""]));
 
 /**
- * The credentials that steps can be given: what is stored, and what is in an environment.
+ * Returns the credentials available to steps: stored ones, and ones of an environment.
  * @throws ConfigError
  */
 export const credentialsIn = (home: string, env: Environment): Secrets => ({
@@ -80,7 +80,7 @@ export const credentialsIn = (home: string, env: Environment): Secrets => ({
   ...readSecrets(home),
 });
 
-/** The secrets whose names occur in texts as words: those that a step or a script gets. */
+/** Returns the secrets whose names occur in texts as words. A step or a script gets these. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
   const text = texts.join("\n");
   const isNamed = (name: string) =>
@@ -88,7 +88,7 @@ export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets 
   return Object.fromEntries(Object.entries(secrets).filter(([name]) => isNamed(name)));
 }
 
-/** A JSON value with each secret's value, from 6 characters on, replaced by `[secret:NAME]` in its texts. */
+/** Replaces each secret's value (from 6 characters on) in the texts of a JSON value by `[secret:NAME]`. */
 export const withoutSecrets = <T>(value: T, secrets: Secrets): T =>
   maskOf({}, [], secrets).value(value) as T;
 
@@ -96,7 +96,7 @@ const base = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|UNCAGED_WORKFLOW_WORKER)$/;
 const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS)$/i;
 const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
 
-/** What a step or a script has of an environment, whatever it is: no credential but that of its model. */
+/** Returns the part of an environment that every step or script gets: no credential but that of its model. */
 export const baseEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(

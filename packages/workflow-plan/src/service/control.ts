@@ -5,13 +5,17 @@ import { ExecutorError } from "../error/error.ts";
 import type { HeldLock, PlanStore } from "../store/store.ts";
 
 /*
- * What the service of a plan home shares with other processes beside the database. Only the locks decide who is at work:
- * they are the operating system's, and end with their process. The files hold what is shown, asked for and remembered.
+ * The files that the service of a plan home shares with other processes besides the database. Only the locks decide
+ * which process is the service: they belong to the operating system, and end with their process. The files hold
+ * status, requests and the state of a drain.
  */
 
-/** A service that runs: what it has reported of itself. */
+/** The status of a running service, as it reports it. */
 export type ServiceInfo = { pid: number; startedAt: string };
-/** That the service is to end; with `drainSeconds` when the runs are paused, and at the latest after so many seconds. */
+/**
+ * A request that the service ends. With `drainSeconds` it ends when the runs are paused, and at the latest after this
+ * time.
+ */
 export type StopRequest = { drainSeconds: number | null };
 
 const files = {
@@ -20,16 +24,17 @@ const files = {
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
-  /** Its time is that of the last pass over the triggers. */
+  /** Its modification time is that of the last pass over the triggers. */
   looked: "triggers.looked",
 } as const;
 
 const at = (home: string, file: keyof typeof files): string => join(home, files[file]);
 
-// Who asks whether a service runs has its lock for a moment, and a process that was just started the locks of who started it.
+// A query for a running service holds its lock for a moment, and a new process holds the locks of its parent for a
+// moment.
 const shortestWaitMs = 300;
 
-/** Makes this process the service of a home. @throws ExecutorError when another one is. */
+/** Makes this process the service of a home. @throws ExecutorError when another process is. */
 export function lockService(home: string): Lock {
   const lock = takeLock(at(home, "service"), shortestWaitMs);
   if (lock) return lock;
@@ -38,7 +43,7 @@ export function lockService(home: string): Lock {
   });
 }
 
-/** Takes the lock of who looks at triggers, the service or one pass; null when another process has it. */
+/** Takes the lock for looking at triggers, for the service or one pass; null when another process has it. */
 export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {
@@ -48,11 +53,11 @@ export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   );
 }
 
-/** As {@link lockTriggers}, when the other process is done. @throws what the signal was aborted with. */
+/** Waits for the lock of {@link lockTriggers}. @throws the reason of the signal's abort. */
 export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<HeldLock> =>
   store.lock("triggers", () => signal.throwIfAborted());
 
-/** The service that runs for a home; null when none does. */
+/** Returns the running service of a home; null if there is none. */
 export function runningService(home: string): ServiceInfo | null {
   if (statSync(at(home, "service"), { throwIfNoEntry: false }) === undefined) return null;
   const lock = takeLock(at(home, "service"), 0);
@@ -70,10 +75,10 @@ export function noteLook(home: string, now = Date.now()): void {
   closeSync(file);
 }
 
-/** How old the last pass may be: a timer begins one each minute. */
+/** The maximum age of the last pass: a timer begins one each minute. */
 const longestSinceLookMs = 150_000;
 
-/** Whether anything lets the triggers of a home fire: a service, or passes one after the other. */
+/** Whether the triggers of a home can fire: by a service, or by passes one after the other. */
 export function isFiring(home: string): boolean {
   if (runningService(home) !== null) return true;
   const looked = statSync(at(home, "looked"), { throwIfNoEntry: false });
@@ -88,7 +93,7 @@ export const stopRequest = (home: string): StopRequest | null =>
   read(home, "stop") as StopRequest | null;
 export const forgetStop = (home: string): void => rmSync(at(home, "stop"), { force: true });
 
-/** The runs that a service has paused to end, by the ids of their threads: the next one resumes them. */
+/** Returns the thread ids of the runs that an ending service has paused: the next service resumes them. */
 export const drainedThreads = (home: string): string[] =>
   (read(home, "drained") as string[] | null) ?? [];
 
@@ -97,7 +102,7 @@ export function rememberDrained(home: string, threadIds: readonly string[]): voi
   else rmSync(at(home, "drained"), { force: true });
 }
 
-/** What a file holds; null when it is not there, or is not whole. */
+/** Returns the content of a file; null if it is missing or incomplete. */
 function read(home: string, file: keyof typeof files): unknown {
   try {
     return JSON.parse(readFileSync(at(home, file), "utf8"));

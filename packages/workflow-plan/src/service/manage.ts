@@ -7,7 +7,7 @@ import { ConfigError, ExecutorError } from "../error/error.ts";
 import { requestStop, runningService, type ServiceInfo } from "./control.ts";
 import type { Unit } from "./unit.ts";
 
-/** What is known of the service of a plan home. */
+/** The status of a plan home's service. */
 export type ServiceStatus = {
   home: string;
   running: ServiceInfo | null;
@@ -16,7 +16,7 @@ export type ServiceStatus = {
 };
 
 const pollMs = 50;
-/** How long a service may take to end, without what a drain takes. */
+/** How long a service may take to end, without the time for a drain. */
 const longestStopMs = 15_000;
 const longestStartMs = 15_000;
 
@@ -25,7 +25,7 @@ export function serviceStatus(home: string, unit: Unit | null): ServiceStatus {
   return { home, running: runningService(home), unit: isInstalled ? unit.path : null };
 }
 
-/** Writes the unit of a service, and has the system's manager take it. @throws ConfigError */
+/** Writes the unit of a service, and has the system's manager load it. @throws ConfigError */
 export function installService(unit: Unit, env: Environment): void {
   requireManager(unit, env);
   try {
@@ -59,8 +59,8 @@ export async function startService(home: string, unit: Unit, env: Environment): 
 }
 
 /**
- * Ends the service, whoever has started it, and waits until it has. With `drainSeconds` it pauses the runs first, and waits
- * for them that long. @throws ExecutorError when none runs, or it does not end.
+ * Ends the service, regardless of how it was started, and waits for its end. With `drainSeconds` it first pauses the
+ * runs, and waits for them for that time. @throws ExecutorError when none runs, or it does not end.
  */
 export async function stopService(
   home: string,
@@ -72,7 +72,7 @@ export async function stopService(
   requestStop(home, { drainSeconds });
   const longest = longestStopMs + (drainSeconds ?? 0) * 1000;
   const isDown = await comesTrue(longest, () => runningService(home) === null);
-  // What the manager has started it would start again.
+  // The manager would restart a service that it has started itself.
   if (unit && existsSync(unit.path) && hasManager(unit, env))
     for (const argv of unit.stop) call(argv, env);
   if (isDown) return running;

@@ -18,14 +18,14 @@ import {
 } from "./control.ts";
 import { Triggers, type TriggersOptions } from "./triggers.ts";
 
-/** What the service has done or found, for notices and its log. It is committed already. */
+/** An action or a problem of the service, for notices and its log. Actions are already committed. */
 export type ServiceEvent =
   | { kind: "fired"; workflowId: string; runId: string }
   | { kind: "ended"; workflowId: string; runId: string; status: string; error: string | null }
   | { kind: "interrupted"; workflowId: string; runId: string }
   | { kind: "error"; workflowId: string | null; error: unknown };
 
-/** What talks to users while the service runs. */
+/** The channels to users while the service runs. */
 export type ServiceMessaging = {
   notices: { send(): Promise<void> };
   connect(): void;
@@ -36,16 +36,16 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   home: string;
   host: Host;
   env: Environment;
-  /** Opens the plans of the home, when this process is its service. */
+  /** Opens the plans of the home once this process is its service. */
   open: () => Plans | Promise<Plans>;
-  /** Opens the channels; they are connected when runs have been recovered. */
+  /** Opens the channels; they connect after the recovery of runs. */
   messaging?: (plans: Plans) => ServiceMessaging | Promise<ServiceMessaging>;
   report: (event: ServiceEvent) => void;
-  /** Called when triggers are looked at. */
+  /** Called when the service looks at triggers. */
   onReady?: () => void;
   /** Aborted when the service is to end. */
   signal: AbortSignal;
-  /** How often it looks whether anything has changed, in milliseconds. */
+  /** How often it looks for changes, in milliseconds. */
   everyMs?: number;
 };
 
@@ -53,16 +53,16 @@ const defaultEveryMs = 1_000;
 const drainPollMs = 100;
 /** A check in flight is due until it has ended. */
 const shortestRestMs = 100;
-/** How long what is in progress may hold up the end, each. */
+/** How long each piece of work in progress may delay the end. */
 const longestEndMs = 4_000;
 
 /**
  * Runs the service of a plan home until its signal is aborted or it is asked to stop.
  *
  * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
- * triggers. **D3** Nothing is kept from one turn to the next but when to look again: what is changed, by other processes or by
- * the channels of this one, is seen by the database's change counter before anything fires. **D4** It ends no run: those have processes of their own. **D5** An
- * error in one turn is reported, and the next turn tries again.
+ * triggers. **D3** Between turns it keeps only the time of the next turn. Changes by other processes, or by this
+ * one's channels, are seen by the database's change counter before a trigger fires. **D4** It ends no run: runs have
+ * processes of their own. **D5** An error in one turn is reported, and the next turn tries again.
  *
  * @throws ExecutorError when another service runs for the home.
  */
@@ -128,7 +128,7 @@ class Service {
     }
   }
 
-  /** Takes turns until the signal is aborted or somebody asks for an end; then nothing fires any more. */
+  /** Takes turns until the signal is aborted or an end is requested. No trigger fires after that. */
   async #untilStopped(): Promise<StopRequest | null> {
     const { home, signal } = this.#options;
     const aborted = Promise.withResolvers<void>();
@@ -157,7 +157,7 @@ class Service {
     rememberDrained(home, []);
   }
 
-  /** What fails for a run or a trigger is reported once: it is tried again in each turn. */
+  /** Reports an error of a run or a trigger once, although each turn tries again. */
   readonly #onError: OnRunError = ({ workflowId, runId }, error) =>
     this.#reportOnce(runId, workflowId, error);
 
@@ -167,7 +167,7 @@ class Service {
     this.#options.report({ kind: "error", workflowId, error });
   }
 
-  /** Looks whether anything has changed or is due, and does what follows. */
+  /** Checks for changes and due triggers, and acts on them. */
   async #turn(): Promise<void> {
     const { env, host } = this.#options;
     await this.#plans.sync();
@@ -210,7 +210,7 @@ class Service {
     signal.removeEventListener("abort", wake);
   }
 
-  /** Pauses the runs that go on between two of their steps, and waits until they are. */
+  /** Pauses the open runs between two of their steps, and waits until they are paused. */
   async #drain(seconds: number): Promise<void> {
     const { home, host } = this.#options;
     const running = await this.#runningThreads();
@@ -239,7 +239,7 @@ class Service {
   }
 }
 
-/** Waits for a promise, and no longer than so many milliseconds. */
+/** Waits for a promise, but at most `ms` milliseconds. */
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

@@ -12,20 +12,19 @@ export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> 
   env: Environment;
   /** Whether runs whose worker has died are resumed (true). */
   resumes?: boolean;
-  /** Aborted when the pass is to end: the checks in flight are ended, and nothing fires any more. */
+  /** Aborted when the pass is to end: checks in flight end, and no trigger fires after that. */
   signal?: AbortSignal;
-  /** Gets what fails for a run, a trigger or a damaged plan; without it the first is thrown in the end. */
+  /** Gets the errors of runs, triggers and damaged plans. Without it, the first error is thrown at the end. */
   onError?: (workflowId: string, error: unknown) => void;
 };
 
-/** What one pass has done: the runs that have begun, and when the next trigger is due, null when none ever is. */
+/** The result of a pass: the runs that have begun, and when the next trigger is due (null if none ever is). */
 export type Ticked = { fired: Fired[]; next: string | null };
 
 /**
- * One pass over what is due: runs that a crash has left behind go on, slots fire, checks run to their end. While a service
- * or another pass is at work it does nothing.
- * @throws without `onError` the first error of a run that can't go on or a trigger that can't be looked at, when all others
- * were.
+ * Makes one pass over everything due: runs left behind by a crash go on, slots fire, checks run to their end. Does
+ * nothing while a service or another pass runs.
+ * @throws without `onError`: the first error of a run or a trigger, after all others are done.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
   const { env, host, now = Date.now } = options;
@@ -76,7 +75,7 @@ async function pass(
 
 const loopMs = 1_000;
 
-/** Lets triggers fire in this process, by one pass after the other, for as long as no service does. */
+/** Fires triggers in this process, by one pass after the other, while no service does. */
 export function openTriggerLoop(
   plans: Plans,
   options: Omit<TickOptions, "signal">,

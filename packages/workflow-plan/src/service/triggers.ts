@@ -17,10 +17,10 @@ import {
 } from "../trigger/state.ts";
 
 /*
- * What is due, by one statement: a cron trigger's next slot is stored, and a poll's is counted from its last check. So a pass
- * over thousands of plans of which none is due computes no schedule. What was looked at in the future is due as well: the
- * clock was put back since. An empty text is due at once. The plus keeps SQLite from its index of phases: most plans are
- * active, and one pass over the table is faster than as many lookups.
+ * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's is counted from its
+ * last check. So a pass over thousands of plans without a due one computes no schedule. A last look in the future is
+ * due as well: the clock was set back since. An empty text is due at once. The plus keeps SQLite from its index of
+ * phases: most plans are active, and one pass over the table is faster than as many lookups.
  */
 const looksIn = (phases: string): string => `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
@@ -33,7 +33,10 @@ const looksIn = (phases: string): string => `WITH look AS (
 const looks = looksIn("'active'");
 const looksAtAll = looksIn("'active', 'executing'");
 
-/** When the next trigger is due, in milliseconds since the epoch: `now` or before when one is; null when none ever is. */
+/**
+ * Returns when the next trigger is due, in milliseconds since the epoch: `now` or before if one is due; null if none
+ * ever is.
+ */
 export function earliestDue(plans: Plans, now: number): number | null {
   const statement = `${looks} SELECT min(due) AS due, max(seen) AS seen FROM look`;
   const [found] = plans.database.rows<{ due: string | null; seen: string | null }>(statement);
@@ -42,7 +45,7 @@ export function earliestDue(plans: Plans, now: number): number | null {
   return found.due === "" || isPutBack ? now : Date.parse(found.due);
 }
 
-/** When the next trigger fires, also of a plan whose run goes on: `now` or later; null when none ever does. */
+/** Returns when the next trigger fires, also of a plan whose run goes on: `now` or later; null if none ever does. */
 export function nextFire(plans: Plans, now: number): number | null {
   const statement = `${looksAtAll} SELECT min(due) AS due FROM look`;
   const [found] = plans.database.rows<{ due: string | null }>(statement);
@@ -50,7 +53,7 @@ export function nextFire(plans: Plans, now: number): number | null {
   return found.due === "" ? now : Math.max(now, Date.parse(found.due));
 }
 
-/** The ids of the plans whose triggers are due, the longest due first. */
+/** Returns the ids of the plans whose triggers are due, the longest due first. */
 function dueAt(plans: Plans, now: number): string[] {
   const statement = `${looks} SELECT id FROM look WHERE due <= $now OR seen > $now ORDER BY due, id`;
   return plans.database.rows<{ id: string }>(statement, { now: isoOf(now) }).map(({ id }) => id);
@@ -60,23 +63,23 @@ function dueAt(plans: Plans, now: number): string[] {
 const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE +phase = 'active'
   AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
-/** A run that a trigger has begun: its row is there, its thread may not be yet. */
+/** A run that a trigger has begun. Its row exists, its thread may not yet. */
 export type Fired = { workflowId: string; runId: string };
 
 export type TriggersOptions = {
   now?: () => number;
-  /** How a check script is run; it may refuse. */
+  /** Returns how a check script is run; it may refuse. */
   commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
   /** Called when a fire is committed. */
   onFire: (fired: Fired) => void;
-  /** Called when a trigger could not be looked at; it is looked at again. */
+  /** Called when a trigger could not be looked at; it is tried again. */
   onError: (workflowId: string, error: unknown) => void;
   limits?: CheckLimits;
 };
 
-/** How many checks run at once. */
+/** The maximum number of concurrent checks. */
 const mostChecks = 8;
-/** After how many failed checks in a row the owner is notified. */
+/** The number of failed checks in a row after which the owner is notified. */
 const failuresToNotify = 3;
 
 type Looked = {
@@ -87,12 +90,12 @@ type Looked = {
 };
 
 /**
- * Looks at triggers, and lets those fire that are due.
+ * Looks at triggers, and fires the due ones.
  *
- * **F1** Definition and state are read anew for each look, and whatever follows from it is written only while both are
- * still what they were. **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** A check of a
- * plan never overlaps another one; only who has the service's lock looks at triggers. **F4** What fails for one plan does
- * not keep others from firing.
+ * **F1** Each look reads definition and state again. Its result is written only while both are unchanged. **F2** A
+ * fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never overlap; only
+ * the holder of the trigger lock looks at triggers. **F4** An error of one plan does not keep other plans from
+ * firing.
  */
 export class Triggers {
   readonly #plans: Plans;
@@ -109,8 +112,8 @@ export class Triggers {
   }
 
   /**
-   * Lets the slots fire that are due, and begins the checks; `settled` waits for those. Gives when the next trigger is due,
-   * null when none ever is: now, while a check is in flight.
+   * Fires the due slots, and begins the checks; `settled` waits for the checks. Returns when the next trigger is due
+   * (null if none ever is): now, while a check is in flight.
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();
@@ -139,7 +142,7 @@ export class Triggers {
     while (this.#checks.size > 0) await Promise.all(this.#checks.values());
   }
 
-  /** Ends the checks in flight; nothing fires any more. */
+  /** Ends the checks in flight. No trigger fires after that. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.settled();
@@ -156,7 +159,7 @@ export class Triggers {
     }
   }
 
-  /** What there is to decide by; null when the plan is not active any more. */
+  /** Reads the basis of a decision; null when the plan is not active. */
   #read(id: string): Looked | null {
     const [row] = this.#plans.database.rows<
       TriggerState & { trigger_json: string; metadata_json: string | null }
@@ -231,7 +234,7 @@ export class Triggers {
   }
 }
 
-/** The slots of a trigger that may never have been registered, or that has none. */
+/** Returns the slots of a trigger that may never have been registered, or that has none. */
 function settledSlots(
   trigger: CronTrigger,
   state: TriggerState,

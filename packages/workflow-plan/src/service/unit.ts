@@ -5,23 +5,26 @@ import { isAbsolute, join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import { homeVariable } from "../store/home.ts";
 
-/** What a unit starts, and with what. */
+/** Options of {@link unitOf}. */
 export type UnitOptions = {
   /** The words that start the service; the first is an absolute path. */
   argv: readonly string[];
   home: string;
-  /** Whether the home is the storage root's own, so that the unit needs no name of its own. */
+  /** Whether the home is the default one of the storage root, so that the unit's name needs no suffix. */
   isDefaultHome: boolean;
-  /** Whether it is in a project's storage root: its service finds it by the root, since a named home is the user's. */
+  /**
+   * Whether the home is in a project's storage root. Its service finds the home by the root, since a home given by
+   * name is the user's.
+   */
   isProjects?: boolean;
-  /** What the service's environment has beside the home: PATH, and what models are reached with. */
+  /** The service's environment besides the home: PATH, and the variables for models. */
   env: Readonly<Record<string, string>>;
   platform: NodeJS.Platform;
-  /** The user's: `HOME` and `XDG_CONFIG_HOME` are looked at. */
+  /** The user's environment; only `HOME` and `XDG_CONFIG_HOME` are read. */
   userEnv: Environment;
 };
 
-/** A unit of the system's manager of services: its file, and the commands that make the manager take it. */
+/** A unit of the system's service manager: its file, and the commands that make the manager load it. */
 export type Unit = {
   manager: "systemd" | "launchd";
   name: string;
@@ -33,15 +36,15 @@ export type Unit = {
 };
 
 /**
- * The unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. It starts the service again
- * whenever it ends, and leaves the processes of runs alone.
- * @throws ConfigError where there is neither.
+ * Returns the unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. It restarts the
+ * service whenever it ends, and leaves the processes of runs alone.
+ * @throws ConfigError on other systems.
  */
 export function unitOf(options: UnitOptions): Unit {
   const { argv, home, platform } = options;
   const [program = ""] = argv;
   if (!isAbsolute(program))
-    throw new ConfigError(`${program} is no absolute path: a unit would not find it`);
+    throw new ConfigError(`${program} is not an absolute path: a unit would not find it`);
   for (const text of [...argv, home, ...Object.values(options.env)])
     if (/[\n\r\0]/.test(text)) throw new ConfigError("a unit can't hold a line break");
   if (platform === "linux") return systemdUnit(options);
@@ -51,7 +54,7 @@ export function unitOf(options: UnitOptions): Unit {
   });
 }
 
-/** What distinguishes the unit of one home from that of another. */
+/** Returns the part of a unit's name that distinguishes homes. */
 const suffixOf = ({ home, isDefaultHome }: UnitOptions): string =>
   isDefaultHome ? "" : `-${createHash("sha256").update(home).digest("hex").slice(0, 8)}`;
 
@@ -91,7 +94,7 @@ WantedBy=default.target
 
 const specifiers = (text: string): string => text.replaceAll("%", "%%");
 
-/** A word of a systemd unit: systemd.syntax(7), systemd.service(5). */
+/** Quotes a word of a systemd unit: systemd.syntax(7), systemd.service(5). */
 const quoted = (word: string): string =>
   `"${specifiers(word).replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 

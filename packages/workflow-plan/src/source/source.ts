@@ -25,8 +25,9 @@ export type PlanSource = {
 };
 
 /**
- * Plans as sources of bundles: `.json`, `.yaml` and `.yml` files with an object that has `steps`, and a `trigger` or
- * a `failure_policy`: a model's output, or a whole plan. `warn` gets each warning of the check, with file, line and column.
+ * Makes plans usable as sources of bundles: `.json`, `.yaml` and `.yml` files with an object that has `steps`, and a
+ * `trigger` or a `failure_policy`. The object is a model's output, or a whole plan. `warn` gets each warning of the
+ * check, with file, line and column.
  */
 export function planSource(warn: (warning: string) => void): PlanSource {
   return {
@@ -45,7 +46,7 @@ export function planSource(warn: (warning: string) => void): PlanSource {
 const unfired = (file: string, type: string): string =>
   `${basename(file)}: trigger: a workflow is started by hand, so its ${type} trigger does not fire; let it fire: uncaged-workflow plan new --file ${basename(file)}`;
 
-/** A plan in a file, checked; `warn` gets each warning, with file, line and column. @throws PlannerError */
+/** Reads and checks a plan in a file; `warn` gets each warning, with file, line and column. @throws PlannerError */
 export function readPlan(
   text: string,
   file: string,
@@ -62,7 +63,7 @@ export function readPlan(
   return { plan, positionOf, ...metadataIn(document) };
 }
 
-/** The plan of a file with what the framework adds; it is to be confirmed. @throws PlannerError */
+/** Returns the plan of a file with the framework's additions. It waits for its confirmation. @throws PlannerError */
 export function workflowIn(
   text: string,
   file: string,
@@ -75,7 +76,7 @@ export function workflowIn(
   });
 }
 
-/** Whether a text is a plan, right or wrong; one that can't be read is none. */
+/** Whether a text is a plan, valid or not; false for an unreadable text. */
 export function isPlan(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);
@@ -96,8 +97,8 @@ const packageName = "@uncaged/workflow-plan";
 const ownFiles = () => entryFiles(import.meta, [packageName]);
 
 /**
- * The source of a plan's bundle: the same for the same definition, whatever the plan's phase and times are, so that
- * its hash names the definition.
+ * Returns the source of a plan's bundle. It is the same for the same definition, regardless of phase and times, so
+ * that its hash names the definition.
  */
 export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): string {
   const { description, failure_policy, metadata, name, steps } = plan;

@@ -3,8 +3,8 @@ import type { PlanStep } from "../plan/plan.ts";
 import { recordOf } from "./record.ts";
 
 /**
- * The numbers from 0 of the steps that a retry keeps, for `Host.fork`: all records of the steps that have succeeded,
- * and the subtasks that these have created, whatever became of them. The rest is done again.
+ * Returns the numbers from 0 of the steps that a retry keeps, for `Host.fork`: all records of the succeeded steps,
+ * and the subtasks that they have created, in any state. All other steps are repeated.
  */
 export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "meta">[]): number[] {
   const succeeded = new Set<string>();
@@ -23,10 +23,10 @@ export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "met
 type Steps = { steps: readonly PlanStep[] };
 
 /**
- * The numbers of the records that a retry keeps on a version of the plan: those of the steps that have succeeded, unless
- * the version has another step of that id, or something that it depends on is done again.
+ * Returns the numbers of the records that a retry keeps on a version of the plan. These are the records of succeeded
+ * steps, unless the version defines the step differently, or one of its dependencies is repeated.
  *
- * @param before the definition that the records are of; null when it is not known, and taken to be the same
+ * @param before the definition of the records; null if unknown, and then taken to be the same
  */
 export function keptOf(records: readonly Step[], before: Steps | null, now: Steps): number[] {
   const kept = keptByRetry(records);
@@ -39,7 +39,7 @@ export function keptOf(records: readonly Step[], before: Steps | null, now: Step
   });
 }
 
-/** The ids of a definition's steps that are done otherwise in another one, and of those that depend on them. */
+/** Returns the ids of a definition's steps that differ in another one, and of their dependents. */
 function changedSteps(before: Steps, now: Steps): string[] {
   const same = new Set<string>();
   const after = new Map(now.steps.map((step) => [step.id, textOf(step)]));

@@ -4,11 +4,11 @@ import type { PlanStep } from "../plan/plan.ts";
 import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
- * The records of a run: a role is a step's id, and `event` in its meta what happened to the step. Records of other
- * programs, or of a later version, are no records of a step.
+ * The records of a run: a role is a step's id, and `event` in its meta the event of the step. Records of other
+ * programs, or of a later version, are not records of a step.
  */
 
-/** What happened to a step. `attempt` counts from 1, also across the series that a user asked for. */
+/** An event of a step. `attempt` counts from 1, also across the series that a user asked for. */
 export type StepRecord =
   | ({
       event: "started";
@@ -38,11 +38,11 @@ const events: readonly unknown[] = [
   ...["started", "attempt_failed", "succeeded", "failed", "skipped", "subtask"],
 ];
 
-/** The record that a step of a thread is; null for any other one. */
+/** Returns a thread's step as a record; null for other steps. */
 export const recordOf = ({ meta }: RoleOutput): StepRecord | null =>
   events.includes(meta.event) ? (meta as StepRecord) : null;
 
-/** What the `__wait__` step that asks about a failed step has as its meta. */
+/** The meta of the `__wait__` step that asks about a failed step. */
 export type FailureQuestion = {
   for: "step_failure";
   stepId: string;
@@ -53,7 +53,7 @@ export type FailureQuestion = {
   expiresAt?: number;
 };
 
-/** An answer: the decision alone, or in an object as older versions send it. */
+/** The schema of an answer: the decision alone, or in an object as older versions send it. */
 export const answerSchema = {
   anyOf: [
     { enum: decisions },
@@ -65,7 +65,7 @@ export const answerSchema = {
   ],
 };
 
-/** The decision of an `__input__` step; null when it is none. */
+/** Returns the decision of an `__input__` step; null if it is not a decision. */
 export function decisionIn({ content, meta }: RoleOutput): Decision | null {
   const value = Object.hasOwn(meta, "value") ? meta.value : (meta.decision ?? content);
   const given =

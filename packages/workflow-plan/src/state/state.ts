@@ -5,7 +5,7 @@ import { decisionIn, type FailureQuestion, recordOf, type StepRecord } from "./r
 /** One step in one run. */
 export type StepState = {
   readonly step: PlanStep;
-  /** Of a subtask: the step that created it, and how deep it is below a step of the plan. */
+  /** Of a subtask: the step that created it, and its depth below a step of the plan. */
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
@@ -15,41 +15,41 @@ export type StepState = {
   starts: number;
   /** The failed attempts of the running series. */
   failures: number;
-  /** When the next attempt may begin, in milliseconds since the epoch; null when none is to come. */
+  /** When the next attempt may begin, in milliseconds since the epoch; null if none follows. */
   retryAt: number | null;
-  /** The failed attempt that the next one follows, for those who show attempts. */
+  /** The failed attempt before the next one, for display. */
   after: { attempt: string; delay_ms: number } | null;
-  /** The agent's session, as far as it is known: for this step alone. */
+  /** The agent's session, if known: for this step alone. */
   session: string | null;
   output: string | null;
   error: string | null;
   isCancelled: boolean;
 };
 
-/** What a plan is, as far as a run goes by it. */
+/** The part of a plan that a run depends on. */
 type Definition = { steps: readonly PlanStep[]; failure_policy: FailurePolicy };
 
 type Committed = RoleOutput & { timestamp?: number };
 
-/** The most subtasks of a run, and how deep they may be. */
+/** The maximum number of subtasks of a run, and their maximum depth. */
 const mostSubtasks = 20;
 const deepest = 2;
 
 /**
- * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and takes a step
- * that was just committed, so a run that is resumed is where it was.
+ * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and applies a
+ * newly committed step, so a resumed run continues from the same state.
  *
- * - **P1** What is `running` and has no end began and was interrupted, unless its agent is at work right now.
- * - **P2** A step starts when all that it depends on has succeeded. One of which something has failed or was skipped
- *   is skipped, but not while somebody is still to be asked about that.
+ * - **P1** A step that is `running` without an end was interrupted, unless its agent works right now.
+ * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
+ *   skipped, but not while a question about the dependency is still to be asked.
  * - **P3** A run that is stopped starts nothing.
  */
 export class PlanState {
   readonly #steps = new Map<string, StepState>();
   readonly #policy: FailurePolicy;
-  /** The steps that failed, in the order in which they did. */
+  /** The failed steps in the order of their failures. */
   readonly #failed: string[] = [];
-  /** The failed steps that the user is to be asked about, in their order. */
+  /** The failed steps to ask the user about, in order. */
   #questions: string[] = [];
   #asked: string | null = null;
   /** The step whose failure stopped the run; null while it goes on. */
@@ -60,7 +60,7 @@ export class PlanState {
     for (const step of steps) this.#add(step, null, 0);
   }
 
-  /** All steps in the plan's order, then the subtasks as they were created. */
+  /** All steps in the plan's order, then the subtasks in the order of their creation. */
   get steps(): StepState[] {
     return [...this.#steps.values()];
   }
@@ -69,7 +69,7 @@ export class PlanState {
     return this.steps.every(({ status }) => status !== "pending" && status !== "running");
   }
 
-  /** The steps that failed and were not retried with success, the first one first. */
+  /** The failed steps without a successful retry, in the order of their failures. */
   get failed(): StepState[] {
     return this.#failed.flatMap((id) => this.#steps.get(id) ?? []);
   }
@@ -83,7 +83,7 @@ export class PlanState {
     return this.#steps.get(id) ?? null;
   }
 
-  /** The steps that began, in the plan's order, those that wait for their next attempt included. */
+  /** The steps that began, in the plan's order, including steps that wait for their next attempt. */
   get begun(): StepState[] {
     return this.steps.filter(({ status }) => status === "running");
   }
@@ -98,7 +98,7 @@ export class PlanState {
     );
   }
 
-  /** The steps that will never run, each with the step because of which. */
+  /** The steps that will never run, each with the step that prevents it. */
   get skippable(): { state: StepState; because: string }[] {
     const pending = this.steps.filter(({ status }) => status === "pending");
     const { stoppedBy } = this;
@@ -109,7 +109,7 @@ export class PlanState {
     });
   }
 
-  /** Why a subtask can't be created; null when it can. */
+  /** Returns why a subtask can't be created; null if it can. */
   refusal(step: PlanStep, by: string): string | null {
     const depth = (this.find(by)?.depth ?? 0) + 1;
     const count = this.steps.filter((one) => one.by !== null).length;
@@ -120,7 +120,7 @@ export class PlanState {
     return unknown === undefined ? null : `there is no step ${JSON.stringify(unknown)}`;
   }
 
-  /** Takes a committed step. One that the run does not know changes nothing. */
+  /** Applies a committed step. A step unknown to the run changes nothing. */
   apply(step: Committed): void {
     if (step.role === WAIT) this.#ask(step.meta);
     else if (step.role === INPUT) this.#answer(step);
@@ -227,14 +227,14 @@ export class PlanState {
     }
   }
 
-  /** A sleep is over: it was until the first of the next attempts. */
+  /** Ends a sleep, which lasts until the earliest of the next attempts. */
   #wake(): void {
     const times = this.begun.flatMap(({ retryAt }) => retryAt ?? []);
     const first = Math.min(...times);
     for (const state of this.begun) if (state.retryAt === first) state.retryAt = 0;
   }
 
-  /** Whether a step will not succeed any more. */
+  /** Whether a step can't succeed in the rest of the run. */
   #isLost(id: string): boolean {
     const status = this.#steps.get(id)?.status;
     return status === "skipped" || (status === "failed" && !this.#questions.includes(id));

@@ -8,8 +8,8 @@ const idForm = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const longestId = 64;
 
 /**
- * The step that a subtask becomes. Nothing depends on it yet, so it can make no cycle.
- * @throws ExecutorError with all that is wrong with it.
+ * Returns the step for a subtask. No step depends on it yet, so it can't make a cycle.
+ * @throws ExecutorError with all problems of the subtask.
  */
 export function subtaskOf(state: PlanState, by: string, subtask: Subtask): PlanStep {
   const { depends_on = [by], description, id = freeId(state, by), inputs = {} } = subtask;

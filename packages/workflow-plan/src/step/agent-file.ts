@@ -5,10 +5,10 @@ import { constants, type BigIntStats } from "node:fs";
 import { open } from "node:fs/promises";
 import { sep } from "node:path";
 
-/** The program that a command is: where it is found, its real path, and the SHA-256 of the file there. */
+/** The program of a command: where it is found, its real path, and the SHA-256 of the file there. */
 export type AgentFile = { at: string; path: string; sha256: string };
 
-/** The program that a command is; null when it is not found. */
+/** Finds the program of a command; null if not found. */
 export async function agentFile(command: string, env: Environment): Promise<AgentFile | null> {
   const place = placeOf(command, env);
   return place && { ...place, sha256: await digestOfProgram(place.path) };

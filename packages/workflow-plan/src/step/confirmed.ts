@@ -1,7 +1,7 @@
 /*
- * What a person confirmed of a plan beside its definition: the files that the host obeys in the plan's directory, and the
- * agent. It is kept in the user's plan home, where no step can write, and is compared when a run begins or is resumed and
- * when a step starts.
+ * The confirmed state besides a plan's definition: the files that the host obeys in the plan's directory, and the
+ * agent. It is kept in the user's plan home, where steps can't write. It is compared when a run begins or is resumed
+ * and when a step starts.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
@@ -10,7 +10,7 @@ import { ConfigError, ExecutorError } from "../error/error.ts";
 import type { Sandbox, SandboxKind } from "../sandbox/sandbox.ts";
 import type { AgentFile } from "./agent-file.ts";
 
-/** A confirmation: of which plan and version, in which directory, and SHA-256 by path; null for what is not there. */
+/** A confirmation: the plan and version, the directory, and SHA-256 by path (null for a missing file). */
 export type Confirmed = {
   workflowId: string;
   bundle: string;
@@ -20,11 +20,11 @@ export type Confirmed = {
   agent: AgentFile | null;
   /** The agent's command as the settings name it. */
   command: string | null;
-  /** What the steps were to run in; null where nothing was checked. */
+  /** The sandbox of the steps; null if it was not checked. */
   sandbox: SandboxKind | null;
 };
 
-/** A confirmation that was kept in a file; null without one. @throws ConfigError when it can't be read. */
+/** Reads a confirmation from a file; null if missing. @throws ConfigError when it can't be read. */
 export function readConfirmed(path: string): Confirmed | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Confirmed;
@@ -46,7 +46,7 @@ export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): 
   }
 }
 
-/** @throws ExecutorError when there is no sandbox any more, and the plan was confirmed with one. */
+/** @throws ExecutorError when the plan was confirmed with a sandbox and there is none now. */
 export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
   if (now.kind !== "off" || !sandbox || sandbox === "off") return;
   const why = now.problem === null ? "" : ` (${now.problem})`;
@@ -56,7 +56,10 @@ export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): voi
   );
 }
 
-/** The error of a plan whose surroundings are not the confirmed ones; its message alone says what to do. */
+/**
+ * Returns the error of a plan whose surroundings have changed since its confirmation; its message alone says how to
+ * go on.
+ */
 export const refused = (workflowId: string, what: string): ExecutorError =>
   new ExecutorError(
     `${what}: look at it, then confirm the plan again: uncaged-workflow plan confirm ${workflowId}`,
@@ -64,7 +67,7 @@ export const refused = (workflowId: string, what: string): ExecutorError =>
 
 const mostBytes = 16 * 1024 * 1024;
 
-/** The SHA-256 of a file that the host obeys, of a package.json that of its key `uncaged`; null when there is none. */
+/** Returns the SHA-256 of a file that the host obeys; of a package.json, that of its key `uncaged`. Null if missing. */
 export function digestOf(path: string): string | null {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
   try {
@@ -88,7 +91,7 @@ function digestOfTarget(path: string): string {
   }
 }
 
-/** What an open file has; what can't be a file that the host obeys, in words. */
+/** Returns the content of an open file. For a file that the host can't obey it returns the reason as text. */
 function bytesOf(path: string, flags: number): Buffer | string {
   const file = openSync(path, flags);
   try {
@@ -100,7 +103,7 @@ function bytesOf(path: string, flags: number): Buffer | string {
   }
 }
 
-/** What makes a package.json that of a project; the rest of it may change. */
+/** Returns the part of a package.json that the host obeys; the rest of it may change. */
 function ownPart(text: string): string | null {
   if (!text.includes('"uncaged"')) return null;
   try {

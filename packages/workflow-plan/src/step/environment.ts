@@ -26,7 +26,7 @@ import { type Launch, launchIn } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
 
-/** What the steps of a run are given, of the thread's options. */
+/** The thread's options for the steps of a run. */
 type RunOptions = {
   planHome: string | null;
   userHome?: string;
@@ -35,15 +35,15 @@ type RunOptions = {
   program: OwnProgram | null;
   /** The loopback and private addresses that steps may reach, each as `host:port`. */
   allow: string[];
-  /** The file with what was confirmed beside the plan; null for a run that needs no confirmation. */
+  /** The file of the plan's confirmation; null for a run that does not need one. */
   confirmed: string | null;
 };
 
 const toolServer = "cueclaw";
 
 /**
- * Makes the surroundings of each attempt at a step: the secrets that the step names, the sandbox that the plan asks for,
- * the folder by which its tools reach the run.
+ * Makes the environment of each attempt at a step: the secrets that the step names, the plan's sandbox, and the
+ * folder for calls from its tools to the run.
  */
 export class StepEnvironments {
   readonly #thread: ThreadContext;
@@ -83,7 +83,7 @@ export class StepEnvironments {
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
-    // What was shown when the plan was confirmed: neither data nor a subtask can ask for more.
+    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can ask for more.
     const shown = secretsFor(this.#plan.steps.flatMap(textsOf), all);
     const own = secretsFor(textsOf(step), shown);
     const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
@@ -92,7 +92,7 @@ export class StepEnvironments {
       ...{ command: this.#command, env: variables, run: this.#runFolder, step: step.id },
       ...{ ipc: folder, programs: this.#options.program?.folders ?? [] },
     };
-    // Its folders are made for each start anew: what is opened before would be others.
+    // The folders are made for each start, so earlier open descriptors would lead to other folders.
     const start = async (): Promise<Started> => {
       const launch = await launchIn(checked, request);
       const process = {
@@ -110,7 +110,10 @@ export class StepEnvironments {
     };
   }
 
-  /** What was confirmed, which still holds; null for a run that needs no confirmation. @throws ExecutorError, ConfigError */
+  /**
+   * Returns the confirmation, which still holds; null for a run that does not need one. @throws ExecutorError,
+   * ConfigError
+   */
   #confirmed(cwd: string): Confirmed | null {
     const { confirmed: path, workflowId } = this.#options;
     if (path === null) return null;
@@ -120,7 +123,7 @@ export class StepEnvironments {
     return confirmed;
   }
 
-  /** The run is over: nothing of what its steps kept for each other is needed any more. */
+  /** Removes the shared files of the steps at the end of the run. */
   end(): void {
     if (this.#command !== null) removeRunFolder(this.#runFolder);
   }
@@ -133,7 +136,7 @@ export class StepEnvironments {
     return join(planHome, "ipc", this.#options.workflowId, runIdOf(this.#thread.threadId), stepId);
   }
 
-  /** The arguments that give Claude Code our tools and have it ask before it uses its own. */
+  /** Returns the arguments that give Claude Code our tools and make it ask before it uses its own. */
   #tools(ipc: string | null): { args: string[]; tools: string[] } {
     const { program } = this.#options;
     if (program === null || ipc === null) return { args: [], tools: [] };
@@ -154,8 +157,8 @@ export class StepEnvironments {
 }
 
 /**
- * The agent that a step starts, for its record; null for one of a container's image. A file that a step could have written
- * must be the confirmed one; any other may have been updated.
+ * Returns the agent that a step starts, for its record; null for the agent of a container's image. A file that a step
+ * could have written must be the confirmed one; any other may have been updated.
  * @throws ConfigError, ExecutorError
  */
 async function checkedAgent(
@@ -180,7 +183,7 @@ async function checkedAgent(
   return { path, sha256 };
 }
 
-/** @throws ConfigError when the plan needs a sandbox: a function of this process is in none. */
+/** @throws ConfigError when the plan needs a sandbox: a function of this process does not run in one. */
 function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   const { mode, required } = sandboxSettings(sandbox);
   if (!required && (mode === "auto" || mode === "off")) return openEnvironment;
@@ -192,7 +195,7 @@ function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   );
 }
 
-/** What a step says of itself. The values that its inputs refer to are not its own. */
+/** Returns a step's own texts, without the values that its inputs refer to. */
 const textsOf = ({ description, inputs }: PlanStep): string[] => [
   description,
   JSON.stringify(inputs),
@@ -253,7 +256,7 @@ async function during<T>(
   );
 }
 
-/** Does what a tool asks for. Which run and step it is for is known by the folder that the message was in. */
+/** Carries out a tool's call. The folder of the message identifies the run and the step. */
 async function answered(
   message: StepMessage,
   { around, hide, stepId }: Pick<During, "around" | "hide" | "stepId">,
@@ -317,12 +320,12 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   };
 }
 
-/** @throws ConfigError when the command line is not where it was when the run began: its check of commands would be missing. */
+/** @throws ConfigError when the command line was moved since the run began: its check of commands would be missing. */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));
   if (gone === undefined) return;
-  throw new ConfigError(`what started the run is not there any more: ${gone}`, {
-    hint: "install it there again, or retry the run with the one that is installed now",
+  throw new ConfigError(`the program that started the run is gone: ${gone}`, {
+    hint: "install it there again, or retry the run with the installed program",
   });
 }
 

@@ -15,25 +15,25 @@ import { LimitWatch } from "./limit-watch.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { CheckedSandbox } from "./view.ts";
 
-/** A command line in a sandbox: what stands before the command's arguments, and how what it left is ended. */
+/** A command line in a sandbox: the words before the command's arguments, and the end of its leftover processes. */
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Opens the descriptors that the process gets from number 3 on, for each start anew. */
+  /** Opens the descriptors that the process gets from number 3 on, for each start again. */
   descriptors: () => number[];
-  /** Where the folder for messages is, as the command sees it. */
+  /** The folder for messages, as the command sees it. */
   ipc: string | null;
-  /** Watches the limits of the process that was started. */
+  /** Watches the limits of the started process. */
   onStarted: (pid: number) => void;
-  /** Aborted when it exceeds one, with an error that names the limit. */
+  /** Aborted when it exceeds a limit, with an error that names the limit. */
   exceeded: AbortSignal;
   end: () => Promise<string[]>;
 };
 
-/** What is prepared, before its limits are watched. */
+/** A prepared start, before its limits are watched. */
 type Prepared = Omit<Launch, "onStarted" | "exceeded">;
 
-/** What one command in a sandbox gets of its own. */
+/** The part of a sandbox that is specific to one command. */
 export type LaunchRequest = {
   /** A command of the host or of the image, or a command line inside. */
   command: string | readonly string[];
@@ -43,13 +43,13 @@ export type LaunchRequest = {
   step: string;
   /** The folder for messages, with `input` and `output`; null for none. */
   ipc: string | null;
-  /** Folders of programs that it starts besides. */
+  /** Folders of further programs that it starts. */
   programs: readonly string[];
-  /** Variables that are others inside. */
+  /** Variables with other values inside. */
   set?: Readonly<Record<string, string>>;
   /** Files that are put in their places inside before it starts. */
   files?: readonly { content: string; to: string }[];
-  /** Called for each address that the step may not reach, and wanted to. */
+  /** Called for each refused address that the step tried to reach. */
   onRefused?: (target: string, reason: string) => void;
 };
 
@@ -177,7 +177,7 @@ function openAt(path: string): Handle {
 
 type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
 
-/** A command of the host with all that it needs. @throws ConfigError */
+/** Finds a command of the host with all the folders that it needs. @throws ConfigError */
 function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">): InsideProgram {
   if (typeof command !== "string") return programOfImage(command);
   const program = programOf(command, env);

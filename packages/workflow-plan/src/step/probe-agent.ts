@@ -4,20 +4,20 @@ import { ConfigError } from "../error/error.ts";
 import { runInside } from "./run-inside.ts";
 import type { CheckedSandbox } from "./view.ts";
 
-/** An agent as a sandbox has it. */
+/** The result of trying an agent in a sandbox. */
 export type ProbedAgent = {
   /** The files and folders of the host that are shown read-only because the agent needs them. */
   visible: string[];
-  /** What is unusual and does not keep it from working; null for nothing. */
+  /** A harmless oddity of the agent; null for none. */
   warning: string | null;
 };
 
-// A shell's, env's and our launcher's exit codes for a program that can't be executed or is missing.
+// The exit codes of a shell, env and our launcher for a program that can't be executed or is missing.
 const notExecutable = new Set([126, 127]);
 
 /**
- * Runs an agent's command with `--version` in a sandbox, so that a missing interpreter or library is found before a plan is
- * confirmed and not at its first step.
+ * Runs an agent's command with `--version` in a sandbox, so that a missing interpreter or library is found when a
+ * plan is confirmed and not at its first step.
  * @throws ConfigError when the command is missing or can't be executed inside
  */
 export async function probeAgent(

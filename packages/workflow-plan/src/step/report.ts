@@ -18,33 +18,33 @@ import { checkKind, type Confirmed } from "./confirmed.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 
-/** Where a plan would run: its plan home, the storage root, and the environment. */
+/** The place where a plan would run: its plan home, the storage root, and the environment. */
 export type SandboxQuestion = {
   planHome: string;
-  /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
+  /** The user's own plan home, whose list of mounts counts (default: the plan home). */
   userHome?: string;
   root: string;
   env: Environment;
-  /** Whether the steps' agent calls a model over the network; it does when not given. */
+  /** Whether the steps' agent calls a model over the network (default: true). */
   agentNeedsNetwork?: boolean;
-  /** The command of the steps' agent, which is tried inside; it is not looked for when not given. */
+  /** The command of the steps' agent, to try inside; if missing, none is tried. */
   agentCommand?: string;
   /** The loopback and private addresses that steps may reach, each as `host:port`. */
   allow?: readonly string[];
 };
 
-/** What the steps of a plan will run in, for the person who confirms the plan: `text` has all `facts`. */
+/** The future sandbox of a plan's steps, for the person who confirms the plan. `text` has all `facts`. */
 export type SandboxReport = {
   mode: "off" | "bubblewrap" | "container";
   project: ProjectAccess;
   network: boolean;
   limits: string[];
   mounts: CheckedMount[];
-  /** The addresses, as `host:port`, that can be reached besides the public ones. */
+  /** The reachable addresses, as `host:port`, besides the public ones. */
   allow: readonly string[];
-  /** The steps' agent; without path and digest when it is not found, or is the one of a container's image. */
+  /** The steps' agent. `path` and `sha256` are null if it is not found, or belongs to a container's image. */
   agent: { command: string; path: string | null; sha256: string | null } | null;
-  /** The agent's files that are visible, and what is unusual about it; null when it was not tried. */
+  /** The agent's visible files and its oddities; null when it was not tried. */
   probe: ProbedAgent | null;
   /** One fact in each, the mode first. */
   facts: string[];
@@ -54,9 +54,10 @@ export type SandboxReport = {
 type Planned = Pick<Workflow, "metadata">;
 
 /**
- * Finds what the steps of a plan will run in, for its confirmation. The sandbox is started and tested from inside, and the
- * agent is tried in it.
- * @throws ConfigError for a mount that is refused, a missing or leaky sandbox, an agent that can't run or lacks its network
+ * Finds the sandbox that the steps of a plan will run in, for its confirmation. The sandbox is started and tested
+ * from inside, and the agent is tried in it.
+ * @throws ConfigError for a mount that is refused, a missing or leaky sandbox, an agent that can't run or lacks its
+ * network
  */
 export async function checkSandbox(
   workflow: Planned,
@@ -116,9 +117,9 @@ function testedInside(
 }
 
 /**
- * Tests the sandbox that plans of a home get by its settings, with an empty folder as the project.
- * @returns what holds, in words
- * @throws ConfigError that names what is open
+ * Tests the sandbox that a home's settings give to plans, with an empty folder as the project.
+ * @returns the facts that hold, in words
+ * @throws ConfigError that names the openings
  */
 export async function testSandbox(
   metadata: Pick<PlanMetadata, "sandbox">,
@@ -162,7 +163,7 @@ function factsOf(
   if (mode === "off") {
     const why = problem === null ? "" : ` (${problem})`;
     const unused = mounts.length === 0 ? [] : ["the mounts are not used"];
-    return [`none${why}: the steps may do what you may do`, ...unused];
+    return [`none${why}: the steps have your rights`, ...unused];
   }
   const shown = mounts.map(
     ({ containerPath, hostPath, readonly }) =>
@@ -184,22 +185,23 @@ function factsOf(
 const networkText = (allow: readonly string[]): string =>
   ["public addresses can be reached", ...allow].join(", and ");
 
-/** A check script as it is to be started; `end` when it has ended. */
+/** The command of a check script; `end` is called when it has ended. */
 export type ScriptCommand = {
   argv: string[];
   env: Record<string, string>;
   cwd: string;
   descriptors: readonly number[];
   mask: (text: string) => string;
-  /** Watches the limits of the process that was started. */
+  /** Watches the limits of the started process. */
   onStarted?: (pid: number) => void;
-  /** Aborted when it exceeds one, with an error that names the limit. */
+  /** Aborted when it exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
   end: () => Promise<void>;
 };
 
 /**
- * The command that runs a check script as a step runs: with the secrets that it names, in the plan's sandbox.
+ * Returns the command that runs a check script in the same way as a step: with the secrets that it names, in the
+ * plan's sandbox.
  * @throws ConfigError, ExecutorError
  */
 export async function scriptCommand(

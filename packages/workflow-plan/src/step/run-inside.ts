@@ -7,10 +7,10 @@ import type { CheckedSandbox } from "./view.ts";
 const timeoutMs = 30_000;
 const mostOutput = 1024 * 1024;
 
-/** How a command inside has ended, what it printed, and the last line of its errors. */
+/** The end of a command inside, its output, and the last line of its errors. */
 type Ran = { end: ChildEnd; output: string; problem: string };
 
-/** Runs a command in a checked sandbox, as a step would be run, with a home and a folder for work of its own. */
+/** Runs a command in a checked sandbox, in the same way as a step, with its own home and its own folder for work. */
 export async function runInside(
   checked: CheckedSandbox,
   {

@@ -11,7 +11,7 @@ import { runInside } from "./run-inside.ts";
 import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
 
-/** Something that a sandbox should close and does not. */
+/** An access that a sandbox should prevent and does not. */
 type Opening = { what: string; detail: string };
 
 const script = "/tmp/self-test.mjs";
@@ -19,9 +19,9 @@ const list = "/tmp/self-test.json";
 const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
 
 /**
- * Starts a checked sandbox as a step's is started, and tries from inside to write and read outside of it, to reach this
- * machine and its network, and to leave a process behind.
- * @throws ConfigError that names what is open, or why the sandbox can't be started
+ * Starts a checked sandbox in the same way as for a step. Tries from inside to write and read outside of it, to reach
+ * this machine and its network, and to leave a process behind.
+ * @throws ConfigError that names the openings, or why the sandbox can't be started
  */
 export async function testFromInside(
   checked: CheckedSandbox,
@@ -67,11 +67,11 @@ const problemOf = (open: readonly Opening[]): ConfigError =>
 
 type Targets = {
   unwritable: string[];
-  /** With the identity that a path has on this machine, where an image may have one of the same name. */
+  /** With the identity of the path on this machine: an image may have a file of the same name. */
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
-  /** Whether only a filter of system calls keeps user namespaces closed. */
+  /** Whether only a filter of system calls prevents user namespaces. */
   isFiltered: boolean;
   mark: string;
 };
@@ -115,7 +115,7 @@ function targetsOf(
   };
 }
 
-/** Device and inode; those of no file for a path that this user can't see either. */
+/** Returns device and inode; an identity without a file for a path that this user can't see either. */
 function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });
@@ -125,7 +125,10 @@ function identityOf(path: string): string {
   }
 }
 
-/** A server on all addresses of this machine, which a step must not reach. It counts the connections that send the mark. */
+/**
+ * Starts a server on all addresses of this machine, which a step must not reach. It counts the connections that send
+ * the mark.
+ */
 async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;
   const server = createServer((socket) => {
@@ -147,7 +150,7 @@ function portOf(server: Server): number {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** The ids of the processes whose command line has a text in it. */
+/** Returns the ids of the processes whose command line contains a text. */
 function processesWith(mark: string): string[] {
   return readdirSync("/proc").filter((id) => {
     try {

@@ -25,29 +25,29 @@ import type { PlanMetadata } from "../plan/plan.ts";
 import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
 import { chosenSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 
-/** What the steps of a plan run in, as it was found on this machine: nothing is started yet. */
+/** The sandbox of a plan's steps as found on this machine; nothing is started yet. */
 export type CheckedSandbox = {
   settings: SandboxSettings;
   sandbox: Sandbox;
   project: { path: string; access: ProjectAccess };
   mounts: CheckedMount[];
-  /** What must not be seen although it may lie in what is shown, by paths without links. */
+  /** Folders that must not be seen although they may lie in visible ones, by paths without links. */
   hidden: string[];
-  /** The folders that steps may write to: those of this plan, and of others of the same user. */
+  /** The folders that steps may write to: of this plan, and of other plans of the same user. */
   writable: string[];
-  /** What may be reached; null for no network. */
+  /** The reachable network; null for none. */
   network: EgressPolicy | null;
 };
 
-/** Where a plan's steps run. */
+/** The place where a plan's steps run. */
 export type StepSite = {
   metadata: PlanMetadata;
   /** The directory in which they work. */
   cwd: string;
   env: Environment;
-  /** The plan home; null for none: then nothing may be mounted, and a sandbox is used when the plan names one. */
+  /** The plan home. Null for none: then nothing may be mounted, and a sandbox is used only if the plan names one. */
   planHome: string | null;
-  /** The user's own plan home, whose list of mounts counts; the plan home when not given. */
+  /** The user's own plan home, whose list of mounts counts (default: the plan home). */
   userHome?: string;
   /** The storage root. */
   root: string | null;
@@ -62,7 +62,7 @@ const noMounts: MountAllowlist = {
 };
 
 /**
- * What a plan's steps run in. Looked at when the plan is confirmed, and again whenever a step starts.
+ * Checks the sandbox of a plan's steps. Called when the plan is confirmed, and again whenever a step starts.
  * @throws ConfigError
  */
 export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
@@ -78,7 +78,7 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const mounts = checkedMounts(wanted, rules);
   const sandbox = await chosenSandbox(settings, env, [
     ...[realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)],
-    // Other plans' steps may write there. The temporary folder is where a person tries out a program of the system.
+    // Other plans' steps may write there. In the temporary folder a person may try out a program of the system.
     ...writableRoots(rules).filter((path) => !isInside(realOrNull(tmpdir()) ?? "", path)),
   ]);
   if (sandbox.kind === "off" && settings.network === "none") {

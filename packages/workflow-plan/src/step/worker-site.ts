@@ -1,21 +1,23 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { ConfigError } from "../error/error.ts";
 
-/** How the command line is started again, and which folders of code that needs. */
+/** How to start the command line again, and the folders of code that it needs. */
 export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
 
-/** What the steps of plans use of a worker's machine: its plan home, its storage root, and the command line there. */
+/**
+ * The parts of a worker's machine that the steps of plans use: its plan home, its storage root, and the command line.
+ */
 type WorkerSite = { planHome: string; planRoot: string; planProgram?: OwnProgram };
 
-/** The variable in which a worker has it. */
+/** The variable that passes the site to a worker. */
 const variable = "UNCAGED_PLAN_WORKER";
 
-/** What is put into the environment of a worker that is to carry out the steps of plans that several machines share. */
+/** Returns the environment variables for a worker that carries out steps of shared plans. */
 export const workerEnv = (site: WorkerSite): Record<string, string> => ({
   [variable]: JSON.stringify(site),
 });
 
-/** @throws ConfigError for a worker that has none. */
+/** @throws ConfigError for a worker without a site. */
 export function workerSite(env: Environment): WorkerSite {
   const named = env[variable];
   if (named) return JSON.parse(named) as WorkerSite;

@@ -9,30 +9,29 @@ import { agentFile } from "../step/agent-file.ts";
 import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
 import type { SandboxReport } from "../step/report.ts";
 
-/** What confirmations are made and compared with. */
+/** Options of {@link Confirmations}. */
 export type ConfirmationsOptions = {
-  /** The plan home. */
   home: string;
   env: Environment;
   /** The directory of the agents of a plan that names none. */
   cwd: string;
-  /** Put into the options of every thread: `agentCommand`, `maxParallelSteps`. */
+  /** Options for every thread: `agentCommand`, `maxParallelSteps`. */
   runOptions?: Record<string, unknown>;
-  /** The user's plan home, where confirmations are kept; without it none are, and nothing is compared with them. */
+  /** The user's plan home, which holds the confirmations. Without it none are kept or compared. */
   userHome?: string;
 };
 
 type Plan = Pick<Workflow, "id" | "metadata">;
 
-/** Checks what a plan's steps would run in, before it is confirmed. @throws ConfigError */
+/** Checks the sandbox of a plan's steps before the plan is confirmed. @throws ConfigError */
 export type CheckSandbox = (workflow: Workflow) => Promise<Pick<SandboxReport, "mode">>;
 
-/** What the thread of a confirmed plan's run is started with. */
+/** The options for the thread of a confirmed plan's run. */
 export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
 
 /**
- * The confirmations of the plans of a home: what the host obeys in a plan's directory, and the agent, as they were when a
- * person confirmed the plan. They are the user's, also of plans in a project's storage root.
+ * The confirmations of a home's plans: the files that the host obeys in a plan's directory, and the agent, as they
+ * were when a person confirmed the plan. They belong to the user, also for plans in a project's storage root.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
@@ -44,12 +43,12 @@ export class Confirmations {
     this.#folder = join(userHome, "confirmed", home);
   }
 
-  /** Those of a home; null where nothing is kept of them, as of plans that run on the workers of a cluster. */
+  /** Returns the confirmations of a home; null if none are kept, as for plans that run on the workers of a cluster. */
   static of(options: ConfirmationsOptions): Confirmations | null {
     return options.userHome === undefined ? null : new Confirmations(options, options.userHome);
   }
 
-  /** What there is to confirm of a plan now. */
+  /** Returns the current state of a plan to confirm. */
   async found(workflow: Plan): Promise<Omit<Confirmed, "bundle" | "sandbox">> {
     const { env } = this.#options;
     const cwd = this.#cwdOf(workflow);
@@ -73,8 +72,8 @@ export class Confirmations {
   }
 
   /**
-   * The options of a run that begins or goes on as it was confirmed.
-   * @throws ExecutorError when the plan was not confirmed here, or what the host obeys has changed since.
+   * Returns the options of a run that begins or goes on as it was confirmed.
+   * @throws ExecutorError when the plan was not confirmed here, or the files that the host obeys have changed since.
    */
   async checked(workflow: Plan): Promise<ConfirmedOptions> {
     const { id, metadata } = workflow;
@@ -85,12 +84,12 @@ export class Confirmations {
     checkFiles(confirmed, this.#cwdOf(workflow));
     const { agent, command } = confirmed;
     const own = this.#command;
-    // A command that the user has named since is looked up anew.
+    // If the user has changed the command since, its program is looked up again.
     const at = own === command ? agent?.at : own && (await agentFile(own, this.#options.env))?.at;
     return { planConfirmed, ...(at && { agentCommand: at }) };
   }
 
-  /** What was kept of a plan; null for nothing. */
+  /** Returns the confirmation of a plan; null if there is none. */
   kept(id: string): Confirmed | null {
     return readConfirmed(this.#pathOf(id));
   }
@@ -128,7 +127,7 @@ export class Confirmations {
   }
 }
 
-/** The files that the host obeys for a thread of a directory, whether they are there or not. */
+/** Returns the files that the host obeys for a thread in a directory, existing or not. */
 async function obeyedIn(cwd: string, env: Environment): Promise<string[]> {
   const project = await findProject(cwd, env);
   const folders = [];

@@ -5,10 +5,10 @@ import { checkVersion, migrations } from "./schema.ts";
 
 const busyMs = 5_000;
 
-/** The path of a database that is in no file. */
+/** The path of a database in memory. */
 export const inMemory = ":memory:";
 
-/** By the beginning of SQLite's code: what is wrong, and what to do. */
+/** By the prefix of SQLite's code: the problem and a hint. */
 const causes: readonly (readonly [code: string, message: string, hint: string])[] = [
   ["SQLITE_BUSY", "is locked by another process", "try again when that is done"],
   ["SQLITE_LOCKED", "is locked by another process", "try again when that is done"],
@@ -19,31 +19,31 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
   ],
   ["SQLITE_CANTOPEN", "can't be opened", "check the owner and the mode of the file and its folder"],
   ["SQLITE_PERM", "can't be opened", "check the owner and the mode of the file and its folder"],
-  ["SQLITE_FULL", "can't grow: the disk is full", "free some space; what was committed is there"],
-  // SQLite can't make its files larger that processes share.
+  ["SQLITE_FULL", "can't grow: the disk is full", "free some space; committed data is safe"],
+  // SQLite can't enlarge its files that processes share.
   [
     "SQLITE_IOERR_SHMSIZE",
     "can't grow: the disk is full",
-    "free some space; what was committed is there",
+    "free some space; committed data is safe",
   ],
-  ["SQLITE_IOERR", "can't be read or written", "check the disk; what was committed is there"],
+  ["SQLITE_IOERR", "can't be read or written", "check the disk; committed data is safe"],
   [
     "SQLITE_CORRUPT",
     "is damaged",
     "put it back from a backup; runs are made again by plan rebuild",
   ],
-  ["SQLITE_NOTADB", "is no database", "put it back from a backup, or move it away"],
+  ["SQLITE_NOTADB", "is not a database", "put it back from a backup, or move it away"],
 ];
 
 /**
- * The database that all processes of a plan home share. Each write is a short transaction, and nothing is kept in
- * memory from one to the next.
+ * The database that all processes of a plan home share. Each write is a short transaction, and no data is kept in
+ * memory between transactions.
  */
 export class PlanDatabase {
   readonly #path: string;
   readonly #database: Database;
 
-  /** Opens it, makes what is missing of its tables. @throws ExecutorError */
+  /** Opens the database and creates missing tables. @throws ExecutorError */
   constructor(path: string) {
     this.#path = path;
     if (path !== inMemory) createFile(path);
@@ -78,14 +78,14 @@ export class PlanDatabase {
     return this.#path !== inMemory;
   }
 
-  /** The rows that a statement gives. */
+  /** Returns the rows of a statement. */
   rows<Row>(statement: string, ...values: SQLQueryBindings[]): Row[] {
     return this.#attempt(() =>
       this.#database.query<Row, SQLQueryBindings[]>(statement).all(...values),
     );
   }
 
-  /** Executes a statement, and gives how many rows it changed. */
+  /** Executes a statement and returns the number of changed rows. */
   run(statement: string, ...values: SQLQueryBindings[]): number {
     return this.#attempt(() => this.#database.query(statement).run(...values).changes);
   }
@@ -95,7 +95,7 @@ export class PlanDatabase {
     return this.#attempt(() => this.#database.transaction(change).immediate());
   }
 
-  /** Another text than before: this or another process has written. */
+  /** Returns a text that changes with each write of any process. */
   changeCounter(): string {
     const [others] = this.rows<{ data_version: number }>("PRAGMA data_version");
     const [own] = this.rows<{ n: number }>("SELECT total_changes() AS n");
@@ -114,7 +114,7 @@ export class PlanDatabase {
     }
   }
 
-  /** Makes a projected table again that was dropped, and acts again. */
+  /** Runs `act`; if a projected table was dropped, creates it and runs `act` again. */
   #withTables<Result>(act: () => Result): Result {
     try {
       return act();
@@ -127,7 +127,10 @@ export class PlanDatabase {
   }
 }
 
-/** SQLite would let others read it, and makes its other files after this one. What goes wrong it reports itself. */
+/**
+ * Creates the file for its owner alone. SQLite would let others read it, and copies the mode to its other files.
+ * SQLite itself reports errors when it opens the file.
+ */
 function createFile(path: string): void {
   try {
     if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));

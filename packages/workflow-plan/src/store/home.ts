@@ -6,17 +6,17 @@ import { ConfigError } from "../error/error.ts";
 /** The environment variable that moves the plan home. */
 export const homeVariable = "UNCAGED_PLAN_HOME";
 
-/** The folder in which plans are kept: what {@link homeVariable} names, or `plans` in the storage root. */
+/** Returns the folder of plans: the value of {@link homeVariable}, or `plans` in the storage root. */
 export function planHome(root: string, env: Environment = process.env): string {
   const named = env[homeVariable];
   return named ? resolve(named) : join(root, "plans");
 }
 
-/** The file of a home's plans, where these are not shared. */
+/** Returns the file of a home's plans if they are not shared. */
 export const databaseIn = (home: string): string => join(home, "plans.db");
 
 /**
- * Makes the plan home where it is missing, for its owner alone.
+ * Makes a missing plan home, for its owner alone.
  * @throws ConfigError when it can't be used, or others could write to it.
  */
 export function openHome(home: string): void {
@@ -25,13 +25,13 @@ export function openHome(home: string): void {
   let mode: number;
   try {
     const made = mkdirSync(home, { recursive: true, mode: 0o700 });
-    // Whatever is in it, nobody wants it in a repository; the storage root may be new too.
+    // No file of the home belongs in a repository; the storage root may be new too.
     if (made !== undefined) writeFileSync(join(made, ".gitignore"), "*\n", { mode: 0o600 });
     mode = statSync(home).mode;
   } catch (cause) {
     const { code = String(cause) } = cause as NodeJS.ErrnoException;
     throw refuse(`can't be made: ${code}`, `set ${homeVariable} to a folder of your own`, cause);
   }
-  if ((mode & 0o040000) === 0) throw refuse("is no folder", `set ${homeVariable} to a folder`);
+  if ((mode & 0o040000) === 0) throw refuse("is not a folder", `set ${homeVariable} to a folder`);
   if ((mode & 0o022) !== 0) throw refuse("can be written by others", `run: chmod 700 ${home}`);
 }

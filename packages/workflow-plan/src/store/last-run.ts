@@ -4,8 +4,8 @@ import type { PlanDatabase } from "./database.ts";
 import type { RunRow } from "./rows.ts";
 
 /**
- * The newest run of a plan, in the plan's metadata. It decides which run is due or goes on; the rows of runs only show what
- * their logs have. Until a thread is there, it is all that exists of its run.
+ * The newest run of a plan, in the plan's metadata. It decides which run is due or goes on; the rows of runs only
+ * show the content of their logs. Until the thread exists, it is the only trace of its run.
  */
 export type LastRun =
   | { id: string; status: "queued"; at: string; data: string | null }
@@ -25,7 +25,9 @@ const column = (what: string): string =>
 const runJson = column("-> '$.last_run'");
 const runStatus = column("->> '$.last_run.status'");
 
-/** The newest run of a plan; null for none. Where the metadata has none, or is damaged, it is the newest row. */
+/**
+ * Returns the newest run of a plan; null for none. If the metadata has none or is damaged, it returns the newest row.
+ */
 export function lastRun(database: PlanDatabase, workflowId: string): LastRun | null {
   const statement = `SELECT ${runJson} AS run FROM workflows w WHERE w.id = ?`;
   const [found] = database.rows<{ run: string | null }>(statement, workflowId);
@@ -54,7 +56,7 @@ export function setLastRun(database: PlanDatabase, workflowId: string, run: Last
   );
 }
 
-/** The runs that are queued or go on, oldest first. */
+/** Returns the runs that are queued or go on, oldest first. */
 export function openRuns(database: PlanDatabase): OpenRun[] {
   const rows = database.rows<{ workflow_id: string; run: string }>(
     `SELECT w.id AS workflow_id, ${runJson} AS run FROM workflows w
@@ -67,7 +69,7 @@ export function openRuns(database: PlanDatabase): OpenRun[] {
   return open.toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** The open runs of plans that a program before this one has kept: their rows alone say that they are open. */
+/** Returns the open runs of plans from an earlier version: only their rows say that they are open. */
 export function unadoptedRuns(database: PlanDatabase): OpenRun[] {
   const rows = database.rows<RunRow & { begun: number }>(
     `SELECT r.*, EXISTS (SELECT 1 FROM step_runs s WHERE s.run_id = r.id) AS begun
@@ -80,7 +82,7 @@ export function unadoptedRuns(database: PlanDatabase): OpenRun[] {
     .map((row) => ({ id: row.id, workflow_id: row.workflow_id, run: runOfRow(row) }));
 }
 
-/** Has the metadata of plans name their open runs, in the transaction of the caller. */
+/** Writes the open runs of plans into their metadata, in the transaction of the caller. */
 export function adoptRuns(database: PlanDatabase): void {
   for (const { run, workflow_id } of unadoptedRuns(database))
     setLastRun(database, workflow_id, run);
@@ -88,7 +90,10 @@ export function adoptRuns(database: PlanDatabase): void {
 
 const mostWithoutLog = 20;
 
-/** Keeps the row of a run that has ended without a log: nothing else is known of it. The newest of a plan are kept. */
+/**
+ * Keeps the row of a run that has ended without a log: it is the only record of the run. The newest of a plan are
+ * kept.
+ */
 export function keepWithoutLog(database: PlanDatabase, row: RunRow): void {
   const kept = withoutLog(database, row.workflow_id).filter(({ id }) => id !== row.id);
   database.run(
@@ -98,7 +103,7 @@ export function keepWithoutLog(database: PlanDatabase, row: RunRow): void {
   );
 }
 
-/** The rows of a plan's runs that have ended without a log, oldest first. */
+/** Returns the rows of a plan's runs that have ended without a log, oldest first. */
 export function withoutLog(database: PlanDatabase, workflowId: string): RunRow[] {
   const statement = `SELECT ${column("-> '$.runs_without_log'")} AS kept FROM workflows w WHERE w.id = ?`;
   const [found] = database.rows<{ kept: string | null }>(statement, workflowId);

@@ -4,7 +4,7 @@ import type { PlanDatabase } from "./database.ts";
 import { isOpen, lastRun } from "./last-run.ts";
 import type { WorkflowRow } from "./rows.ts";
 
-/** All changes of a plan's phase that there are. Each is a compare-and-set in one transaction. */
+/** All transitions between phases of a plan. Each is a compare-and-set in one transaction. */
 export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowPhase])[] = [
   ["planning", "awaiting_confirmation"],
   ["awaiting_confirmation", "active"],
@@ -20,7 +20,7 @@ export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowP
   ["failed", "executing"],
 ];
 
-/** What is done about a plan in a phase, for the hint of a refusal. */
+/** The hint of a refusal, by the plan's phase. */
 const hints: Record<WorkflowPhase, string> = {
   planning: "finish its planning first",
   awaiting_confirmation: "confirm it first: uncaged-workflow plan confirm ID",
@@ -31,19 +31,19 @@ const hints: Record<WorkflowPhase, string> = {
   failed: "retry it: uncaged-workflow plan retry ID",
 };
 
-/** The error that a plan is in a phase from which it can't get to another one. */
+/** Returns the error of a plan whose phase does not allow a transition. */
 export const phaseError = (id: string, from: WorkflowPhase, to: WorkflowPhase): ExecutorError =>
   new ExecutorError(`${id} is ${from} and can't become ${to}`, {
     hint: hints[from].replace("ID", id),
   });
 
-/** Whether a phase may become another one. */
+/** Whether a transition between two phases exists. */
 export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
   transitions.some(([one, other]) => one === from && other === to);
 
 /**
- * Moves a plan from one phase to another, when it is in that one.
- * @throws ExecutorError that names both phases when it is in another one, or no such change exists.
+ * Moves a plan from one phase to another, if it is in that phase.
+ * @throws ExecutorError that names both phases when it is in another phase, or the transition does not exist.
  */
 export function move(
   database: PlanDatabase,
@@ -65,7 +65,7 @@ export function move(
   throw phaseError(id, row.phase, to);
 }
 
-/** The error that there is no such plan. */
+/** Returns the error of a missing plan. */
 export const missing = (id: string): ExecutorError =>
   new ExecutorError(`there is no plan ${JSON.stringify(id.slice(0, 100))}`, {
     kind: "missing",
@@ -73,8 +73,8 @@ export const missing = (id: string): ExecutorError =>
   });
 
 /**
- * Moves a plan whose run has ended out of `executing`, in the transaction of the caller. A plan whose trigger can't be read
- * stays there until that is repaired.
+ * Moves a plan whose run has ended out of `executing`, in the transaction of the caller. A plan whose trigger can't
+ * be read stays there until the trigger is repaired.
  */
 export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
   const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(

@@ -61,7 +61,7 @@ type JsonColumn = `${string}_json` & keyof WorkflowRow;
 const isObject = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What stands in the columns that have JSON. */
+/** The types of values in the JSON columns. */
 const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, what: string]> = {
   trigger_json: [isObject, "object"],
   steps_json: [Array.isArray, "list"],
@@ -69,7 +69,7 @@ const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, what: string
   metadata_json: [(value) => value === null || isObject(value), "object"],
 };
 
-/** The value of a column. @throws ExecutorError that names the plan and the column, when it is damaged. */
+/** Returns the value of a column. @throws ExecutorError that names the plan and the column, when it is damaged. */
 export function valueIn(
   { id, ...row }: Pick<WorkflowRow, "id"> & Partial<WorkflowRow>,
   column: JsonColumn,
@@ -79,7 +79,7 @@ export function valueIn(
     const value: unknown = JSON.parse(row[column] ?? "null");
     if (fits(value)) return value;
   } catch {
-    throw damaged(id, `${column} is no JSON`);
+    throw damaged(id, `${column} is not valid JSON`);
   }
   throw damaged(id, `${column} has no ${what}`);
 }
@@ -89,7 +89,7 @@ const damaged = (id: string, what: string): ExecutorError =>
     hint: `put plans.db back from a backup, or remove the plan: uncaged-workflow plan delete ${id}`,
   });
 
-/** A plan as a row has it. @throws ExecutorError when a column is damaged. */
+/** Returns the plan of a row. @throws ExecutorError when a column is damaged. */
 export function workflowOf(row: WorkflowRow): Workflow {
   const { created_at, description, id, name, phase, updated_at } = row;
   const read = (column: JsonColumn) => valueIn(row, column);
@@ -104,7 +104,7 @@ export function workflowOf(row: WorkflowRow): Workflow {
   };
 }
 
-/** The row of a plan. */
+/** Returns the row of a plan. */
 export const rowOf = (workflow: Workflow): WorkflowRow => ({
   id: workflow.id,
   name: workflow.name,
@@ -119,6 +119,6 @@ export const rowOf = (workflow: Workflow): WorkflowRow => ({
   updated_at: workflow.updated_at,
 });
 
-/** The name of a plan's bundle, in SQL; null where the plan's metadata is damaged. */
+/** The name of a plan's bundle, in SQL; null if the plan's metadata is damaged. */
 export const bundleName =
   "iif(json_valid(w.metadata_json), w.metadata_json ->> '$.bundle.name', NULL)";

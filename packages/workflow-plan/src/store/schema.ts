@@ -69,7 +69,7 @@ const indexes: readonly string[] = [
 /** The one version of the format, in `workflows.schema_version`. */
 const schemaVersion = "1.0";
 
-/** What a database lacks of the tables and indexes: the statements that add it. What it has stays. */
+/** Returns the statements that add a database's missing tables, columns and indexes. Existing ones stay. */
 export function migrations(database: Database): string[] {
   const columns = new Map<string, Set<string>>();
   const found = database.query<{ of: string; name: string }, []>(columnsOfTables).all();
@@ -99,7 +99,7 @@ function missingColumns(table: string, there: ReadonlySet<string>): string[] {
   return lines.flatMap((line) => {
     const declaration = line.replace(/--.*/, "").trim().replace(/,$/, "").replace(/\s+/g, " ");
     if (there.has(declaration.split(" ", 1)[0] ?? "")) return [];
-    // SQLite needs a value for the rows that are there.
+    // SQLite needs a value for the existing rows.
     const isFilled = !/ NOT NULL(?! DEFAULT)/.test(declaration);
     return [
       `ALTER TABLE ${nameIn(table)} ADD COLUMN ${declaration}${isFilled ? "" : " DEFAULT ''"}`,

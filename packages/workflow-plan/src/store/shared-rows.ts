@@ -2,20 +2,20 @@ import { ExecutorError } from "../error/error.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
 import type { HeldLock, PlanStore, StoreLock } from "./store.ts";
 
-/** The rows of plans by their keys, for the processes of several machines. A row that is null is gone. */
+/** The rows of plans by their keys, for the processes of several machines. A null row is removed. */
 export type SharedRows = {
-  /** What has changed behind a version; of `isAll` all rows that there are. */
+  /** Returns the rows changed after a version; all existing rows if `isAll`. */
   since(version: number): Promise<{ version: number; isAll: boolean; rows: Map<string, unknown> }>;
-  /** Changes rows that were read at a version; false, and nothing is changed, when there is a later one. */
+  /** Changes rows that were read at a version. Returns false and changes nothing if there is a later version. */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
   lock: PlanStore["lock"];
 };
 
 type Row = Record<string, string | number | null>;
-/** Rows that a change has written, each with its key; null for one that it has removed. */
+/** The rows written by a change, each with its key; null for a removed row. */
 type Rows = Map<string, Row | null>;
 
-/** The tables, each behind those that its rows refer to, with the column that names a row. */
+/** The tables, each after the tables that its rows refer to, with the column that names a row. */
 const idColumns = {
   workflows: "id",
   trigger_state: "workflow_id",
@@ -32,7 +32,10 @@ function placeOf(key: string): [table: Table, id: string] {
   return [key.slice(0, at) as Table, key.slice(at + 1)];
 }
 
-/** The tables whose rows all machines share. Each of them projects the steps of runs from the logs, which may be large. */
+/**
+ * The tables whose rows all machines share. Each machine projects the steps of runs from the logs itself: these rows
+ * may be large.
+ */
 const sharedTables: readonly Table[] = ["workflows", "trigger_state", "workflow_runs"];
 const isSharedRow = (key: string): boolean => sharedTables.includes(placeOf(key)[0]);
 
@@ -42,9 +45,9 @@ const undone = new Error("the change is committed elsewhere first");
 /**
  * Plans whose rows are shared, with a database of them in memory.
  *
- * **S1** A change is made of the latest rows and undone; what it would have changed is committed for all, and then written
- * here. When somebody else was first, it is made again, of what that one has left. **S2** Changes of one process follow
- * each other. **S3** Step runs and sessions are this process's own projection of the logs.
+ * **S1** A change is tried on the latest rows and undone; its changed rows are committed for all, and then written
+ * here. If another process has committed first, the change is tried again on the newer rows. **S2** Changes of one
+ * process follow each other. **S3** Step runs and sessions are this process's own projection of the logs.
  */
 export class SharedStore implements PlanStore {
   readonly database = new PlanDatabase(inMemory);
@@ -123,7 +126,7 @@ export class SharedStore implements PlanStore {
     this.#version = version;
   }
 
-  /** The keys of all rows here that others have too. */
+  /** Returns the keys of all shared rows. */
   #keys(): string[] {
     return sharedTables.flatMap((table) =>
       this.database
@@ -132,7 +135,7 @@ export class SharedStore implements PlanStore {
     );
   }
 
-  /** Makes a change and undoes it: what it came to, and the rows as it has left them. */
+  /** Makes a change and undoes it. Returns its result, and the rows as it has left them. */
   #attempt<Result>(act: () => Result): { result: Result; rows: Rows } {
     const { database } = this;
     let done: { result: Result; rows: Rows } | null = null;
@@ -158,7 +161,7 @@ export class SharedStore implements PlanStore {
     return this.database.rows<Row>(statement, id)[0] ?? null;
   }
 
-  /** The changed rows that are shared, where they differ from what is here. */
+  /** Returns the changed shared rows that differ from the rows here. */
   #sharedOf(rows: Rows): Record<string, Row | null> {
     const changed = [...rows].filter(
       ([key, row]) => isSharedRow(key) && JSON.stringify(row) !== JSON.stringify(this.#row(key)),
@@ -174,7 +177,7 @@ export class SharedStore implements PlanStore {
       database.atOnce(() => {
         database.run("PRAGMA defer_foreign_keys = 1");
         for (const [key, row] of rows) this.#writeRow(key, row);
-        // Rows that another machine has removed take those with them that are this one's own.
+        // Rows removed by another machine take their dependent local rows with them.
         database.run(
           "DELETE FROM workflow_runs WHERE workflow_id NOT IN (SELECT id FROM workflows)",
         );
@@ -203,7 +206,7 @@ export class SharedStore implements PlanStore {
     );
   }
 
-  /** Nothing is written but by a change. */
+  /** Only a change may write. */
   #protect(isProtected: boolean): void {
     this.database.run(`PRAGMA query_only = ${Number(isProtected)}`);
   }

@@ -2,29 +2,32 @@ import { waitForLock } from "@uncaged/workflow/internal";
 import { join } from "node:path";
 import type { PlanDatabase } from "./database.ts";
 
-/** What processes do one after the other: start and pause threads; look at triggers. */
+/** Work that processes do one after the other: start and pause threads; look at triggers. */
 export type StoreLock = "runs" | "triggers";
 
 export type HeldLock = { release(): void | Promise<void> };
 
 /**
- * Where the plans of a home are kept. All processes that have it open see each other's changes; each change is one
- * transaction, made of what all others have committed before.
+ * The storage of a home's plans. All processes that have it open see each other's changes; each change is one
+ * transaction, based on all earlier commits.
  */
 export type PlanStore = {
-  /** What is read. It is written in {@link change} alone. */
+  /** The database for reading. It is written in {@link change} alone. */
   readonly database: PlanDatabase;
-  /** Whether what is written stays. */
+  /** Whether writes persist. */
   readonly isKept: boolean;
   /** Whether the runs' threads are driven on other machines, with homes of their own. */
   readonly isShared: boolean;
-  /** Has what others have committed by now in the database. */
+  /** Loads the commits of other processes into the database. */
   sync(): Promise<void>;
-  /** Commits all changes of a function, or none. It is called again when somebody else has changed something meanwhile. */
+  /**
+   * Commits all changes of a function, or none. The function is called again when another process has changed the
+   * rows meanwhile.
+   */
   change<Result>(act: () => Result): Promise<Result>;
-  /** Takes a lock as soon as nobody has it. `onWait` is called while somebody does, and ends that by throwing. */
+  /** Takes a lock as soon as it is free. `onWait` is called while it is taken, and ends the wait by throwing. */
   lock(name: StoreLock, onWait: () => void): Promise<HeldLock>;
-  /** Another text than before: the database has changed. */
+  /** Returns a text that changes with the database. */
   changeCounter(): string;
   close(): void;
 };

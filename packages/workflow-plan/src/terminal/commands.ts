@@ -10,23 +10,23 @@ import type { ChatMessage } from "./message.ts";
 /** The router of a service that runs in this process. */
 export type MessageRouter = Router;
 
-/** What lets triggers fire in this process. */
+/** The loop that fires triggers in this process. */
 export type TriggerLoop = { stop: () => Promise<unknown> };
 
-/** What fires triggers and answers bots: this process, or a service that holds the lock. */
+/** The process that fires triggers and answers bots: this one, or a service that holds the lock. */
 export type DaemonBridge = {
   /** Null when `isExternal`. */
   triggerLoop: TriggerLoop | null;
   /** Null when `isExternal`. */
   router: MessageRouter | null;
   botChannels: readonly Channel[];
-  /** Whether a service of its own does it. */
+  /** Whether a separate service does it. */
   isExternal: boolean;
 };
 
 export type InitDaemonBridgeOptions = { skipBots?: boolean };
 
-/** What a command of the terminal acts on. */
+/** The context of a terminal command. */
 export type CommandContext = {
   db: PlanDatabase;
   config: CueclawConfig | null;
@@ -40,7 +40,7 @@ export type CommandContext = {
   send: (text: string) => void;
   /** Shows each step of a plan's run as it goes; null ends that. */
   follow: (id: string | null) => Promise<void>;
-  /** Lets the bots of the settings answer here. @throws ConfigError */
+  /** Opens the bots of the settings in this process. @throws ConfigError */
   startBots: () => Promise<readonly Channel[]>;
   exit: () => void;
 };
@@ -57,7 +57,7 @@ export type SlashCommand = {
 
 const registered: SlashCommand[] = [];
 
-/** Adds a command. One whose name or alias is taken is refused. */
+/** Adds a command. A taken name or alias is refused. */
 export function registerCommand(command: SlashCommand): void {
   for (const name of [command.name, ...command.aliases]) {
     if (findCommand(name)) throw new Error(`there is a command /${name} already`);
@@ -65,7 +65,7 @@ export function registerCommand(command: SlashCommand): void {
   registered.push(command);
 }
 
-/** The command with a name or an alias. */
+/** Returns the command with a name or an alias. */
 export const findCommand = (name: string): SlashCommand | undefined =>
   registered.find((command) => command.name === name || command.aliases.includes(name));
 
@@ -118,7 +118,7 @@ registerCommand({
 
 registerCommand({
   ...{ name: "setup", aliases: ["onboarding"], usage: "/setup" },
-  description: "what is set, and what is missing",
+  description: "current settings, and missing ones",
   execute(_, { addMessage, config, cwd }) {
     const rows = [
       ["directory of the agents", cwd],

@@ -1,8 +1,8 @@
 import type { Plans } from "../home/plans.ts";
 
 /**
- * Shows what becomes of each step of a plan's last run, a line for each change. When nothing is followed it takes up the
- * run that has begun last.
+ * Shows each change of the steps of a plan's last run as a line. When no plan is followed it shows the run that has
+ * begun last.
  */
 export class Follower {
   readonly #plans: Plans;
@@ -18,14 +18,14 @@ export class Follower {
     this.#show = show;
   }
 
-  /** Begins with a plan, or ends with null. @throws ExecutorError */
+  /** Follows a plan; null ends that. @throws ExecutorError */
   async follow(id: string | null): Promise<void> {
     this.#id = id === null ? null : this.#plans.get(id).id;
     this.#shown = new Map();
     await this.look();
   }
 
-  /** Shows what has changed; it ends with the run. */
+  /** Shows the changes; it ends with the run. */
   async look(): Promise<void> {
     const id = (this.#id ??= this.#newest());
     if (id === null) return;
@@ -46,7 +46,7 @@ export class Follower {
     }
     if (run.status === "running") return;
     this.#id = null;
-    // The end of a run of its own the terminal is sent as a notice.
+    // The end of the terminal's own run arrives as a notice.
     if (metadata?.owner?.channel === "tui") return;
     this.#show(`${name}: ${run.status}${run.error ? `: ${run.error}` : ""}`);
   }

@@ -1,7 +1,7 @@
 /** A table as a terminal shows it: its columns are as wide as their widest text. */
 export type Rows = readonly (readonly string[])[];
 
-/** What the chat shows, distinguished by `type`. */
+/** A message of the chat, distinguished by `type`. */
 export type ChatMessage =
   | { type: "user"; text: string }
   | { type: "assistant"; text: string }
@@ -23,7 +23,7 @@ const styles: Record<string, Style> = {
   ...{ user: sgr(36), system: sgr(2), error: sgr(31), warning: sgr(33), bold: sgr(1) },
 };
 
-/** A message as the lines of a terminal, in colours or without. */
+/** Formats a message as the lines of a terminal, in colours or without. */
 export function linesOf(message: ChatMessage, isColoured: boolean): string[] {
   const style = (name: string): Style => (isColoured && styles[name]) || plain;
   switch (message.type) {
@@ -43,9 +43,9 @@ export function linesOf(message: ChatMessage, isColoured: boolean): string[] {
 const emphasized = (text: string, bold: Style): string =>
   printable(text).replace(/\*\*([^*\n]+)\*\*/g, (_, words: string) => bold(words));
 
-/** Without the signs by which a text of others could move the cursor or change the terminal. */
+/** Removes the characters with which a foreign text could move the cursor or change the terminal. */
 const printable = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex -- these are the signs that are taken out
+  // oxlint-disable-next-line no-control-regex -- these are the removed characters
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 
 function table(rows: Rows): string[] {

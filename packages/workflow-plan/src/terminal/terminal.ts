@@ -23,23 +23,23 @@ export type TerminalChatOptions = {
   bridge: DaemonBridge | null;
   /** Opens the channels, with the terminal among them. */
   open: (terminal: (options: ChannelOptions) => TerminalChannel) => Promise<Messaging>;
-  /** Lets triggers fire while the chat is open; without it, or where a service does it, they do not here. */
+  /** Fires triggers while the chat is open. If missing, or if a service fires them, this process does not. */
   openTriggers?: (onError: (error: unknown) => void) => TriggerLoop;
   /** Whether the planner's model can be asked. */
   hasModel: boolean;
   input: NodeJS.ReadableStream & { isTTY?: boolean };
   output: NodeJS.WritableStream & { isTTY?: boolean };
-  /** Whether colours are wanted; where the output is a terminal when it is not given. */
+  /** Whether to use colours (default: if the output is a terminal). */
   colours?: boolean;
 };
 
 const tickMs = 500;
-/** How long the keys that were pressed before a question are waited for; they are read within a few milliseconds. */
+/** How long to wait for keys pressed before a question; they are read within a few milliseconds. */
 const typedBeforeMs = 100;
 const prompt = "> ";
 
 /**
- * The chat at a terminal, line by line: it works in any terminal, in tmux, and with a file or a pipe as its input. Resolves
+ * Runs the chat at a terminal, line by line: in any terminal, in tmux, and with a file or a pipe as input. Resolves
  * when the user leaves it, or when the input has ended and all of it is answered. Runs go on.
  */
 export async function runTerminalChat(options: TerminalChatOptions): Promise<void> {
@@ -55,12 +55,12 @@ class TerminalChat {
   readonly #context: Omit<CommandContext, "send" | "startBots">;
   #messaging: Messaging | null = null;
   #channel: TerminalChannel | null = null;
-  /** The place at which the line that is being typed was begun; null while it is empty. */
+  /** The place at which the current line was begun; null while it is empty. */
   #begun: number | null = null;
   #theme: number;
   #isOver = false;
   #isTicking = false;
-  /** What has failed already: it is shown once. */
+  /** The errors that were already shown: each is shown once. */
   readonly #failed = new Set<string>();
 
   constructor(options: TerminalChatOptions) {
@@ -124,7 +124,7 @@ class TerminalChat {
     this.#failed.add(text);
   }
 
-  /** What somebody sees who comes here for the first time, or again. */
+  /** Shows a greeting to a new or returning user. */
   #greet(): void {
     const { bridge, hasModel } = this.#options;
     const system = (text: string) => this.#show({ type: "system", text });
@@ -155,7 +155,7 @@ class TerminalChat {
       work = work.then(() => this.#next(line, order, router));
     });
     if (this.#isInteractive) {
-      // Behind the listener of readline, which has put the key into the line.
+      // After the listener of readline, which has put the key into the line.
       input.on("keypress", () => this.#noteBegin(lines));
       lines.prompt();
     }
@@ -203,7 +203,7 @@ class TerminalChat {
     return botChannels;
   }
 
-  /** Shows what is new; while it still does nothing is begun. */
+  /** Shows the changes; skips a turn while the previous one still runs. */
   async #tick({ notices }: Messaging): Promise<void> {
     if (this.#isTicking) return;
     this.#isTicking = true;
@@ -234,7 +234,7 @@ class TerminalChat {
   }
 }
 
-/** The commands that a line can become, and the words that its command takes next. */
+/** Returns the commands that a line can become, and the words that its command takes next. */
 export function completed(line: string): [string[], string] {
   const [, name, last = ""] = /^\/(\w+)\s(?:.*\s)?(\S*)$/.exec(line) ?? [];
   const words = name === undefined ? undefined : findCommand(name)?.completion;

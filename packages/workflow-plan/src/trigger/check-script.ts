@@ -5,13 +5,13 @@ import { TriggerError } from "../error/error.ts";
 export type CheckCommand = {
   argv: readonly string[];
   cwd: string;
-  /** All of its environment. */
+  /** The whole environment. */
   env: Readonly<Record<string, string>>;
-  /** Open descriptors that it gets from number 3 on. */
+  /** Open descriptors, passed from number 3 on. */
   descriptors?: readonly number[];
-  /** Replaces what must not be stored. */
+  /** Replaces text that must not be stored. */
   mask?: (text: string) => string;
-  /** Called with its process id when it has been started. */
+  /** Called with the process id after the start. */
   onStarted?: (pid: number) => void;
   /** Aborted when it exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
@@ -19,14 +19,15 @@ export type CheckCommand = {
   end?: () => void | Promise<void>;
 };
 
-/** How long a check may take, and how much it may print. */
+/** The limits of a check's time and output. */
 export type CheckLimits = { timeoutMs?: number; maxBytes?: number };
 
 const graceMs = 500;
 const mostErrorCharacters = 300;
 
 /**
- * Runs a check script to its end, and gives what it printed. What it has started ends with it. Its input is empty.
+ * Runs a check script to its end and returns its output. Processes that it has started end with it. Its input is
+ * empty.
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(

@@ -1,14 +1,14 @@
 import { isoOf, type PollTrigger, type TriggerState } from "./state.ts";
 
-/** What a check came to: its output, or why it failed. */
+/** The outcome of a check: its output, or why it failed. */
 export type CheckOutcome = { output: string } | { error: string };
 
-/** What becomes of a poll that was checked: its new state, and what fires with which data. */
+/** The result of a poll's check: its new state, and the trigger data if it fires. */
 export type Checked = { state: Partial<TriggerState>; data: string | null; failures: number };
 
 /**
- * Compares a check with the one before. The first output of all is only kept, unless it is to fire; a failed check changes
- * `last_error` and `last_check_at` alone.
+ * Compares a check with the previous one. The very first output is only kept, unless the trigger is set to fire on
+ * it. A failed check changes `last_error` and `last_check_at` alone.
  */
 export function compareCheck(
   trigger: PollTrigger,
@@ -24,7 +24,7 @@ export function compareCheck(
   }
   const { output } = outcome;
   const { last_result } = state;
-  // A check that prints nothing has perhaps failed: what was there would be new when it comes back.
+  // An empty output may be a failure. Keeping it would make all items new when they come back.
   if (trigger.diff_mode === "new_items" && last_result !== null && output.trim() === "")
     return { state: { last_check_at, last_error: null }, data: null, failures: 0 };
   const isQuiet = last_result === null && !firesFirst;
@@ -34,18 +34,18 @@ export function compareCheck(
   return { state: { ...seen, last_fire_at: last_check_at }, data, failures: 0 };
 }
 
-/** How many checks in a row have failed. */
+/** Returns how many checks in a row have failed. */
 function failuresOf(error: string | null): number {
   return Number(/ \(failures in a row: (\d+)\)$/.exec(error ?? "")?.[1] ?? 0);
 }
 
-/** What is new in an output, as a run's trigger data; null when nothing is. */
+/** Returns the new part of an output as a run's trigger data; null if there is none. */
 function newsIn(output: string, before: string | null, { diff_mode }: PollTrigger): string | null {
   if (diff_mode === "new_items") return newItems(before ?? "", output);
   return output === before ? null : output;
 }
 
-/** The lines of an output that are not blank and were not in the one before, each once; null when there are none. */
+/** Returns the distinct nonblank lines of an output that the previous output lacks; null if there are none. */
 function newItems(before: string, output: string): string | null {
   const seen = new Set(linesOf(before));
   const found = linesOf(output).filter((line) => {
@@ -58,7 +58,10 @@ function newItems(before: string, output: string): string | null {
 
 const linesOf = (text: string): string[] => text.split(/\r?\n/);
 
-/** The due time at or before a moment, counted in intervals from one that is known: what a check was too slow for is left out. */
+/**
+ * Returns the due time at or before a moment, counted in intervals from a known one. Times that a slow check has
+ * missed are left out.
+ */
 export function lastDue(start: number, now: number, { interval_seconds }: PollTrigger): number {
   const interval = interval_seconds * 1000;
   return now <= start ? start : start + Math.floor((now - start) / interval) * interval;

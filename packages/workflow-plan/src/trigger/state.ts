@@ -2,11 +2,12 @@ import { scheduleOf } from "../check/schedule.ts";
 import type { PlanMetadata, TriggerConfig } from "../plan/plan.ts";
 
 /**
- * What is stored of a trigger beside its definition.
+ * The stored state of a trigger, besides its definition.
  *
- * Of a poll `last_result` is the output that the next one is compared with, null when there is none yet, and
- * `last_check_at` the due time of its last check, null when it is to be checked at once. Of a cron trigger `last_check_at` is
- * the moment up to which its slots are settled, `last_result` the next slot, and `last_fire_at` the last that fired.
+ * For a poll, `last_result` is the output to compare the next one with (null when there is none yet), and
+ * `last_check_at` the due time of its last check (null when a check is due at once). For a cron trigger,
+ * `last_check_at` is the time up to which its slots are settled, `last_result` the next slot, and `last_fire_at` the
+ * last slot that fired.
  */
 export type TriggerState = {
   last_result: string | null;
@@ -15,10 +16,10 @@ export type TriggerState = {
   last_error: string | null;
 };
 
-/** A trigger as it is stored. */
+/** A trigger with its stored state. */
 export type StoredTrigger = { trigger: TriggerConfig; state: TriggerState };
 
-/** The state of a trigger that is registered at a moment: confirmed, resumed, or put in the place of another one. */
+/** Returns the state of a trigger that is registered: confirmed, resumed, or put in the place of another one. */
 export function registered(
   trigger: TriggerConfig,
   before: StoredTrigger | null,
@@ -43,22 +44,22 @@ function isSamePoll(one: TriggerConfig, other: TriggerConfig): boolean {
 export type CronTrigger = Extract<TriggerConfig, { type: "cron" }>;
 export type PollTrigger = Extract<TriggerConfig, { type: "poll" }>;
 
-/** The first slot of a cron trigger behind a moment; null when there is none any more. */
+/** Returns the first slot of a cron trigger after a time; null if there is none. */
 export function nextSlot({ expression, timezone }: CronTrigger, after: number): string | null {
   const next = scheduleOf(expression, timezone).next(after);
   return next === null ? null : isoOf(next);
 }
 
-/** What becomes of a cron trigger that is looked at: its new state, and the slot that fires. */
+/** The result of looking at a cron trigger: its new state, and the slot that fires. */
 export type Settled = { state: Partial<TriggerState>; slot: string | null };
 
 /** How long a slot is on time. */
 const onTimeMs = 60_000;
 
 /**
- * Settles the slots of a cron trigger up to now: of all that have passed since it was looked at last at most the latest
- * fires. One is on time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was
- * put back settles nothing: the slots from now on come again, and who fires one looks whether it has fired.
+ * Settles the slots of a cron trigger up to now: of all slots since the last look at most the latest fires. A slot is
+ * on time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was set
+ * back settles nothing: the slots from now on come again, and the caller checks whether a slot has already fired.
  */
 export function settleSlots(
   trigger: CronTrigger,

@@ -1,6 +1,6 @@
 /*
- * A Bot API server as Telegram's: long polling with confirmation by offset, MarkdownV2 with its reserved characters, inline
- * keyboards, and the errors of each. What it shows as sent is what a user would read.
+ * A server with Telegram's Bot API: long polling with confirmation by offset, MarkdownV2 with its reserved
+ * characters, inline keyboards, and the errors of each. It shows a sent text as a user would read it.
  */
 type Json = Record<string, unknown>;
 export type SentMessage = {
@@ -35,7 +35,7 @@ class ApiError extends Error {
   }
 }
 
-/** Begins a server; messages of a user and presses of buttons are given to it as they would come. */
+/** Begins a server. A test gives it messages and button presses of a user as they would come. */
 export function botApi() {
   let updates: Json[] = [];
   let nextUpdate = 1;
@@ -146,7 +146,7 @@ export function botApi() {
     token,
     url: `http://127.0.0.1:${server.port}`,
     ...{ sent, answered, offsets, typing, push },
-    /** What a user writes; a message without a text, or without a sender, where the fields say so. */
+    /** Writes as a user. The fields may leave out the text or the sender. */
     write: (
       chat: number | string,
       text: string | null,
@@ -170,7 +170,7 @@ export function botApi() {
       }),
     /** Refuses the next call of a method. */
     refuse: (refusal: Refusal) => void refusals.push(refusal),
-    /** Answers the next call of a method with a body, whatever it is. */
+    /** Answers the next call of a method with any body. */
     answerWith: (method: string, body: string): void => {
       answers.set(method, [...(answers.get(method) ?? []), body]);
     },
@@ -178,7 +178,7 @@ export function botApi() {
   };
 }
 
-/** Whether a refusal is for this call; it lets those before it pass. */
+/** Whether a refusal is for this call. Counts the calls that pass before it. */
 function isDue(refusal: Refusal): boolean {
   refusal.behind = (refusal.behind ?? 0) - 1;
   return refusal.behind < 0;
@@ -186,7 +186,10 @@ function isDue(refusal: Refusal): boolean {
 
 const reserved = "_*[]()~`>#+-=|{}.!";
 
-/** The text that a user reads of MarkdownV2. @throws ApiError as Telegram for a character that must be escaped. */
+/**
+ * Returns the text that a user reads of MarkdownV2. @throws ApiError as Telegram for a character that must be
+ * escaped.
+ */
 function plainText(markup: string): string {
   let text = "";
   let bold = false;

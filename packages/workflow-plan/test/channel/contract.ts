@@ -6,11 +6,11 @@ import { plan, step } from "../parts.ts";
 /** A message as the platform shows it. */
 export type Shown = { id: string; chat: string; text: string; edits: readonly string[] };
 
-/** A channel at its platform, which a test plays the user of. */
+/** A channel at its platform; a test plays the user. */
 export type Opened = {
   channel: Channel;
   jid: string;
-  /** The most characters that the platform shows in one message. */
+  /** The maximum length of a message on the platform, in characters. */
   longest: number;
   shown: () => readonly Shown[];
   /** Sends as the user; null: a message without a text. */
@@ -31,7 +31,7 @@ export const workflowOf = (more: Partial<Workflow> = {}): Workflow => ({
   ...more,
 });
 
-/** Waits until something holds, for at most half a minute. */
+/** Waits until a condition holds, for at most half a minute. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {
@@ -40,14 +40,14 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** The message of the error that something ends with. */
+/** Returns the message of the error with which some work ends. */
 export const errorOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "no error",
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 
-/** What every channel must do. `open` connects it with the given options. */
+/** Tests the behavior that every channel must have. `open` connects it with the given options. */
 export function channelContract(
   name: string,
   open: (options: ChannelOptions) => Promise<Opened>,

@@ -10,7 +10,7 @@ import { errorOf, until, workflowOf } from "./contract.ts";
 import { mutated } from "./mutation.ts";
 import { whatsAppClient } from "./whatsapp-socket.ts";
 
-/* Each field of what the platforms send may be missing or be something else. */
+/* Mutates the fields of the platforms' messages: each may be missing or of another type. */
 setDefaultTimeout(120_000);
 const count = isWhole ? 5_000 : 200;
 const seeds = Array.from({ length: count }, (_, at) => at);
@@ -49,7 +49,7 @@ const isText = (value: unknown): boolean => typeof value === "string" && value.i
 const isMissingOr = (holds: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || holds(value);
 
-/** What must hold of a message, whatever it was made of. */
+/** Whether a message is valid, whatever it was made from. */
 function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): boolean {
   const { id, order, unread } = metadata ?? {};
   return (
@@ -208,7 +208,7 @@ test("whatever WhatsApp's client gives, the messages between it arrive", async (
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("what was written to WhatsApp while no connection was open is read as well", async () => {
+test("messages to WhatsApp from the time without a connection are read as well", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const channel = new WhatsAppChannel({

@@ -1,6 +1,6 @@
 /* Mutations of JSON values, as a faulty or newer platform may send them. */
 
-/** A source of numbers below 1 that a seed decides. */
+/** A source of numbers below 1, determined by a seed. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -28,7 +28,7 @@ function placesIn(value: unknown, found: Place[] = []): Place[] {
   return found;
 }
 
-/** A copy of a value with one to three of its fields dropped, made null, retyped, doubled, reordered or moved. */
+/** Returns a copy of a value with one to three fields dropped, made null, retyped, doubled, reordered or moved. */
 export function mutated<T>(value: T, seed: number): T {
   const random = randomOf(seed);
   const pick = <One>(of: readonly One[]): One => of[Math.floor(random() * of.length)] as One;

@@ -80,7 +80,7 @@ test.each([301, 302, 303, 307, 308])("a %i sends no message to another origin", 
   expect(other.sent).toEqual([]);
 });
 
-test("a press with made-up data is answered, and reaches nobody", async () => {
+test("a press with made-up data is answered and not delivered", async () => {
   const { came, server } = await begin();
   const made = [
     "",
@@ -124,23 +124,23 @@ test("a server that gets too much is given the time it asks for", async () => {
   expect(await errorOf(channel.sendMessage("42", "not now"))).toContain("429");
 });
 
-test("a failed poll ends nothing, and what comes twice is not confirmed twice", async () => {
+test("a failed poll ends nothing, and a repeated update is confirmed once", async () => {
   const { came, server } = await begin();
   await until(() => server.offsets.length > 0, "the first poll");
   server.write(42, "one");
   await until(() => came.length > 0, "the message");
-  await until(() => server.offsets.at(-1) === 2, "the confirmation of what came");
+  await until(() => server.offsets.at(-1) === 2, "the confirmation of the update");
   expect(came).toHaveLength(1);
 });
 
-test("each poll that fails in a row doubles the wait, and one that is answered ends the row", async () => {
+test("each failed poll in a row doubles the wait, and an answered poll resets it", async () => {
   const waits: number[] = [];
   const wait = async (ms: number) => void waits.push(ms);
   const { came, server } = await begin({ wait });
   const conflict = { error_code: 409, description: "Conflict: another program polls" };
   const failing = async (times: number, sign: string) => {
     for (let n = 0; n < times; n += 1) server.refuse({ method: "getUpdates", ...conflict });
-    // What came is answered by the poll that is open; the next one is refused.
+    // The open poll brings the message; the next poll is refused.
     server.write(42, sign);
     await until(() => came.at(-1)?.message.text === sign, sign);
     server.write(42, `${sign} again`);

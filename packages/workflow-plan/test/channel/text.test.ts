@@ -51,7 +51,7 @@ test("a button is at most 64 bytes, and nothing else reads as one", () => {
   for (const other of others) expect(readButton(other)).toBeNull();
 });
 
-test("a plan's hash is of what is confirmed: not of its phase, times and layout, nor of the order of keys", () => {
+test("a plan's hash covers the confirmed part: not its phase, times and layout, nor of the order of keys", () => {
   const workflow = workflowOf({ metadata: { cwd: "/src", sandbox: "off" } });
   const hash = planHash(workflow);
   const [first, ...rest] = workflow.steps;

@@ -6,8 +6,8 @@ import type {
 } from "../../src/channel/whatsapp.ts";
 
 /*
- * No server speaks WhatsApp's protocol locally: the channel is tested at its boundary, with a socket that has the events
- * and methods of the real client. The server's clock moves by a second for each message.
+ * There is no local server for WhatsApp's protocol. The channel is tested at its boundary instead, with a socket that
+ * has the events and methods of the real client. The server's clock moves by a second for each message.
  */
 export type WhatsAppMessage = {
   key: MessageKey;
@@ -16,7 +16,7 @@ export type WhatsAppMessage = {
 };
 type Sent = { id: string; chat: string; text: string; edits: string[] };
 
-/** A client whose connections, messages and failures a test decides. */
+/** A client whose connections, messages and failures are set by a test. */
 export function whatsAppClient() {
   const sent: Sent[] = [];
   const folders: string[] = [];
@@ -80,7 +80,7 @@ export function whatsAppClient() {
       queueMicrotask(() => queueMicrotask(open));
       return Promise.resolve(made.socket);
     },
-    /** Writes as a user: at the server's time, or one that is given, and perhaps in reply to a message. */
+    /** Writes as a user: at the server's time or a given one, and optionally in reply to a message. */
     write(
       chat: string,
       text: string | null,

@@ -3,8 +3,8 @@ import type { PlannerOutput } from "../../src/entry/index.ts";
 import { answerTo, decisionOn } from "./plans.ts";
 
 /*
- * A direct, slow reading of how a plan runs, which shares no code with the interpreter. It reads the records of a
- * thread one after the other and expects each to be one that may come there.
+ * A direct, slow model of a plan's run, which shares no code with the interpreter. It reads the records of a thread
+ * one after the other and checks that each may come at its place.
  */
 
 type Committed = { role: string; content: string; meta: Record<string, unknown> };

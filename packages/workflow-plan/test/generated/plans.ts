@@ -4,7 +4,7 @@ import { plan, step } from "../parts.ts";
 
 const policies: FailurePolicy["on_step_failure"][] = ["stop", "skip_dependents", "ask_user"];
 
-/** A plan with roots, chains and joins under any policy, the same for the same seed. */
+/** Generates a plan with roots, chains and joins under any policy, the same for the same seed. */
 export function generatedPlan(seed: number): PlannerOutput {
   const chance = new Chance(seed);
   const count = 1 + chance.below(12);
@@ -24,7 +24,7 @@ export function generatedPlan(seed: number): PlannerOutput {
   });
 }
 
-/** What the agent of a generated step gives: it follows from the step, its inputs and the attempt. */
+/** Returns the answer of a generated step's agent, which depends only on the step, its inputs and the attempt. */
 export function answerTo(
   seed: number,
   id: string,
@@ -35,10 +35,10 @@ export function answerTo(
   return hash % 100 < 22 ? null : `${id}:${hash.toString(36)}`;
 }
 
-/** How the question about a failed step is answered. */
+/** Returns the answer to the question about a failed step. */
 export const decisionOn = (seed: number, id: string, attempt: number): string =>
   ["retry", "retry", "skip", "abort"][digest(`${seed} ${id} ${attempt} ?`) % 4] ?? "abort";
 
-/** The inputs in the prompt of a step's agent. */
+/** Returns the inputs in the prompt of a step's agent. */
 export const inputsIn = (prompt: string): unknown =>
   JSON.parse(prompt.slice(prompt.indexOf("Inputs:\n") + 8));

@@ -12,7 +12,7 @@ export type Outcome = {
   result: { returnCode: number; summary: string };
 };
 
-/** The agents of a generated plan: they need some turns, and fail as it is given. */
+/** The agents of a generated plan: they take some turns, and fail as the plan says. */
 export const agentOf =
   (seed: number, chance: Chance): StepAgent =>
   async ({ attempt, prompt, stepId }, { thread }) => {
@@ -25,7 +25,7 @@ export const agentOf =
     return { output: answer };
   };
 
-/** Runs a generated plan to its end, killed at random moments if that is wanted; the oracle reads each record. */
+/** Runs a generated plan to its end, with kills at random moments if requested. The oracle reads each record. */
 export async function runGenerated(
   seed: number,
   definition: PlannerOutput,
@@ -66,7 +66,7 @@ async function drive(
       const { done, value } = await thread.next(sent);
       if (done) return value;
       sent = undefined;
-      // Killed before the record was durable: what the agent did is lost.
+      // Killed before the record was durable: the agent's work is lost.
       if (kills && value.role !== "__wait__" && chance.is(0.05)) return null;
       commit(value);
       if (value.role !== "__wait__") continue;

@@ -9,7 +9,7 @@ import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
 import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
 
-/* The attacks by which steps got out of earlier sandboxes, each as it was found. */
+/* Attacks with which steps escaped earlier sandboxes, in their original form. */
 setDefaultTimeout(600_000);
 
 async function withVictim(
@@ -34,7 +34,10 @@ const named = (...names: string[]) => {
 
 const left = missing;
 let attacks = 0;
-/** As each user in `npm run test:all`; else as one of them in turn. `hostile.test.ts` always tries each kind as both. */
+/**
+ * Tests as each user in `npm run test:all`, else as one of them in turn. `hostile.test.ts` always tries each kind as
+ * both.
+ */
 const inSandbox = (name: string, act: (user: User) => Promise<void>) => {
   for (const user of some(users, users.length, attacks % users.length))
     test.skipIf(left !== "")(`${name}, as ${user.name}${left}`, () => act(user));
@@ -60,7 +63,7 @@ inSandbox("a step that is tried again has the host write through no link and no 
   }),
 );
 
-/** What another plan has while a folder of it is swapped: what the link leads to is `private`. */
+/** The private files of another plan while a folder of it is swapped: the link leads to `private`. */
 type Flip = {
   what: string;
   flipped: string;
@@ -94,7 +97,7 @@ for (const { flipped, look, what } of some(flips, 1)) {
       writeFileSync(join(secrets, "kept"), victim.whole);
       const to = join(victim.home, "private");
       const names = Array.from({ length: 12 }, (_, n) => `look-${n}`);
-      const looks = names.map((id) => victim.step(id, ["flip: what is shown meanwhile"]));
+      const looks = names.map((id) => victim.step(id, ["flip: views during the swap"]));
       const flip = victim.step("flip", ["flip: a folder for a link, in a loop"], { flipped, to });
       const [flipping = "", looking = ""] = await victim.create([
         { steps: [flip], cwd: victim.projects },
@@ -103,7 +106,7 @@ for (const { flipped, look, what } of some(flips, 1)) {
       const before = victim.kept();
       const loop = victim.ran(flipping);
       await until(() => existsSync(join(victim.projects, ".link")));
-      // The confirmation may meet the link, and is refused then.
+      // The confirmation may meet the link; then it is refused.
       await until(async () => {
         const { code } = await victim.run(["plan", "confirm", looking, "--agent", victim.agent]);
         return code === 0;
@@ -111,7 +114,7 @@ for (const { flipped, look, what } of some(flips, 1)) {
       const view = await victim.ended(looking);
       writeFileSync(join(victim.projects, "stop"), "");
       await loop;
-      const attempts = named("flip: what is shown meanwhile");
+      const attempts = named("flip: views during the swap");
       const shown = reportsIn(view, attempts).filter(({ outcome }) => outcome === "escaped");
       expect(shown.map(({ detail }) => detail)).toEqual([]);
       expect(differences(before, victim.kept())).toEqual([]);
@@ -176,7 +179,7 @@ inSandbox("a step writes no setting of the kernel", (user) =>
   }),
 );
 
-inSandbox("what a step writes to its project relaxes no setting and runs nowhere else", (user) =>
+inSandbox("a step's files in its project relax no setting and run nowhere else", (user) =>
   withVictim(user, async (victim) => {
     const attempts = named(
       ...["setting: the project's settings of plans", "setting: a storage root of its own"],

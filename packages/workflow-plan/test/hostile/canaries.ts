@@ -4,10 +4,13 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { chmodSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
-/** What the canaries answer, and nothing else does. */
+/** The answer of the canaries alone. */
 export const canaryText = "canary-answer-7f3a";
 
-/** Servers of this machine that a step must not reach, and a model that it may. Each hit is kept with what it sent. */
+/**
+ * Servers of this machine that a step must not reach, and a model that it may reach. Each hit is kept with its
+ * content.
+ */
 export class Canaries {
   readonly hits: string[] = [];
   readonly #closers: (() => unknown)[] = [];
@@ -52,7 +55,7 @@ export class Canaries {
     return server;
   }
 
-  /** It answers everything, and redirects to where it is asked to. */
+  /** Serves any request, and redirects to a requested address. */
   async #serveModel(): Promise<string> {
     const server = createHttp((request, response) => {
       const to = new URL(request.url ?? "/", "http://model").searchParams.get("to");

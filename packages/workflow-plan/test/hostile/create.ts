@@ -2,7 +2,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import type { Workflow } from "../../src/entry/index.ts";
 import { openPlans } from "../../src/entry/service.ts";
 
-/* Keeps the plans of stdin as a user has confirmed none of them yet, and prints their ids. */
+/* Stores the plans of stdin unconfirmed, and prints their ids. */
 type Task = { root: string; home: string; cwd: string; workflows: Workflow[] };
 const { cwd, home, root, workflows } = JSON.parse(await Bun.stdin.text()) as Task;
 const env = { ...process.env, PATH: process.env.PATH ?? "" } as Record<string, string>;

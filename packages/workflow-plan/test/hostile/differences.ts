@@ -1,4 +1,4 @@
-/** What differs between two states of what must stay as it is. */
+/** Returns the differences between two states that must be equal. */
 export function differences(
   before: Record<string, string>,
   after: Record<string, string>,

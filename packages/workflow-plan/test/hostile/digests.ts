@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** Files of the machine that no step may change. */
+/** Files of the machine that steps must not change. */
 export const systemFiles = [
   ...["/etc/ld.so.preload", "/etc/cron.d/hostile", "/usr/local/bin/hostile", "/usr/bin/env"],
   ...["/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname"],
@@ -11,7 +11,7 @@ export const systemFiles = [
 
 type Digests = Record<string, string>;
 
-/** What a folder has: by path, the mode, the owner and a digest. What `leaves` names is passed over. */
+/** Returns the content of a folder by path: the mode, the owner and a digest. Paths that `leaves` names are skipped. */
 export function digestsBelow(
   top: string,
   leaves: (path: string) => boolean = () => false,
@@ -28,13 +28,13 @@ export function digestsBelow(
   return all;
 }
 
-/** What those of the files have that exist, by path. */
+/** Returns the digests of the existing files, by path. */
 export const digestsOf = (paths: readonly string[]): Digests =>
   Object.fromEntries(
     paths.filter((path) => existsSync(path)).map((path) => [path, contentOf(path)]),
   );
 
-/** What a path has: a digest, the names of a folder, where a link leads. */
+/** Describes a path: a file's digest, a folder's names, a link's target. */
 function contentOf(path: string): string {
   const stats = lstatSync(path);
   if (stats.isSymbolicLink()) return readlinkSync(path);

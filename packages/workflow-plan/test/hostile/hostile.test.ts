@@ -11,8 +11,9 @@ import { type Attempt, hostileAttempts, idOf, type Report, reportsIn } from "./r
 import { missing, type PlanView, users, Victim } from "./victim.ts";
 
 /*
- * The hostile agent: a scripted `claude` that tries to get out of the sandbox of plan steps. `npm test` tries one attempt of each
- * kind, `npm run test:all` all. What the agent says of itself is compared with what the outside shows, which counts.
+ * The hostile agent: a scripted `claude` that tries to get out of the sandbox of plan steps. `npm test` tries one
+ * attempt of each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which
+ * decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;
@@ -34,7 +35,7 @@ type PlanOfSteps = {
   retries?: number;
 };
 
-/** The plans that try the attempts: those that may disturb each other are apart. */
+/** Returns the plans that try the attempts. Attempts that may disturb each other are in separate plans. */
 function plansOf(victim: Victim): PlanOfSteps[] {
   const of = (needs: Attempt["needs"]) => tried.filter((attempt) => attempt.needs === needs);
   const each = (attempts: Attempt[], more: object = {}) =>
@@ -52,7 +53,7 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   const plans: PlanOfSteps[] = [
     { steps: byKind, attempts: of(null) },
     { steps: each(of("retry"), { onRetry: true }), attempts: of("retry"), retries: 1 },
-    // A step that stops all that could end it ends by its time limit.
+    // A step that stops everything that could end it is ended by its time limit.
     { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 15_000 } } },
     { steps: each(of("small")), attempts: of("small"), metadata: small },
     ...of("project").map((attempt): PlanOfSteps => {
@@ -132,7 +133,7 @@ for (const user of users) {
   );
 }
 
-/** Sequences that a terminal obeys, in what the command line shows of a run. */
+/** Returns terminal control sequences in the command line's output about a run. */
 async function rawIn(victim: Victim, { id, runs }: PlanView): Promise<string[]> {
   const thread = runs[0]?.id.replace(/^run_/, "") ?? "";
   const shown = await Promise.all([
@@ -151,7 +152,7 @@ async function rawIn(victim: Victim, { id, runs }: PlanView): Promise<string[]> 
   );
 }
 
-/** What does not stand any more of what stood before. */
+/** Returns the parts of the initial state that are lost. */
 async function lostOf(victim: Victim, waiting: string): Promise<string[]> {
   const lost: string[] = [];
   const process = await victim.does(["kill", "-0", String(victim.bystander)]);

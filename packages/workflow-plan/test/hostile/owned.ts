@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Victim } from "./victim.ts";
 
 /**
- * What a project makes programs outside do, once a step has written to it: its user works there with git and with the command
- * line. What a step has planted writes a file of the home directory.
+ * Returns the effects of a project on outside programs after a step has written to it: its user works there with git
+ * and with the command line. Planted code writes a file of the home directory.
  */
 export async function ownedBy(victim: Victim, project: string): Promise<string[]> {
   const owned = join(victim.home, "owned");
@@ -30,7 +30,7 @@ export async function ownedBy(victim: Victim, project: string): Promise<string[]
     await victim.run(words, { cwd: project });
     look(`uncaged-workflow ${words.join(" ")}`);
   }
-  // The next plan of the project is in the sandbox, with the agent of the user, whatever the project's files say.
+  // The next plan of the project runs in the sandbox, with the user's agent, whatever the project's files say.
   const [id = ""] = await victim.create([{ steps: [victim.step("nothing", [])], cwd: project }]);
   const env = { UNCAGED_PLAN_AGENT_COMMAND: victim.agent };
   await victim.run(["plan", "show", id], { cwd: project, env });

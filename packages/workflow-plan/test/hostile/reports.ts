@@ -8,7 +8,7 @@ export type Attempt = {
   needs: "retry" | "end" | "project" | "small" | "flip" | "cluster" | null;
 };
 
-/** What the agent says of an attempt: see `agent/agent.mjs`. */
+/** The agent's report of an attempt: see `agent/agent.mjs`. */
 export type Report = {
   kind: string;
   name: string;
@@ -24,7 +24,7 @@ const { attemptsOf } = (await import(join(import.meta.dir, "agent/attempts/attem
 /** All attempts. */
 export const hostileAttempts = await attemptsOf();
 
-/** The id of the step that tries one attempt. */
+/** Returns the id of the step that tries one attempt. */
 export const idOf = (name: string): string =>
   name
     .toLowerCase()
@@ -33,7 +33,7 @@ export const idOf = (name: string): string =>
     .slice(0, 60)
     .replace(/-$/, "");
 
-/** What the steps of a run report. A step that was ended, or that the host refused to start, reports by its failure. */
+/** Returns the reports of a run's steps. A step that was ended, or refused by the host, reports by its failure. */
 export function reportsIn(view: PlanView, attempts: readonly Attempt[]): Report[] {
   const rows = view.runs[0]?.steps ?? [];
   return rows.flatMap(({ error, output_json, step_id }): Report[] => {

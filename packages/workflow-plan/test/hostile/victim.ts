@@ -23,7 +23,7 @@ import { Canaries, canaryText, ownAddresses } from "./canaries.ts";
 import { endAll } from "./end-all.ts";
 import { digestsBelow, digestsOf, systemFiles } from "./digests.ts";
 
-/** Who the steps run as. Tests of root run as an ordinary user too. */
+/** The user of the steps. Tests of root run as an ordinary user too. */
 export type User = { name: string; id: number; words: string[] };
 
 const top = join(import.meta.dir, "../../../..");
@@ -36,7 +36,7 @@ export const users: User[] =
     ? [me]
     : [me, { name: "an ordinary user", id: nobody, words: asNobody }];
 
-/** What the name of a test ends with where bubblewrap is missing. */
+/** The suffix of a test's name if bubblewrap is missing. */
 export const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
 
 export type StepRow = {
@@ -51,28 +51,28 @@ export type PlanView = {
   runs: { id: string; status: string; error: string | null; steps: StepRow[] }[];
 };
 
-/** Where a cluster is reached: by its URL and by its ports. */
+/** The location of a cluster: its URLs and its ports. */
 type Cluster = { host: string; ingress: number; admin: number; workers: number[] };
 
 type Ended = { code: number; stdout: string; stderr: string };
 type SpawnOptions = { cwd?: string; stdin?: string; env?: Record<string, string> };
 
 /**
- * A user with keys, a login, a project and other secrets, on whose machine steps run: in a storage root of its own, beside a
- * process, a server, and servers that a step must not reach.
+ * A user with keys, a login, a project and other secrets, on whose machine steps run: in a storage root of its own,
+ * beside a process, a server, and servers that a step must not reach.
  */
 export class Victim {
   readonly user: User;
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "hostile-")));
   readonly home = join(this.folder, "home");
   readonly projects = join(this.home, "projects");
-  /** May be written by steps, as its folder `data`; `fixed` may only be read. */
+  /** Steps may write it and its folder `data`; `fixed` is read-only. */
   readonly project: string;
   readonly root: string;
   readonly planHome: string;
   readonly agent = join(this.folder, "tools/node_modules/hostile-agent/agent.mjs");
   readonly canaries = new Canaries();
-  /** Is in the command line of what must not be seen, and of what must not live on. */
+  /** A mark in the command lines of processes that must not be seen, and of processes that must not survive. */
   readonly mark = `hostile-mark-${randomBytes(6).toString("hex")}`;
   /** Every secret of a file begins with it. The rest is known to the test alone. */
   readonly secret = `CANARY-${randomBytes(6).toString("hex")}`;
@@ -82,7 +82,7 @@ export class Victim {
   bystander = 0;
   #kept: string[] = [];
   server = 0;
-  /** A plan that nobody has confirmed. */
+  /** An unconfirmed plan. */
   waiting = "";
   cluster: Cluster | null = null;
 
@@ -96,7 +96,7 @@ export class Victim {
     chmodSync(this.folder, 0o755);
   }
 
-  /** Sets up everything, and with `server` starts a server too. */
+  /** Sets up everything; `server` starts a server too. */
   async open(more: { server?: boolean; cluster?: Cluster } = {}): Promise<void> {
     this.#writeFiles();
     const abstract = `${this.mark}-abstract`;
@@ -242,7 +242,7 @@ export class Victim {
     return port;
   }
 
-  /** What attempts are told. */
+  /** Returns the targets of attempts. */
   targets(step: string, more: object = {}): object {
     const { canaries, cluster, home, mark, planHome, project, root, secret, server } = this;
     const addresses = ownAddresses();
@@ -266,7 +266,7 @@ export class Victim {
       .map((name) => join(this.root, name));
   }
 
-  /** A step whose agent tries these. */
+  /** A step whose agent tries the given attempts. */
   step(id: string, attempts: string[], more: object = {}): PlanStep {
     const { onRetry = false, ...targets } = more as { onRetry?: boolean };
     const task = { attempts, onRetry, targets: this.targets(id, targets) };
@@ -274,7 +274,7 @@ export class Victim {
     return { id, description, agent: "claude", inputs: {}, depends_on: [] };
   }
 
-  /** Keeps plans in the sandbox, and returns their ids. */
+  /** Stores plans in the sandbox, and returns their ids. */
   async create(
     plans: { steps: PlanStep[]; cwd?: string; metadata?: PlanMetadata; retries?: number }[],
   ): Promise<string[]> {
@@ -329,14 +329,14 @@ export class Victim {
     return steps;
   }
 
-  /** Has the logs of the threads that there are counted to what must stay as it is. */
+  /** Adds the logs of the existing threads to the files that must not change. */
   keepLogs(): void {
     this.#kept = this.#logs();
   }
 
-  /** What must stay as it is: by path or name, a digest. */
+  /** Returns digests of the files that must not change, by path or name. */
   kept(): Record<string, string> {
-    // Bun keeps what it has compiled in its own folder.
+    // Bun keeps its compiled code in its own folder.
     const open = [join(this.home, ".cache"), join(this.home, ".bun"), this.root];
     const isOpen = (path: string) =>
       open.includes(path) || (path.startsWith(`${this.projects}/`) && !path.startsWith(this.fixed));
@@ -349,7 +349,7 @@ export class Victim {
     };
   }
 
-  /** Processes of the steps that live, by their command lines. */
+  /** Returns the living processes of the steps, by their command lines. */
   left(): string[] {
     return readdirSync("/proc").flatMap((id) => {
       if (!/^\d+$/.test(id) || Number(id) === this.bystander) return [];
@@ -363,7 +363,7 @@ export class Victim {
     });
   }
 
-  /** Files of the storage root and the cache that have the hidden part of a secret. */
+  /** Returns the files of the storage root and the cache that contain the hidden part of a secret. */
   leaks(): string[] {
     const { stdout } = Bun.spawnSync([
       "grep",

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { openPlans } from "../../src/entry/service.ts";
 import { cron } from "../home.ts";
 
-/* Fires a plan again and again, with others, and ends what it has fired itself. Puts out the rounds that it won. */
+/*
+ * Fires a plan repeatedly, in competition with others, and ends the runs that it has fired. Prints the rounds that it
+ * won.
+ */
 const [, , home = "", id = "", rounds = "0"] = process.argv;
 const host = openLocalHost({ path: join(home, "..", "root") });
 const plans = openPlans({ host, home, env: {}, cwd: home });

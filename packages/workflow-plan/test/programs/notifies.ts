@@ -2,7 +2,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { openMessaging, openPlans } from "../../src/entry/service.ts";
 import { TelegramChannel } from "../../src/channel/telegram.ts";
 
-/* Sends the notices of a plan home by a bot; kills itself with -9 as soon as so many of them are sent. */
+/* Sends the notices of a plan home by a bot. Kills itself with -9 after the given number of notices. */
 type Task = { root: string; home: string; token: string; url: string; dieAfter: number };
 const { dieAfter, home, root, token, url } = JSON.parse(process.argv[2] ?? "{}") as Task;
 const host = openLocalHost({ path: root });
@@ -26,7 +26,7 @@ const messaging = await openMessaging({
     whatsapp: { enabled: false, allowed_jids: [] },
   },
   planner: () => {
-    throw new Error("nobody plans here");
+    throw new Error("no planner in this program");
   },
 });
 messaging.connect();

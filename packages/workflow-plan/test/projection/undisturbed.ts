@@ -12,7 +12,7 @@ export const projectedTables = ["sessions", "step_runs", "workflow_runs"] as con
 
 export type Tables = Record<(typeof projectedTables)[number], Record<string, unknown>[]>;
 
-/** All rows of the projected tables, with all of their columns. */
+/** Returns all rows of the projected tables, with all of their columns. */
 export const tablesOf = (database: PlanDatabase): Tables => {
   const read = (table: keyof Tables) =>
     database.rows<Record<string, unknown>>(`SELECT * FROM ${table} ORDER BY id`);
@@ -38,8 +38,8 @@ function beginning(host: Host): { host: Host; count: number } {
 }
 
 /**
- * The tables of a process that has followed each log record by record, without any disturbance: in a database of its own,
- * with the plans of a home.
+ * Returns the tables of a process that has followed each log record by record without a disturbance, in a database of
+ * its own with the plans of a home.
  */
 export async function undisturbed({ home, host, plans }: TestHome): Promise<Tables> {
   const path = join(home, "undisturbed.db");

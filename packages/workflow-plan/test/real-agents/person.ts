@@ -21,10 +21,12 @@ import { plan, step } from "../parts.ts";
 type Ended = { code: number; stdout: string; stderr: string };
 type Variables = Record<string, string>;
 
-/** The scripts of a plan's steps by id, and what an agent of their own is given. */
+/** The scripts of a plan's steps by id, and the variables of their agent. */
 type Task = { agent: string; steps: Variables; env?: Variables; retries?: number };
 
-/** What became of a plan: how it was shown, the outputs or errors of its steps by id, and the records of its run. */
+/**
+ * The outcome of a plan: its confirmation text, the outputs or errors of its steps by id, and the records of its run.
+ */
 type Outcome = {
   shown: string;
   outputs: Record<string, string>;
@@ -73,7 +75,7 @@ export class Person {
     return whole;
   }
 
-  /** Gives the user what was written so far. */
+  /** Makes the user the owner of the files written so far. */
   own(): void {
     const { id } = this.user;
     if (id !== process.getuid?.()) Bun.spawnSync(["chown", "-Rh", `${id}:${id}`, this.folder]);
@@ -115,7 +117,7 @@ export class Person {
     return JSON.parse(stdout) as T;
   }
 
-  /** Keeps a plan, looks at it and confirms it. */
+  /** Stores a plan, shows it and confirms it. */
   async confirm(task: Task): Promise<Ended & { id: string; shown: string }> {
     const { agent, env, retries = 0, steps } = task;
     const all = Object.entries(steps).map(([id, description]) => step(id, [], { description }));

@@ -2,7 +2,7 @@ import { createRoleModerator, END } from "@uncaged/workflow";
 import { claudeCode, commandAgent, describe, role } from "@uncaged/workflow-agents";
 import { z } from "zod";
 
-/* A workflow whose roles are commands that run in a sandbox or not at all. */
+/* A workflow whose roles are commands that require a sandbox. */
 const options = { sandbox: "required" } as const;
 const look = "pwd; ls -A ~ $LOOK_AT; echo made > made; echo planted > .git/hooks/pre-commit; true";
 

@@ -5,9 +5,12 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 
-/* The servers that a step's programs talk to. Their files are in a folder of the test's own. */
+/* The servers for a step's programs. Their files are in a folder of the test's own. */
 
-/** An address of this machine that is not loopback, which programs reach through the HTTP proxy; loopback without one. */
+/**
+ * An address of this machine other than loopback, which programs reach through the HTTP proxy; loopback if there is
+ * none.
+ */
 const ownAddress =
   Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
@@ -66,7 +69,7 @@ export function gitOverHttps(folder: string, bare: string): LocalServer & { cert
 const sshd = "/usr/sbin/sshd";
 const needed = process.getuid?.() === 0 ? "/run/sshd" : sshd;
 
-/** What keeps the server of OpenSSH from being started; empty for nothing. */
+/** The missing file without which the server of OpenSSH can't start; empty for none. */
 export const sshMissing = [sshd, needed].find((path) => !existsSync(path)) ?? "";
 
 /** Serves a repository over ssh on loopback, to a key whose path is returned too. */

@@ -8,7 +8,7 @@ import { until } from "../channel/contract.ts";
 import { TestHome } from "../home.ts";
 
 /*
- * A bot with a real plan home behind it: grammy against a server that speaks the Bot API, the planner against one that
+ * A bot with a real plan home: grammy against a server that speaks the Bot API, the planner against a server that
  * speaks the model's protocol.
  */
 type Script = Parameters<typeof anthropicServer>[0];
@@ -18,13 +18,13 @@ export type BotOptions = {
   now?: () => number;
   home?: TestHome;
   server?: ReturnType<typeof botApi>;
-  /** Whether a model classifies what is no command. */
+  /** Whether a model classifies texts without a command. */
   isClassified?: boolean;
 };
 
 const ends: (() => unknown)[] = [];
 
-/** Ends all that the tests of a file have opened. */
+/** Closes everything that the tests of a file have opened. */
 export async function closeBots(): Promise<void> {
   for (const end of ends.splice(0).toReversed()) await end();
 }
@@ -71,12 +71,12 @@ export async function bot(options: BotOptions = {}) {
     await model.stop();
     if (!options.server) await server.stop();
   });
-  // What comes by the first poll is taken to have waited.
+  // Messages of the first poll count as written before the start.
   await until(() => server.offsets.length > polls, "connected");
   const texts = (chat = "42"): string[] =>
     server.sent.filter((one) => one.chat === chat).map(({ text }) => text);
 
-  /** Sends, and waits until the bot has handled it: what it has answered, the newest text of each message. */
+  /** Sends a text, and waits until the bot has handled it. Returns its answers: the newest text of each message. */
   async function write(text: string, { chat = 42, from = 7 } = {}): Promise<string[]> {
     const before = texts(String(chat)).length;
     const update = server.write(chat, text, from);

@@ -74,7 +74,7 @@ test("plans are run, paused, resumed, cancelled and removed", async () => {
   expect((await write(`/show ${id}`)).join()).toContain("there is no plan");
 });
 
-test("a run is cancelled, and what has failed is done again", async () => {
+test("a run is cancelled, and a failed run is retried", async () => {
   const { home, plans, write } = await bot();
   const steps = [does("slow", "wait"), does("end", "say end", ["slow"])];
   await plans.create(workflow(plan(steps), { id: "wf_slow" }));
@@ -99,7 +99,7 @@ test("a plan is changed by its id; without confirmation of that it stays as it w
   expect(plans.get(id)).toMatchObject({ name: "At nine", phase: "active" });
   expect(await write("y")).toEqual(["Confirmed: At ten is active."]);
   expect(plans.get(id)).toMatchObject({ name: "At ten", phase: "active" });
-  expect((await write(`/modify ${id}`)).join()).toContain("what is to change is missing");
+  expect((await write(`/modify ${id}`)).join()).toContain("the change is missing");
 });
 
 test("a plan that is not confirmed is to be changed or removed", async () => {
@@ -120,6 +120,6 @@ test("help names every command, and others are refused", async () => {
   ];
   for (const name of names) expect(help).toContain(`/${name}`);
   expect(await write("!nothing")).toEqual(["there is no command /nothing; /help lists them"]);
-  expect((await write("/new")).join()).toContain("what is to be done is missing");
-  expect((await write("/answer run_x maybe")).join()).toMatch(/no decision/);
+  expect((await write("/new")).join()).toContain("the request is missing");
+  expect((await write("/answer run_x maybe")).join()).toMatch(/is not a decision/);
 });

@@ -5,7 +5,7 @@ import { cron, does, hello, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { bot, closeBots, create } from "./chat.ts";
 
-/* What is written in groups and topics, what can't be read, and chats that move or refuse. */
+/* Messages in groups and topics, unreadable messages, and chats that move or refuse. */
 setDefaultTimeout(60_000);
 afterEach(async () => {
   await closeBots();
@@ -109,7 +109,7 @@ test("a topic that is gone gets its messages in the chat", async () => {
   ]);
 });
 
-test("what can't be read is answered once, in a group only when it is for the bot", async () => {
+test("an unreadable message is answered once, in a group only when it is for the bot", async () => {
   const { handled, model, server, texts } = await bot();
   const photo = [{ file_id: "x", width: 1, height: 1 }];
   await handled(server.write(42, null, 7, { photo, caption: "please summarise" }));
@@ -135,7 +135,7 @@ test("what can't be read is answered once, in a group only when it is for the bo
   expect(model.came).toEqual([]);
 });
 
-test("all that was written while nothing ran is handled, and what is written at once after it is not", async () => {
+test("messages from before the start are all handled, and a burst after the start is not", async () => {
   const server = botApi();
   for (let n = 0; n < 130; n += 1) server.write(42, "/status", 7);
   const { handled, texts } = await bot({ server });
@@ -195,7 +195,7 @@ test.each(refusals)(
   },
 );
 
-test("a notice is cut between two characters, and one that is refused does not come again", async () => {
+test("a notice is cut between two characters, and a refused notice does not come again", async () => {
   const home = new TestHome();
   const owner = { channel: "telegram", chatJid: "42", sender: "7" };
   const one = plan([does("a", `say ${"a".repeat(2_999)}🙂 done`)]);

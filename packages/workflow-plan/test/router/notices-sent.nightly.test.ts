@@ -7,7 +7,7 @@ import { plan } from "../parts.ts";
 import { ownProgram } from "../surroundings.ts";
 import { bot, closeBots } from "./chat.ts";
 
-/* Notices from where they come from to the owner's chat. */
+/* Notices from their source to the owner's chat. */
 setDefaultTimeout(60_000);
 const services: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -21,7 +21,7 @@ const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const withTools = fileAt("../../../cli-workflow/test/agents/with-tools.mjs");
 const program = fileAt("../programs/notifies.ts");
 
-test("what a step has for the owner comes through its tool to the owner's chat", async () => {
+test("a step's notice comes through its tool to the owner's chat", async () => {
   const home = new TestHome();
   const { notices, plans, texts } = await bot({ home });
   const agents = home.open({ runOptions: { agentCommand: withTools, planProgram: ownProgram } });

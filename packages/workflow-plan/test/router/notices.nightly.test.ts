@@ -40,7 +40,7 @@ test("the end of a run is reported to the owner's chat, with its outputs, and on
   expect(server.sent).toHaveLength(1);
 });
 
-test("a step that has failed is reported with its error, and what to do", async () => {
+test("a failed step is reported with its error and the possible decisions", async () => {
   const { home, notices, plans, texts } = await bot();
   const steps = [does("bad", "fail-once")];
   await plans.create(workflow(plan(steps), { id: "wf_bad", metadata: { owner } }));
@@ -134,7 +134,7 @@ test("other notices are kept until they are sent", async () => {
   expect(second.texts()).toEqual(["A plan: The check has failed 3 times."]);
 });
 
-test("of two processes that send the same notices neither takes one that nobody has sent", async () => {
+test("two processes that send the same notices lose none of them", async () => {
   const { plans, host } = new TestHome();
   await plans.create(workflow(plan([does("a", "say it")]), { id: "wf_one", metadata: { owner } }));
   const log = () => undefined;

@@ -126,7 +126,7 @@ test("an answer between the pieces of a plan is early, and a reply to any piece 
   }
 });
 
-test("a reply to another message answers nothing, a reply to the reminder does, and a topic is no reply", async () => {
+test("a reply to another message answers nothing, a reply to the reminder does, and a topic is not a reply", async () => {
   const opened = await bot({ script: [create(watched("Plan")), create(watched("Other"))] });
   const { handled, server, texts, write } = opened;
   await write("go");
@@ -146,7 +146,7 @@ test("a reply to another message answers nothing, a reply to the reminder does, 
   expect(texts().at(-1)).toBe("Confirmed: Other is active.");
 });
 
-test("a planner's question is a message of its own, and what was written before it is no answer", async () => {
+test("a planner's question is a message of its own, and earlier text does not answer it", async () => {
   const opened = await bot({
     script: [ask("Shall it look at the logs?"), create(watched("Plan"))],
   });
@@ -189,7 +189,7 @@ test("a chat that was stored without the places of its questions is asked again"
   }
 });
 
-test("a confirmation by id counts for what was shown before it; by hash for exactly that", async () => {
+test("a confirmation by id counts for the plan shown before it; by hash for exactly that plan", async () => {
   const home = new TestHome();
   await home.plans.create(workflow(watched("One"), { id: "wf_byid", metadata: { owner } }));
   const opened = await bot({ home, script: [create(watched("Two"))] });
@@ -212,7 +212,7 @@ test("a confirmation by id counts for what was shown before it; by hash for exac
   expect(await write("/confirm wf_byid")).toEqual(["Confirmed: Three is active."]);
 });
 
-test("what is to change is asked once, and a text that was written before is not taken", async () => {
+test("a change is asked for once, and earlier text does not answer", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { handled, model, server, texts, write } = opened;
   await write("go");
@@ -223,7 +223,7 @@ test("what is to change is asked once, and a text that was written before is not
   expect(await write("the name")).toEqual(["The plan is ready.", "Two\nDo it."]);
 });
 
-test("words of objects are no answers, and an edited message decides nothing", async () => {
+test("names of object properties do not answer, and an edited message decides nothing", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { model, server, write } = opened;
   await write("go");
@@ -235,7 +235,7 @@ test("words of objects are no answers, and an edited message decides nothing", a
   expect([model.came.length, (await only(opened)).phase]).toEqual([2, "awaiting_confirmation"]);
 });
 
-test("in a group the plan of a chat is confirmed by a reply behind it, whoever may write", async () => {
+test("in a group any allowed sender confirms the plan of a chat by a later reply", async () => {
   const opened = await bot({ allowed: ["7", "8"], script: [create(watched("Plan"))] });
   const { handled, server, texts } = opened;
   server.write(-5, "@plans_bot go", 7);

@@ -100,7 +100,7 @@ test("a question is answered after a restart", async () => {
   expect(second.model.came[0]?.body.messages).toHaveLength(3);
 });
 
-test("who is not on the list is not answered, by message or by button; nobody is on an empty one", async () => {
+test("senders outside the list get no answer, by message or by button; an empty list allows no sender", async () => {
   const { buttons, lines, press, server, write } = await bot({ script: [create(watched("Plan"))] });
   await write("go");
   const shown = server.sent.length;
@@ -114,7 +114,7 @@ test("who is not on the list is not answered, by message or by button; nobody is
   expect(await closed.write("/list")).toEqual([]);
 });
 
-test("a chat may write ten messages in a minute, and those that are refused count", async () => {
+test("a chat may write ten messages in a minute, and refused messages count", async () => {
   let now = Date.UTC(2026, 0, 1);
   const { server, write, texts } = await bot({ now: () => now });
   for (let n = 0; n < 10; n += 1) expect(await write("/list")).toHaveLength(1);
@@ -182,7 +182,7 @@ async function botOn(home: TestHome, server: BotOptions["server"], script: BotOp
   return { ...opened, idle: () => opened.router.idle() };
 }
 
-test("what fails is reported where it came from, and the next message is handled", async () => {
+test("a failure is reported to its chat, and the next message is handled", async () => {
   const fault = { kind: "status", status: 400, type: "", message: "no such model" } as const;
   const { lines, server, write } = await bot({ script: [{ fault }, create(watched("Plan"))] });
   expect((await write("go")).join()).toContain("no such model");
@@ -219,7 +219,7 @@ test("cancel ends what the planner is writing at the moment", async () => {
   expect(await write("/cancel")).toEqual(["There is no planning to end."]);
 });
 
-test("what is neither command nor answer is a request, unless a model takes it for a chat", async () => {
+test("a text that is neither command nor answer is a request, unless a model takes it for a chat", async () => {
   const reply = { tools: [{ name: "chat_reply", input: { text: "Hello to you." } }] };
   const request = { tools: [{ name: "create_workflow_request", input: {} }] };
   const fault = { kind: "status", status: 400, type: "", message: "no" } as const;
@@ -262,7 +262,7 @@ async function secretBot(script: BotOptions["script"]) {
   return { ...opened, ended };
 }
 
-/** The files below a folder that have a text. */
+/** Returns the files below a folder that contain a text. */
 function filesWith(folder: string, text: string): string[] {
   const { stdout } = Bun.spawnSync(["grep", "-rlaF", "--", text, "."], { cwd: folder });
   return stdout

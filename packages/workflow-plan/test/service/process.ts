@@ -31,7 +31,7 @@ export class ServiceProcess {
     });
   }
 
-  /** Waits until it has reported something of a kind. */
+  /** Waits until it has reported an event of a kind. */
   async reported(kind: string): Promise<void> {
     await until(
       () => this.lines.some((line) => line.kind === kind),

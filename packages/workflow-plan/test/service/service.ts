@@ -4,8 +4,8 @@ import { openPlans, runService, type ServiceEvent, tick } from "../../src/entry/
 import { crashAt } from "./crash.ts";
 
 /*
- * The service of a plan home, or one pass, as a process of its own. Its time is what a file holds, if there is one; it is
- * killed with -9 at a step of its work, if one is given.
+ * The service of a plan home, or one pass, as a process of its own. A given file holds its time; it is killed with -9
+ * at a given step of its work.
  */
 type Task = {
   root: string;

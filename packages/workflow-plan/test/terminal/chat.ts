@@ -1,7 +1,7 @@
 /*
- * A chat at a terminal with a plan home of its own and a scripted model, as a program: `bun chat.ts <folder>`. What its
- * planner answers stands in `replies.json` in the folder. With `GATE` it reads no key from before a plan is shown until
- * that file is there.
+ * A chat at a terminal with a plan home of its own and a scripted model, as a program: `bun chat.ts <folder>`. The
+ * planner's answers stand in `replies.json` in the folder. With `GATE`, keys pressed before a plan is shown are not
+ * read until that file exists.
  */
 import { openLocalHost } from "@uncaged/workflow/host";
 import { existsSync, readFileSync } from "node:fs";

@@ -25,7 +25,7 @@ setDefaultTimeout(60_000);
 afterEach(removeStores);
 const program = fileURLToPath(new URL("./chat.ts", import.meta.url));
 
-/** A chat at a terminal that a test types at. */
+/** A chat at a terminal at which a test types. */
 function typing(
   home: TestHome,
   {
@@ -57,7 +57,7 @@ function typing(
   return { ended, type, shown: () => shown };
 }
 
-/** A chat of its own process whose input is a pipe; gives the lines that it shows. */
+/** A chat in its own process with a pipe as input. Returns the lines that it shows. */
 async function piped(home: TestHome, replies: object[], lines: string[]): Promise<string[]> {
   const { root } = home.store;
   writeFileSync(join(root, "replies.json"), JSON.stringify(replies));
@@ -79,7 +79,7 @@ test("a chat whose input is a pipe answers every line, and a plan is confirmed b
   const home = new TestHome();
   const replies = [ask("Which one?"), create(hello({ name: "Greeting", trigger: cron }))];
   const words = ["y", "yes", "approve", "1", "no", "modify"];
-  const lines = ["greet somebody", "the first", ...words, "/list", "/nothing", ""];
+  const lines = ["greet a guest", "the first", ...words, "/list", "/nothing", ""];
   const shown = await piped(home, replies, lines);
   const [made] = await home.plans.list();
   if (!made) throw new Error("there is no plan");
@@ -88,7 +88,7 @@ test("a chat whose input is a pipe answers every line, and a plan is confirmed b
   const refused = `When that was written can't be known here, so it decides nothing. Greeting is not confirmed. Confirm it with /confirm ${hash}. /show ${id} shows it.`;
   expect(shown).toEqual([
     "Write what is to be done. /help lists the commands, /exit ends the chat.",
-    ...["> greet somebody", "Planning…", "Which one?"],
+    ...["> greet a guest", "Planning…", "Which one?"],
     ...["> the first", "Planning…", "The plan is ready.", "Greeting", "Do it."],
     `Greeting: confirm it with /confirm ${hash}`,
     ...words.flatMap((word) => [`> ${word}`, refused]),
@@ -212,7 +212,7 @@ test("a look that takes long is not begun again before it has ended", async () =
         seen.begun += 1;
         seen.atOnce += 1;
         seen.most = Math.max(seen.most, seen.atOnce);
-        // The first is the one at the start; the second is a look, and lasts for the time of three.
+        // The first look is the one at the start; the second one lasts for the time of three.
         if (seen.begun === 2) await gate;
         await send();
         seen.atOnce -= 1;

@@ -42,7 +42,7 @@ attempts(
       rmSync(link);
       return new Done(`flipped ${count} times`);
     },
-    "what is shown meanwhile": ({ secret }) => {
+    "views during the swap": ({ secret }) => {
       const places = [project, "/workspace/mounts/data", "/workspace/mounts/fixed"];
       for (const folder of places) {
         for (const name of tried(() => readdirSync(folder)) ?? []) {
