@@ -115,7 +115,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(results.map(({ payload }) => payload.is_error)).toEqual([true, true, true]);
     const reported = JSON.stringify(server.came[1]?.body);
     expect(reported).toContain("there is no tool nothing");
-    expect(reported).toContain("the arguments are invalid JSON");
+    expect(reported).toContain("its arguments are invalid JSON");
     expect(reported).toContain("its arguments are JSON, but no object");
   });
 

@@ -117,7 +117,7 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
   } catch {
     return {
       input: {},
-      broken: `the arguments are invalid JSON: ${json.slice(0, 200).toWellFormed()}`,
+      broken: `its arguments are invalid JSON: ${json.slice(0, 200).toWellFormed()}`,
     };
   }
 }
