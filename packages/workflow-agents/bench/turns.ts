@@ -16,7 +16,7 @@ import { modelAgent } from "../src/llm/agent.ts";
  * recorded. Its step has the moments, in milliseconds, at which the tool was called.
  */
 const turns = 200;
-const answered = "a line of what the tool has found\n".repeat(30);
+const answered = "a line that the tool has found\n".repeat(30);
 
 const provider: ModelProvider = {
   name: "a model that answers at once",

@@ -55,7 +55,7 @@ class Users extends Store {
     return printed;
   }
 
-  /** What a shell in a tool's call prints. */
+  /** Returns the output of a shell in a tool's call. */
   async shell(script: string): Promise<string> {
     const params = JSON.stringify({ argv: ["sh", "-c", script] });
     const { threadId } = await this.printed("run", "commanding", "--params", params, "--wait");
@@ -104,7 +104,7 @@ describe.if(process.platform === "linux").each(users)("for %s", (_, is, before) 
   );
 });
 
-test("what approves a plan is refused in a process that has a worker's mark", async () => {
+test("approval of a plan is refused in a process with a worker's mark", async () => {
   const store = new Store();
   const env = { UNCAGED_WORKFLOW_WORKER: "a-mark" };
   for (const verb of ["confirm", "run", "retry"]) {

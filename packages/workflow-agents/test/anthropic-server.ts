@@ -13,7 +13,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** What came to be counted, and how the next ones are refused. */
+/** The received count requests, and the refusals of the next ones. */
 export type Counting = {
   counts: { body: unknown }[];
   refuseCounts: (fault: CountFault) => void;
@@ -199,7 +199,7 @@ function json(
 const lookback = 20;
 
 /**
- * Counts a request's tokens as the API does: what stands before a `cache_control` is kept, and read where a later request
+ * Counts a request's tokens as the API does: content before a `cache_control` is cached, and read if a later request
  * has a mark there, or up to 20 blocks behind it.
  */
 class Cached {

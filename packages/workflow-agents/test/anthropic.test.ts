@@ -81,7 +81,7 @@ test("the system prompt, the last tool and the last two messages end what is cac
   expect(JSON.stringify(plain)).not.toContain("cache_control");
 });
 
-test("what is said of the request reaches it, and nothing else", async () => {
+test("only the request's documented options reach it", async () => {
   const { bodies } = await asked([{ text: "ok" }], {
     maxTokens: 500,
     temperature: 0.5,

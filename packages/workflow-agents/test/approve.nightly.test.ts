@@ -69,7 +69,7 @@ async function asked(run: Run) {
   return view.status === "waiting" ? view.question.meta : view.status;
 }
 
-/** What is done to the worker while the thread waits. */
+/** Actions on the worker while the thread waits. */
 const absences = {
   nothing: async () => undefined,
   killed: () => models.kill(),
@@ -79,8 +79,8 @@ const absences = {
 type Absence = keyof typeof absences;
 
 /**
- * Resumes a thread whose process has died, and answers all its questions, each when its worker was treated so. At its end
- * its ledger is what its server has counted.
+ * Resumes a thread whose process has died, and answers each question after the absence of its worker. Expects the final
+ * ledger to equal the server's counts.
  */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];
@@ -178,13 +178,13 @@ describe("a role that asks for approvals", () => {
     const run = await start("claude", { die });
     const { view, questions } = await answered(run, "nothing", decisions);
     expect([view.status, questions.length]).toEqual(["completed", 3]);
-    // It is made again, with the same key: nobody is asked twice.
+    // The call is repeated with the same key, without a second question.
     expect(marksIn(run).filter((one) => one !== "6 little")).toEqual(["1", "2", "4"]);
     expect(bodiesOf()).toEqual(await conversationOf());
   });
 });
 
-test("what may not be done twice is not done again once it was approved and begun", async () => {
+test("a call that is not idempotent is not repeated once it was approved and begun", async () => {
   for (const [die, marks] of [
     ["before 2", ["4", "6 little"]],
     ["after 2", ["2", "4", "6 little"]],
@@ -230,7 +230,7 @@ test("an approval holds in a retry and in a fork that keeps it, and for no other
   expect(await asked(again)).toBe("completed");
   expect(servers.claude.came.length).toBe(2);
   expect(marksIn(run)).toEqual(["2"]);
-  // Kept without the step: the model is asked anew, and asks for the same.
+  // The fork drops the step: the model is called again, and requests the same call.
   const kept = { ...run, ref: await host.fork(again.ref, { keep: { atStep: 2 }, env }) };
   expect(await asked(kept)).toBe("completed");
   expect(marksIn(run)).toEqual(["2", "2"]);
@@ -257,14 +257,14 @@ test("an edited question is asked again: its answer is not to the call", async (
   expect(marksIn(run)).toEqual([]);
 });
 
-test("a call that nobody decides on in time is refused, or made where its tool says so", async () => {
+test("an undecided call is refused in time, or made if its tool says so", async () => {
   const run = await start("claude", { calls: [[call("late", 1), call("lenient", 2)]] });
   await until(
     async () => (await settled(host, run.ref)).status === "completed",
     () => "it waits on",
   );
   expect(marksIn(run)).toEqual(["2"]);
-  expect(bodiesOf().at(-1)).toContain("late was not run: nobody has decided on it in time");
+  expect(bodiesOf().at(-1)).toContain("late was not run: no decision in time");
 });
 
 test("a secret of the environment is not shown: such a call is not made", async () => {

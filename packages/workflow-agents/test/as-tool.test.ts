@@ -52,7 +52,7 @@ const shown = (messages: readonly Message[]): string[] =>
     ({ content, is_error }) => `${is_error ? "error: " : ""}${content ?? ""}`,
   );
 
-/** A lead that calls tools once, and what it is then shown. */
+/** A lead that calls tools once, and the results that it gets. */
 function leading(calls: readonly { tool: string; input: object }[]) {
   const seen: string[] = [];
   const script: ModelScript = {
@@ -102,7 +102,7 @@ describe("a role that is a tool", () => {
     expect([seen, atOnce]).toEqual([["read", "read"], 2]);
   });
 
-  test("that fails is an error that the model reads, and what it spent counts", async () => {
+  test("that fails is an error that the model reads, and its spending counts", async () => {
     const worker = member("worker", { "I am worker": ["no fields"] });
     const fields = z.object({ done: z.boolean() });
     const strict = role({
@@ -205,7 +205,7 @@ describe("roles that call each other", () => {
         },
       ],
     };
-    // What a role may call is known when it is played: it may name itself.
+    // The registry is read when the role runs, so a role may name itself.
     const later: ToolRegistry[] = [];
     const late = {
       ...toolRegistry([]),

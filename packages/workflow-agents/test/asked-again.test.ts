@@ -4,7 +4,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { role } from "../src/role/role.ts";
 
-/** An agent that gives these answers, and what it saw each time. */
+/** An agent that gives these answers, and its input each time. */
 function answering(...answers: string[]) {
   const seen: string[][] = [];
   const agent: AgentFn = async ({ steps }) => {
@@ -27,7 +27,7 @@ async function play(agent: AgentFn, more: { repairs?: number } = {}) {
 
 const broken = 'So:\n```json\n{"files": ["a.ts"],}\n```';
 
-test("an agent whose answer does not fit is asked again, with what is wrong", async () => {
+test("an agent whose answer does not fit is asked again, with the problems", async () => {
   const { agent, seen } = answering(broken, '{"files":["a.ts"]}');
   const { status, steps } = await play(agent);
   expect(status).toBe("completed");

@@ -23,7 +23,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     return server;
   }
 
-  /** Runs an agent that fails; whatever it reports holds no key, and is one line with what to do. */
+  /** Runs a failing agent. Expects an error of one line with a hint and without a key. */
   async function failing(
     server: { url: string; key: string },
     options: Options = {},
@@ -101,7 +101,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
 
   test("the base URL is none", async () => {
     const { error } = await failing({ url: "nowhere at all", key: "sk-any-12345" });
-    expect(error.message).toContain("an address that is no URL");
+    expect(error.message).toContain("the address is not a URL");
     expect(error).toMatchObject({ code: "LLM_BAD_REQUEST", retryable: false });
     expect(error.hint).toContain("baseUrl");
   });
@@ -133,7 +133,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const { error, spent } = await run;
     expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
     expect(error.retryable).toBe(true);
-    // What the server reported before: the one at the beginning, the other only at the end.
+    // The usage reported until then: Anthropic reports it at the beginning, OpenAI only at the end.
     const { input, cacheRead, cacheWrite } = server.counted;
     const reported = {
       input_tokens: input,
@@ -183,7 +183,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const before = process.memoryUsage().rss;
     const { error } = await failing(server);
     expect(error.code).toBe("LLM_TOO_LARGE");
-    // What is only not collected yet goes.
+    // Wait for the garbage collector.
     await until(() => {
       Bun.gc(true);
       return process.memoryUsage().rss - before < 250 * 2 ** 20;
@@ -253,7 +253,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.message).toContain("write_file");
   });
 
-  test("it stopped for a reason that nobody knows", async () => {
+  test("it stopped for an unknown reason", async () => {
     const error = await failed({ text: "well", stop: "tired" });
     expect(error).toMatchObject({ code: "LLM_UNKNOWN", type: "unknown_error" });
     expect(error.message).toContain("tired");

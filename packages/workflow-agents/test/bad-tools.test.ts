@@ -10,11 +10,13 @@ import { agentEventsOf, failureOf, observed } from "./published.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Tools that do what they should not, and calls that break a tool's schema: the model reads what is wrong, and goes on. */
+/*
+ * Tools that do what they should not, and calls that break a tool's schema: the model reads what is wrong, and goes on.
+ */
 let stop: (() => Promise<void>) | null = null;
 afterEach(async () => await stop?.());
 
-/** What a model's agent comes to that makes these calls in one turn each, and the requests that it made. */
+/** Runs a model's agent that makes these calls, one turn each. Returns its result and its requests. */
 async function played(model: Model, tools: ReturnType<typeof tool>[], turns: ReplyTool[][]) {
   const replies: Reply[] = turns.map((calls) => ({ text: "Now.", tools: calls }));
   const server = await model.serve([...replies, { text: "Done." }]);
@@ -44,7 +46,7 @@ const brokenInputs = {
   "a number that is too large": '{"n": 1e999}',
   "a fraction": '{"n": 1.5}',
   "a prototype": '{"__proto__": {"n": 1}, "constructor": 1}',
-  "what is 2,000 levels deep": deep(2000),
+  "values of 2,000 levels": deep(2000),
   "a long text": JSON.stringify({ n: "x".repeat(1e5) }),
   "a lone half of a character": '{"n": "\\ud800"}',
 };
@@ -159,14 +161,14 @@ describe.each(some(allModels))("over $name", (model) => {
       agent: model.agent({ maxTokens: 100_000, tools: toolRegistry([ask]) }),
     });
     const thread = threadAt(model, server, { allSteps: [], options: { maxTokens: 120_000 } });
-    // Where bytes are taken for tokens, the limit has no room for what follows.
+    // If bytes count as tokens, the limit has no room for later calls.
     expect<unknown[]>([null, "BUDGET_EXCEEDED"]).toContain(codeOf(await failureOf(outer(thread))));
     const bounds = server.came.map(({ body }) => {
       const [, most] =
         /"max_(?:completion_|output_)?tokens":(\d+)/.exec(JSON.stringify(body)) ?? [];
       return Number(most);
     });
-    // What its caller has spent is no more there for it.
+    // Its caller's spending reduces its own limit.
     expect(bounds[1]).toBeLessThan(bounds[0] ?? 0);
     expect(bounds[1]).toBeLessThan(71_000);
   });
@@ -195,7 +197,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect([run.error, run.text]).toEqual([null, "Done."]);
   });
 
-  test("a tool that hangs, and one whose result is 100 MB, hold the model up for no longer than they may", async () => {
+  test("a hanging tool and a tool with a result of 100 MB don't delay the model beyond their limits", async () => {
     const input = z.object({});
     const hang = tool({
       ...{ name: "hang", description: "Hangs", input },

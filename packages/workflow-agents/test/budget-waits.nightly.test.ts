@@ -21,7 +21,7 @@ import { expectCounted } from "./counted.ts";
 import { threadOf } from "./published.ts";
 import type { WireServer } from "./wire.ts";
 
-/* A thread whose limit is used up waits until somebody has raised it. */
+/* A thread whose limit is used up waits until it is raised. */
 setDefaultTimeout(60_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-budget-"));
 const host = openLocalHost({ path: join(folder, "root") });
@@ -128,7 +128,7 @@ test("an answer that the limit has cut off is asked for again when it is raised"
   expect(steps.at(-1)?.meta.cost).toBeCloseTo(0.5);
 });
 
-test("a budget that fails, which is the default, and one that says something else", async () => {
+test("a budget that fails by default, and an invalid setting", async () => {
   for (const onBudget of [undefined, "fail", "ask"]) {
     const options = { prices, maxCost: 0.1, ...(onBudget && { onBudget }) };
     const outcome = await runThread(group(3000, 1), { options, answers: ["5"] });

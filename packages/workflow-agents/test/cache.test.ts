@@ -10,7 +10,7 @@ import { tool } from "../src/tools/tools.ts";
 import { anthropicServer, blocksOf } from "./anthropic-server.ts";
 import type { Reply } from "./wire.ts";
 
-/* What a provider's cache holds of a conversation is read by its later turns, and by later steps of its role. */
+/* Later turns of a conversation, and later steps of its role, read it from the provider's cache. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -76,7 +76,7 @@ describe("the cache of a conversation", () => {
     }
   });
 
-  test("of 200 turns each pays anew for what is new alone", async () => {
+  test("each of 200 turns pays only for its new part", async () => {
     const turns = Array.from({ length: 200 }, () => ({ tools: looks(1) }));
     const { counts } = await play([...turns, { text: "done" }]);
     expect(counts).toHaveLength(201);
@@ -130,7 +130,7 @@ describe("the history that an agent sees", () => {
     expect(await shown({ history: "last" })).toEqual([["user", "look", last]]);
   });
 
-  test("is what a function makes of the steps", async () => {
+  test("is the result of a function of the steps", async () => {
     const history = (steps: ThreadContext["steps"]): Message[] =>
       steps.map(({ role: name, content }) => ({
         role: name === "lead" ? "assistant" : "user",

@@ -128,7 +128,7 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 180_000);
 
-  test("is stopped by what is left of the thread's maxCost, and what it spent is kept", async () => {
+  test("is stopped by the rest of the thread's maxCost, and its spending is kept", async () => {
     const bash = { command: "true", description: "Does nothing" };
     const at = await serve(() => ({ text: "I go on.", tools: [{ name: "Bash", input: bash }] }));
     const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
@@ -152,7 +152,7 @@ describe("Claude Code", () => {
   }, 180_000);
 
   test.each(["ends", "is killed"])(
-    "counts what it asks without a stream after one that broke off, when it %s",
+    "counts requests without streaming after a broken stream, when it %s",
     async (how) => {
       const fault = {
         ...({ kind: "error-event", after: 6 } as const),
@@ -175,7 +175,7 @@ describe("Claude Code", () => {
       expect(at.came.slice(0, 2).map(({ body }) => body.stream ?? false)).toEqual([true, false]);
       const sum = (name: keyof Counted) =>
         at.came.reduce((all, { reported }) => all + reported[name], 0);
-      // What the ledger takes: the last of each call.
+      // The usage that the ledger takes: the last of each call.
       type Used = { call_id: string; usage: Usage; state: string };
       const used = result.events.filter(({ type }) => type === "llm_usage");
       const calls = new Map(used.map(({ payload }) => [payload.call_id, payload as Used]));

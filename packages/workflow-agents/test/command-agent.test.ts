@@ -108,7 +108,7 @@ describe("a command agent", () => {
     expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1", PWD: cwd });
   });
 
-  test("is understood line by line, and what is no JSON is a note", async () => {
+  test("is read line by line, and a line that is not JSON is a note", async () => {
     const run = await observe("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
     const reported = agentEventsOf(run).map(({ type, payload }) => [
@@ -157,7 +157,7 @@ describe("a command agent", () => {
     expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
   });
 
-  test("begins a session anew when a step that the last one saw was edited, its own too", async () => {
+  test("starts a new session when a step that the last session saw was edited, its own too", async () => {
     const play = role({
       description: "",
       agent: agent("lines", { output: reader, args: [["{session}"]] }),
@@ -190,7 +190,7 @@ describe("a command agent", () => {
     expect(raw).not.toContain("fix the sum");
   });
 
-  test("is run without a session that is not there any more", async () => {
+  test("runs without a missing session", async () => {
     const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
       console.log(require("fs").readFileSync(0, "utf8"))`;
@@ -262,7 +262,7 @@ describe("a command that goes wrong", () => {
     );
   });
 
-  test("reports with what it failed: its last line of errors, masked", async () => {
+  test("reports its failure: the last line of stderr, masked", async () => {
     expect(await wrong(observe("fail"))).toBe(
       'COMMAND_FAILED: the command "node" failed with exit code 7: fatal: no account for ***',
     );

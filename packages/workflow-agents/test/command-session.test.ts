@@ -7,7 +7,7 @@ import { observed, threadOf } from "./published.ts";
 
 /* Which session a step goes on with that an earlier execution of it has begun. */
 
-/** What executions of steps record, without a thread. */
+/** A journal in memory, without a thread. */
 function journal(): Journal {
   const entries: { key: string; entry: unknown }[] = [];
   return {
@@ -57,7 +57,7 @@ test("a step goes on with the session that it has begun, until it is there no mo
   expect(lost.text).toBe("none: You code.\n\nfix the sum");
 });
 
-test("another step, and one that is asked something else, begins its own", async () => {
+test("another step, and a step with another request, begins its own", async () => {
   expect((await play({ SESSION: "five" }, { key: "coder 2" })).text).toContain("none: ");
   const start = { ...threadOf().start, content: "fix the product" };
   expect((await play({ SESSION: "six" }, { start })).text).toContain("none: ");

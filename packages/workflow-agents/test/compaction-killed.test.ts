@@ -9,7 +9,9 @@ import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";
 import type { Reply } from "./wire.ts";
 
-/* A role whose worker is killed with -9 where its conversation is summarised: the summary that was recorded is the one. */
+/*
+ * A role whose worker is killed with -9 where its conversation is summarised: the summary that was recorded is the one.
+ */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-compaction-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });

@@ -30,7 +30,7 @@ const textOf = (body: object): string => JSON.stringify((body as Body).messages)
 const isSummary = (body: object): boolean => textOf(body).includes("Your context is nearly full");
 const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
-/** A model that looks so many times and then ends; it knows how often by what it is shown, summaries included. */
+/** A model that looks `times` times and then ends. It counts the looks in its input, including summaries. */
 const looking =
   (times: number, asSummary: (text: string) => Reply = noted) =>
   (body: object): Reply => {
@@ -44,7 +44,7 @@ const seenIn = (text: string): number =>
   Math.max(0, ...[...text.matchAll(/(?:found|looked until) (\d+)/g)].map(([, n]) => Number(n)));
 const noted = (text: string): Reply => ({ text: `I looked until ${seenIn(text)}.` });
 
-/** A model with a window of 4,000 tokens that nobody knows: it refuses what does not fit. */
+/** A model with an undocumented window of 4,000 tokens. It refuses longer requests. */
 function refusing(times: number, message: string) {
   let count = 0;
   const fault: Fault = { kind: "status", status: 400, type: "invalid_request_error", message };
@@ -106,7 +106,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
       expectPaired(body);
       expect(textOf(body).length / 4).toBeLessThan(4000);
     }
-    // What was asked at first is there as it was, and the last exchange behind the summary.
+    // The first request is unchanged, and the last exchange follows the summary.
     const at = ended.bodies.findIndex(isSummary) + 1;
     const { messages } = ended.bodies[at] as Body;
     const [first] = textOf(ended.bodies[0] as Body).match(/fix the sum/) ?? [];
@@ -222,7 +222,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     async (_, replies, options) => {
       const looked = () => replies();
       const whole = await run(one, looked(), options, { ...journaled([]) });
-      // What was refused cost nothing, and is asked again.
+      // A refused request cost nothing, and is repeated.
       const answered = (bodies: Body[]) =>
         bodies
           .map(textOf)
@@ -248,10 +248,10 @@ describe.each(some(models))("a conversation over $name", (one) => {
   );
 });
 
-/** The ids of calls have the number of a request, which a second server counts anew. */
+/** The ids of calls contain the number of the request, which restarts with a second server. */
 const withoutIds = (text: string): string => text.replace(/"(toolu|call)_\d+_\d+(_\d+)?"/g, '"$1"');
 
-/** A journal in memory: what one execution has recorded the next one reads. */
+/** A journal in memory: each execution reads the entries of the previous ones. */
 function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "key" | "attempts"> {
   const read = entries.slice();
   const journal: Journal = {

@@ -53,7 +53,7 @@ describe.each(models)("a conversation over $name", (one) => {
     expect([tokens.join(""), thoughts.join("")]).toEqual(["hello you", "hm"]);
   });
 
-  test("hands tool calls to who began it when it has no tools of its own", async () => {
+  test("hands tool calls to its caller when it has no tools of its own", async () => {
     const uses: ToolUse[] = [];
     const callbacks = { onToolUse: (use: ToolUse) => void uses.push(use) };
     const reply = { tools: [{ name: "add", input: { a: 1 } }] };

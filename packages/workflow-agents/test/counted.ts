@@ -12,10 +12,10 @@ type Requests = readonly Pick<
   Came<{ model: string }>,
   "body" | "counted" | "reported" | "finished"
 >[];
-/** A `cost` is what each of its answers costs, where its models have no price. */
+/** `cost` is the cost of each answer, if the models have no price. */
 type Served = { came: Requests; cost?: number };
 
-/** What a model was paid, in tokens of each kind and in dollars. */
+/** The spending on a model, in tokens of each kind and in dollars. */
 type Paid = Record<string, { usage: Usage; cost: number }>;
 /** All that was paid, and how many calls broke off before all of it was reported. */
 type Account = { models: Paid; unknown: number };
@@ -28,7 +28,7 @@ const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): U
   cache_write_tokens: cacheWrite,
 });
 
-/** What servers have counted of their answers, as far as their events have reported it. */
+/** The usage that servers counted and reported in events. */
 function countedBy(servers: readonly Served[]): Account {
   const models: Paid = {};
   let unknown = 0;
@@ -59,9 +59,9 @@ function accountOf(ledgers: readonly Ledger[]): Account {
 }
 
 /**
- * Expects the ledgers of all threads that have asked servers to be what these have counted: by model the tokens of each
- * kind and what they cost, and how many calls broke off. A worker that is killed within an answer has read no more of it
- * than {@link untilRead} waited for.
+ * Expects the ledgers of all threads that called servers to equal the servers' counts: by model the tokens of each kind
+ * and their cost, and the number of broken calls. A worker that is killed within an answer has read only as much of it
+ * as {@link untilRead} waited for.
  */
 export async function expectCounted(
   host: Host,
@@ -75,13 +75,13 @@ export async function expectCounted(
   expect(ledger).toEqual(server);
 }
 
-/** Waits until the logs of threads have what servers have reported of all answers, those that go on too. */
+/** Waits until the threads' logs have all usage that servers have reported, including unfinished answers. */
 export async function untilRead(
   host: Host,
   threads: readonly ThreadRef[],
   servers: readonly Served[],
 ): Promise<void> {
-  // As if nothing ran any more.
+  // Treat running attempts as ended.
   const over = (one: Attempt): Attempt =>
     one.status === "running" ? { ...one, status: "lost" } : one;
   const spent = async () => {
@@ -90,6 +90,6 @@ export async function untilRead(
   };
   await until(
     async () => Bun.deepEquals(await spent(), countedBy(servers).models),
-    () => "what was reported is not in the log",
+    () => "the reported usage is not in the log",
   );
 }

@@ -9,8 +9,8 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * The journal of a thread is damaged while a call of a role waits for an approval, its worker gone: the answer is refused,
- * nothing is done twice and no model asked again. The thread goes on once the file is back.
+ * The journal of a thread is damaged while a call of a role waits for an approval, its worker gone: the answer is
+ * refused, nothing is done twice and no model asked again. The thread goes on once the file is back.
  */
 setDefaultTimeout(60_000);
 let models: ModelRuns;
@@ -82,7 +82,7 @@ async function answered({ ref, env, cwd }: Run) {
   return await settled(host, ref);
 }
 
-/** An answer, and what a retry does, are refused for what was recorded. */
+/** Expects that the damaged record refuses an answer and a retry. */
 async function refusedFor({ ref, env, cwd }: Run, path: string): Promise<void> {
   const input = { content: "true", value: true };
   const { steps } = await host.read(ref);
@@ -138,14 +138,14 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, asked + 1]);
   });
 
-  test("does not concern a fork that leaves the question out: it does the step anew", async () => {
+  test("does not concern a fork without the question: it repeats the step", async () => {
     const run = await waiting();
     rmSync(journalOf(run.ref));
     const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env: run.env });
     expect(await settled(host, fork)).toMatchObject({ status: "waiting" });
     const view = await answered({ ...run, ref: fork });
     expect(view.status).toBe("completed");
-    // It does all of it anew, as it was asked to.
+    // It repeats the whole step.
     expect(marksIn(run)).toEqual([...before, ...marks].sort());
   });
 

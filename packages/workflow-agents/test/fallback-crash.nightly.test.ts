@@ -12,7 +12,7 @@ import { openaiServer } from "./openai-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* What is begun by whoever has taken over, or by a command, is gone on with after its process was killed. */
+/* A fallback agent or a command continues its own work after its process was killed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-fallback-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -66,7 +66,7 @@ async function killInAnswer(): Promise<void> {
 }
 const kill = (): Reply => {
   const text = "I begin to do what I am asked";
-  // What is still there sees no end of the answer: a command would ask again before it ends with its worker.
+  // Survivors see no end of the answer: otherwise a command would retry before it ends with its worker.
   return { text, held: killInAnswer(), fault: { kind: "silence", after: 5 } };
 };
 const overloaded: Reply = {
@@ -161,7 +161,7 @@ test.each(
     expect(marks()).toEqual(["1"]);
     const sessions = (await host.attempts(ref)).flatMap(({ session }) => session?.session_id ?? []);
     expect(new Set(sessions).size).toBe(2);
-    // What the second heard had the first one's beginning.
+    // The second request starts with the first one.
     expect(
       servers.claude.came.filter(({ body }) => JSON.stringify(body).includes("echo 1")),
     ).toHaveLength(2);

@@ -12,7 +12,7 @@ import { models, threadAt } from "./models.ts";
 import { failureOf, observed, payloadOf, threadOf } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
-/* Who takes over from an agent that failed, and after what. */
+/* Which agent takes over from a failed agent, and after which errors. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -58,7 +58,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect([run.text, run.asked]).toEqual(["by the second", asked]);
   });
 
-  test("takes over when its provider has no such model any more", async () => {
+  test("takes over when its provider no longer has the model", async () => {
     const run = await play([{ text: "by the first" }], {}, "no-such-model");
     expect([run.text, run.asked]).toEqual(["by the second", 1]);
   });
@@ -74,7 +74,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect((await play([refused(400)], { on })).text).toBe("by the second");
   });
 
-  test("says who took over and why, and what each spent counts", async () => {
+  test("reports the next agent and the reason, and counts the spending of each", async () => {
     const server = await model.serve([
       { text: "half of it", fault: { kind: "half-event", after: 4 } },
     ]);
@@ -116,7 +116,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect(run.spent[0]?.usage.output_tokens).toBe(output);
   });
 
-  test("ends with the thread, and nobody takes over", async () => {
+  test("ends with the thread, without a fallback", async () => {
     const server = await model.serve([{ fault: { kind: "hang" } }]);
     stops.push(server.stop);
     const stop = new AbortController();
@@ -172,9 +172,9 @@ test("each command goes on with the session that it had itself", async () => {
 });
 
 test.each([
-  [[], {}, "fallback has something that is no agent"],
-  [[second, "claude"], {}, "fallback has something that is no agent"],
-  [[second], { on: "all" }, "fallback has an on that is no list of codes"],
-])("what is none is refused at once", (agents, options, message) => {
+  [[], {}, "fallback needs a list of agents"],
+  [[second, "claude"], {}, "fallback needs a list of agents"],
+  [[second], { on: "all" }, "fallback needs a list of codes or a function as on"],
+])("invalid options are refused at once", (agents, options, message) => {
   expect(() => fallback(agents as AgentFn[], options as FallbackOptions)).toThrow(message);
 });

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { role } from "../src/role/role.ts";
 import { roleSteps } from "../src/role/durable.ts";
 
-/** A workflow of roles, plain steps, questions, a failure and parallel parts, and what its agents see. */
+/** A workflow of roles, plain steps, questions, a failure and parallel parts, and the input of its agents. */
 function observed() {
   const seen: Record<string, string[]> = {};
   let calls = 0;

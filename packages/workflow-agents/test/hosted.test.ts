@@ -12,7 +12,7 @@ import { observed, threadOf } from "./published.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply } from "./wire.ts";
 
-/* Tools that the provider runs itself, and what of a model's reasoning comes back to it. */
+/* Tools that the provider runs itself, and the reasoning that is sent back to a model. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -34,7 +34,7 @@ describe("Anthropic", () => {
     content: [{ type: "web_search_result", url: "https://example.com", encrypted_content: "x" }],
   };
 
-  test("goes on after a pause, with what its own tools have done as it came", async () => {
+  test("goes on after a pause, with the unchanged blocks of its own tools", async () => {
     const paused = { hosted: [search, found], stop: "pause_turn", container: "container_1" };
     const replies = [paused, { text: "It is 3." }];
     const server = await anthropicServer(replies);
@@ -145,7 +145,7 @@ describe("OpenAI's Responses API", () => {
     expect(bodies().map(({ include }) => include !== undefined)).toEqual([true, false, false]);
   });
 
-  test("is what a hosted tool needs: chat completions have none", async () => {
+  test("is required for a hosted tool: chat completions have none", async () => {
     const { agent, thread, bodies } = await serve(turns);
     const play = agent({ api: "chat", hostedTools: [{ type: "web_search" }] });
     const run = await observed(() => play(thread, ""));

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Started = { threadId: string; status: string; result: { summary: string } };
 
-/** What a command that waits for a thread reports of it, however it ended. */
+/** The report of a command that waits for a thread, also if the thread failed. */
 async function ended(...args: string[]): Promise<Started> {
   const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
   if (stdout === "") throw new Error(stderr);
@@ -81,7 +81,7 @@ test("a limit that is none is refused before anything starts", async () => {
   }
 });
 
-test("an answer that can't be understood is kept whole, and what it cost counts", async () => {
+test("an unreadable answer is kept whole, and its cost counts", async () => {
   const { threadId, result } = await run("--params", '{"prose":true}');
   expect(result.summary).toContain("the agent's answer does not fit the role's schema");
   const text = await store.ok(["thread", threadId]);

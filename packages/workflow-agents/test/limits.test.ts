@@ -73,13 +73,13 @@ describe("a thread's limit", () => {
     const costs = steps.map(({ meta }) => Number(meta.cost));
     expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(2.4);
     expect(seen.atOnce).toBeGreaterThan(3);
-    // What the last answers may be is what is left, and never more than that.
+    // The cap of the last answers is the rest of the limit, and never more.
     const caps = seen.requests.map(({ maxTokens = 0 }) => maxTokens);
     expect(caps[0]).toBe(4096);
     expect(caps.at(-1)).toBe(2200);
   });
 
-  test("is enough for 20 roles that one calls at once, each within its own budget, and one that has too little harms none", async () => {
+  test("is enough for 20 roles called at once, each within its own budget, and a role with too little does not harm others", async () => {
     const { seen, answering } = provider(1200);
     const worker = player(answering);
     const tools = toolRegistry([
@@ -158,13 +158,13 @@ test("a server that reports no usage is held to the limit by the most that each 
   }
 });
 
-describe("what calls in flight have reserved", () => {
+describe("the reservations of calls in flight", () => {
   const usage = { ...noUsage, output_tokens: 1000 };
   const open = (maxCost: number) =>
     openAccount(threadOf({ steps: [], options: { prices, maxCost } }));
   const most = { model, usage, cost: null };
 
-  test("is reported apart from what is spent", async () => {
+  test("are reported apart from spending", async () => {
     const { reserve, spent } = open(0.25);
     spent.push({ ...most, usage: { ...noUsage, output_tokens: 500 } });
     await reserve(most);

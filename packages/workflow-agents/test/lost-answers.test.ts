@@ -74,7 +74,7 @@ describe("an answer of Claude Code is taken, with a warning,", () => {
     expect([text, notes]).toEqual(["the answer", []]);
   });
 
-  test("with what it has used, where the line of its result is cut off", async () => {
+  test("with its usage so far, if the line of its result is cut off", async () => {
     const script = `${init() + message("the answer")}printf '{"type":"result","resu'\n`;
     const { spent, text } = await claude(script);
     const usage = { ...noUsage, input_tokens: 5, output_tokens: 2 };
@@ -92,7 +92,7 @@ describe("an answer of Claude Code is taken, with a warning,", () => {
 describe("an answer of Claude Code is not taken", () => {
   test.each([
     ["from an aside before a call", message("I look.", call) + read + result("")],
-    ["from what came before a call", message("I look.", call) + read],
+    ["from text before a call", message("I look.", call) + read],
     ["where it goes on after its result", `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`],
     ["where it ends with 1 before its result", `${message("the answer")}exit 1\n`],
   ])("%s", async (_, script) => {
@@ -143,7 +143,7 @@ test("instructions and threads of any length reach their command, and no list of
   expect(readFileSync(join(cwd, "argv"), "utf8")).not.toContain("x".repeat(100));
 });
 
-describe("what Claude Code spends", () => {
+describe("the spending of Claude Code", () => {
   const used = { inputTokens: 1000, outputTokens: 100 };
   const spent = (more: object) => claude(init("claude-opus-4-8[1m]") + result("ok", more));
 

@@ -67,7 +67,7 @@ describe("a server by stdio that answers with", () => {
   });
 });
 
-test("tools may have names that every object inherits, and those that are missing are refused", async () => {
+test("tools may have names of inherited properties, and missing tools are refused", async () => {
   const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
   const properties = JSON.parse(
     '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',

@@ -56,7 +56,7 @@ describe("the official server of everything", () => {
     expect(blob.content).toMatch(/^\[7, \d+ characters\]$/);
   });
 
-  test("answers in words for a resource that it lacks, and for what is no URI", async () => {
+  test("explains a missing resource and an invalid URI", async () => {
     const registry = toolRegistry([official("everything")]);
     const read = (uri: unknown) => registry.run("everything__read_resource", { uri }, context());
     const missing = await read("demo://nowhere");
@@ -140,7 +140,7 @@ test("a server that asks for a model's answer is refused, with the reason, and s
   });
 });
 
-test("a program that dies again once it was started anew is not started a third time", async () => {
+test("a program that crashes again after a restart is not started a third time", async () => {
   const registry = toolRegistry([rude()]);
   const call = (name: string) => registry.run(`rude__${name}`, {}, context());
   const started = () => readFileSync(join(cwd, "pids"), "utf8").trim().split("\n").length;
@@ -150,7 +150,7 @@ test("a program that dies again once it was started anew is not started a third 
   await call("die");
   expect((await call("die")).content).toContain("died while its tool die ran");
   expect(started()).toBe(3);
-  expect((await call("ask")).content).toContain("died again once it was started anew");
+  expect((await call("ask")).content).toContain("crashed again after a restart");
   expect(started()).toBe(3);
 });
 

@@ -194,7 +194,7 @@ describe("an MCP server by stdio", () => {
     expect(names).toContain("sums__add");
   });
 
-  test("that can't be started, or is no MCP server, is a named error", async () => {
+  test("that can't be started, or is not an MCP server, is a named error", async () => {
     const definitions = (command: string, args: string[]) =>
       toolRegistry([mcpTools({ name: "bad", command, args })]).definitions(context());
     const unreachable = { code: "MCP_UNREACHABLE" };
@@ -246,6 +246,6 @@ describe("an MCP server by HTTP", () => {
 });
 
 test("a server's options are checked at once", () => {
-  expect(() => mcpTools({ name: "a__b", command: "x" })).toThrow("is no name");
-  expect(() => mcpTools({ name: "a", url: "not a url" })).toThrow("is no URL");
+  expect(() => mcpTools({ name: "a__b", command: "x" })).toThrow("invalid name");
+  expect(() => mcpTools({ name: "a", url: "not a url" })).toThrow("is not a URL");
 });

@@ -115,7 +115,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(results.map(({ payload }) => payload.is_error)).toEqual([true, true, true]);
     const reported = JSON.stringify(server.came[1]?.body);
     expect(reported).toContain("there is no tool nothing");
-    expect(reported).toContain("its arguments are no JSON");
+    expect(reported).toContain("its arguments are invalid JSON");
     expect(reported).toContain("its arguments are JSON, but no object");
   });
 
@@ -185,7 +185,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came).toEqual([]);
   });
 
-  test("bounds each answer in a thread with a limit, by what the limit was asked for", async () => {
+  test("bounds each answer in a thread with a limit by the reserved amount", async () => {
     const server = await serve([{ text: "ok" }]);
     const schema = z.object({});
     const play = role({ description: "", agent: model.agent(), systemPrompt: "Do it.", schema });

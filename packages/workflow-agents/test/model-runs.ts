@@ -45,7 +45,7 @@ export class ModelRuns {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
-  /** Starts a thread in a folder of its own; what its bundle finds in the file `die` there is where it dies. */
+  /** Starts a thread in a folder of its own. The file `die` there tells the bundle where to die. */
   async start(workflow: string, prompt: string, die = ""): Promise<Run> {
     const cwd = join(this.folder, `run-${(this.#count += 1)}`);
     mkdirSync(cwd);

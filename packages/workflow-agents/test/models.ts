@@ -13,7 +13,7 @@ import type { Reply, WireServer } from "./wire.ts";
 type Options = Partial<ModelOptions & Access>;
 type Served = WireServer<{ model: string }>;
 
-/** A provider with its agent and its server: what the suites run each of. */
+/** A provider with its agent and its server. The suites run with each. */
 export type Model = {
   name: string;
   serve: (replies: Reply[]) => Promise<Served>;

@@ -30,8 +30,8 @@ import { asTool, describe, modelAgent, role, tool, toolRegistry } from "../src/e
 import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provider.ts";
 
 /*
- * Threads whose roles call scripted models, driven by the real engine on real files, in this process. What a worker does is
- * counted: when its life is over each further call of the system throws, and what it waits for never comes.
+ * Threads whose roles call scripted models, driven by the real engine on real files, in this process. The acts of a
+ * worker are counted: after its death each further system call throws, and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
@@ -63,7 +63,7 @@ export class Life {
 const lives = new AsyncLocalStorage<Life>();
 const never = new Promise<never>(() => undefined);
 
-/** An act of the worker that the code is of. One that is dead waits for ever. */
+/** Counts an act of the current worker. A dead worker waits for ever. */
 async function act(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   if (lives.getStore()?.act() === false) await never;
@@ -91,11 +91,11 @@ export function useMortalSystem(): void {
 
 export const useRealSystem = (): void => void useSystem(realSystem);
 
-/** One turn of a model: what it says and calls, and what that costs; `fails` first with a call that breaks off. */
+/** One turn of a model: its text, calls and cost. With `fails` a call breaks off first. */
 export type Turn = {
   calls: { tool: "work" | "approved" | "nested"; n: number }[];
   usage: Usage;
-  /** What is reported of it before its end. */
+  /** The usage reported before its end. */
   early: Usage | null;
 };
 
@@ -152,8 +152,8 @@ export class World {
   #store = (): DiskStore => new DiskStore(this.root, { lockedHash: hash });
 
   /**
-   * Drives a thread until it waits, ends, or its worker dies. An answer is given while it is driven, unless the worker exits
-   * while it waits.
+   * Drives a thread until it waits, ends, or its worker dies. An answer is given while it is driven, unless the worker
+   * exits while it waits.
    */
   async drive(
     threadId: string,

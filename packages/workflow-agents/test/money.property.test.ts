@@ -14,9 +14,9 @@ import {
 } from "./money-world.ts";
 
 /*
- * What a thread spends is the same in every order of turns, tool calls, approvals, deaths of workers, idle exits and
- * retries, with its debug log or without: the decision of its limit, what its steps record, and its ledger. A call that was
- * cut off is paid and lost.
+ * A thread's spending is the same in every order of turns, tool calls, approvals, deaths of workers, idle exits and
+ * retries, with or without its debug log: the decision of its limit, its steps' records, and its ledger. A call that
+ * was cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
 const seeds = isWhole ? 1000 : 200;
@@ -81,7 +81,7 @@ async function undisturbed(plan: Plan, options: Record<string, unknown>): Promis
   return { world, threads: [thread] };
 }
 
-/** What a person, a crash and an idle worker do to a thread until it has ended. */
+/** Runs a thread to its end, disturbed by a person, crashes and idle workers. */
 async function disturbed(
   plan: Plan,
   options: Record<string, unknown>,
@@ -165,7 +165,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
   return { lost, isFailed: end.reason === "failed", isRetried };
 }
 
-test("what a thread spends is the same in every order of what happens to it", async () => {
+test("a thread's spending is the same in every order of events", async () => {
   const seen = { lost: 0, failed: 0, retried: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {
     const random = randomOf(seed);

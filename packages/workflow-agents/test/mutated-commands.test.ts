@@ -10,7 +10,9 @@ import { tryMutation } from "./mutated-commands.ts";
 import { mutationsOf } from "./mutations.ts";
 import { observed, threadOf } from "./published.ts";
 
-/* What a command agent puts out, with each field in every type: the answer or an error in words, never an empty answer. */
+/*
+ * Output of a command agent with each field in every type gives the answer or an error in words, never an empty answer.
+ */
 setDefaultTimeout(180_000);
 let folder: string;
 beforeAll(() => {
@@ -54,7 +56,7 @@ test("an answer of Claude Code is the answer or an error in words", async () => 
   }
 });
 
-test("a result that is no text fails the command, by a reader of one's own too", async () => {
+test("a result that is not text fails the command, also with a custom reader", async () => {
   const odd = { ...lines[2], result: { text: { a: 1 } } };
   expect((await run([...lines.slice(0, 1), odd])).error).toMatchObject({
     code: "COMMAND_FAILED",

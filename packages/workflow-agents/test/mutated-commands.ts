@@ -36,7 +36,7 @@ export async function tryMutation(
   const { error, events, spent, text } = await observed(() => agent(threadOf({ env }), ""));
   const name = `${command}, seed ${seed}: ${what}`;
   const message = error instanceof Error ? error.message : "";
-  // What was sent is shown as it was.
+  // The sent text is shown unchanged.
   const shown = JSON.stringify([text, events]) + message;
   const odd = garbled.exec(shown)?.[0];
   const counts = spent.flatMap(({ cost, usage }) => [...Object.values(usage), cost ?? 0]);

@@ -7,8 +7,8 @@ import { toolRegistry } from "../src/tools/registry.ts";
 import { garbled, mutated, oneOf, randomOf } from "./random-mutations.ts";
 
 /*
- * A server of the official SDK is recorded, and its answers are sent again with changes. What comes of each is the answer or
- * an error in words, at once.
+ * Records a server of the official SDK and replays its answers with changes. Each gives the answer or an error in
+ * words, at once.
  */
 
 type Json = Record<string, unknown>;
@@ -56,7 +56,10 @@ export class RecordedMcp {
     await this.#server?.stop(true);
   }
 
-  /** Sends the answers with the changes of a seed; fails where what comes of it is neither an answer nor an error in words. */
+  /**
+   * Sends the answers with the changes of a seed; fails where what comes of it is neither an answer nor an error in
+   * words.
+   */
   async tryMutation(seed: number): Promise<void> {
     const random = randomOf(seed);
     const target = oneOf([...this.#recorded.keys(), "tools/call", "tools/call"], random);

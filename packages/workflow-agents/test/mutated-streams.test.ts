@@ -10,8 +10,8 @@ import { type Event, eventsIn, garbled, key, recordedOf } from "./stream-propert
 import type { Reply } from "./wire.ts";
 
 /*
- * Each field of a recorded answer, of each protocol, in every type that another program may send it in. What comes of it
- * is the answer or an error in words: never a text that was made of an object.
+ * Each field of a recorded answer, of each protocol, in every type that another program may send. The result is the
+ * answer or an error in words, never a text made of an object.
  */
 setDefaultTimeout(180_000);
 
@@ -73,7 +73,7 @@ describe.each(allModels)("of the $name protocol", (model) => {
       return { ...(await observed(() => agent(thread, "You look"))), inputs };
     };
 
-    test("is what was recorded where nothing is changed", async () => {
+    test("equals the recording without changes", async () => {
       const { error, text } = await run(recorded.map((stream) => streamOf(eventsIn(stream))));
       expect([error, text]).toEqual([null, script.at(-1)?.text]);
     });

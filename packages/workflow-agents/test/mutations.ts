@@ -13,7 +13,7 @@ export function pathsIn(value: Json, path: Path = []): Path[] {
   return [path, ...inner];
 }
 
-/** What another program may send in place of a value: nothing, another type, the same text as parts. */
+/** Replacements of a value by another program: nothing, another type, the same text as parts. */
 const replacements: [string, (value: Json) => Json][] = [
   ["nothing", () => drop],
   ["null", () => null],
@@ -68,7 +68,7 @@ function setAt(value: Json, path: Path, replace: (value: Json) => Json): void {
   else fields[key] = next === drop && path.length > 1 ? null : next;
 }
 
-/** What becomes of a recorded stream: its events, and how they stand on the wire. */
+/** A mutated stream: its events, and their form on the wire. */
 export type MutatedStream = { names: string[]; events: { name: string; data: Json }[]; wire: Wire };
 
 /** How events are written. Each is a way in which servers differ. */
@@ -95,7 +95,9 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** A stream in which one thing, or two, are dropped, set to null, of another type, doubled, split or in another order. */
+/**
+ * A stream in which one thing, or two, are dropped, set to null, of another type, doubled, split or in another order.
+ */
 export function mutatedStream(
   recorded: readonly { name: string; data: Json }[],
   seed: number,

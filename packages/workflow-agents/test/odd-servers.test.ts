@@ -8,7 +8,7 @@ import { failureOf, observed } from "./published.ts";
 import { eventsIn, key, recordedOf } from "./stream-property.ts";
 import type { Reply } from "./wire.ts";
 
-/* What servers send that speak a protocol in their own way. */
+/* Answers of servers that deviate from a protocol. */
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
@@ -227,7 +227,7 @@ describe("chat completions of other servers", () => {
   });
 });
 
-describe("what a server wants back with a tool's result", () => {
+describe("the fields that a server requires with a tool's result", () => {
   const called = (fields: object, more: object = {}) => [
     message(fields),
     message({
@@ -294,11 +294,11 @@ test.each([
   ["so it is 4.\n</think>\n\n4", "4"],
   ["use `</think>` to end it", "use `</think>` to end it"],
   ["```\na\n</think>\n```\nends it", "```\na\n</think>\n```\nends it"],
-])("thinking without a first tag is no part of the answer: %j", async (content, said) => {
+])("thinking without a first tag is not part of the answer: %j", async (content, said) => {
   expect((await played(chat, [{ sse: [message({ content }), end] }])).text).toBe(said);
 });
 
-test("what came in place of an answer is shown", async () => {
+test("a body that is not an answer is shown", async () => {
   const json = { base_resp: { status_code: 1004, status_msg: "login fail" } };
   const { code, error } = await played(chat, [{ json }]);
   expect([code, (error as Error).message]).toEqual([

@@ -94,7 +94,7 @@ const call =
     return { id: `call_${nth}_${at}`, type: "function", function: made };
   };
 
-/** What was sent before in the same words counts as cached. */
+/** A prefix that was sent before counts as cached. */
 function count(
   body: ChatCompletionCreateParams,
   { thinking = "", text = "", tools = [], repeat = 1 }: Reply,

@@ -9,8 +9,8 @@ export type Request = {
 export type Origin = { url: string; came: Request[]; stop: () => void };
 
 /**
- * A server on a port of its own, which is an origin of its own. It redirects as `answer` says and answers every other
- * request with what came.
+ * Starts a server on its own port, which makes it a separate origin. It redirects as `answer` says and echoes every
+ * other request.
  */
 export function origin(answer: (url: URL) => Response | null = () => null): Origin {
   const came: Request[] = [];

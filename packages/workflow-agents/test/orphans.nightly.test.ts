@@ -5,7 +5,7 @@ import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { isAlive, processesIn } from "./processes.ts";
 
-/* What a worker that is killed has started: it ends with the worker, or at the latest before a step runs again. */
+/* Processes of a killed worker end with the worker, or at the latest before a step runs again. */
 const source = join(import.meta.dir, "bundles/starting.ts");
 type View = { status: string; pid: number | null; steps: { content: string }[] };
 
@@ -43,7 +43,7 @@ async function killWorker(id: string): Promise<void> {
   await until(() => !isAlive(Number(pid)));
 }
 
-test("the commands of twenty tools end with their worker, and what those have started", async () => {
+test("the commands of twenty tools, and their children, end with the worker", async () => {
   const twenty = await Promise.all(Array.from({ length: 20 }, () => start(["tool"])));
   expect(twenty.flatMap(({ name }) => runningIn(name))).toHaveLength(40);
   await killWorker(twenty[0]?.id ?? "");
@@ -67,7 +67,7 @@ describe.if(process.platform === "linux")("on Linux", () => {
     );
   }, 180_000);
 
-  test("what a bundle has started without the mark, and what a worker left that was not lost, runs on", async () => {
+  test("processes without the mark, and processes of a worker that was not lost, run on", async () => {
     const { id, name } = await start(["free"]);
     await killWorker(id);
     expect(await store.json(["kill", id])).toEqual({ threadId: id, resumed: [] });

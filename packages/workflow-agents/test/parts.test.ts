@@ -86,7 +86,7 @@ describe.each(models)("to $name", (model) => {
     const sent = JSON.stringify(bodies[1]);
     expect(sent).toContain(JSON.stringify(picture).slice(1, -1));
     expect(sent).toContain('It is this:\\n[image image/png, 12 bytes]\\n{\\"n\\":1}');
-    expect(sent).toContain("report.pdf is no PNG, JPEG, GIF or WebP by its bytes");
+    expect(sent).toContain("the bytes of report.pdf are not a PNG, JPEG, GIF or WebP");
     const published = JSON.stringify(run.events);
     expect(published).toContain("[image image/png, 12 bytes]");
     expect(published).not.toContain(data);
@@ -130,7 +130,9 @@ describe.each(models)("to $name", (model) => {
     expect(sent).toContain(JSON.stringify(picture).slice(1, -1));
     expect(sent).toContain(pdf.toString("base64"));
     expect(sent).toContain("[audio audio/wav, 3 bytes, not shown: models here take no audio]");
-    expect(sent).toContain("[image image/png, 3 bytes, not shown: a picture is no PNG");
+    expect(sent).toContain(
+      "[image image/png, 3 bytes, not shown: the bytes of a picture are not a PNG",
+    );
     expect(sent).toContain("[resource file:///a.txt, a.txt, text/plain]");
   }, 60_000);
 });

@@ -5,7 +5,7 @@ import { type RoleRun, type Spent, withRun } from "../src/run/run.ts";
 // Bun forgets a channel's subscribers when nothing holds the channel.
 const eventsOn = channel(eventsChannel);
 
-/** What a run published and spent, and what it came to. */
+/** The events, spending and result of a run. */
 export type Observed = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
 
 /**
@@ -37,11 +37,11 @@ export async function observed(
 
 const forLedger = ["llm_start", "llm_usage", "session"];
 
-/** What was published, without what only the ledger and a later step read. */
+/** The published events without those for the ledger and later steps. */
 export const agentEventsOf = ({ events }: Observed): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 
-/** The types of events in order, each once where it repeats, without those that only the ledger and a later step read. */
+/** The types of a run's agent events in order, without repetitions. */
 export const typesOf = (run: Observed): string[] =>
   agentEventsOf(run)
     .map(({ type }) => type)
@@ -62,12 +62,12 @@ export function threadOf(more: Partial<ThreadContext> = {}): ThreadContext {
   return { threadId, start, steps: [], cwd: "/", env: {}, ...more };
 }
 
-/** What some work fails with, null when it does not. */
+/** Returns the error of some work, or null if it succeeds. */
 export const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => null,
     (error: unknown) => error,
   );
 
-/** What an agent keeps of its session. */
+/** The sessions in an agent's memory. */
 export type Sessions = { sessions?: { command: string; session: string; steps: number }[] };

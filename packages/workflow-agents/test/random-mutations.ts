@@ -1,8 +1,8 @@
 import { type Path, pathsIn } from "./mutations.ts";
 
 /*
- * Random changes of what another program sent, by a seed: a field is dropped, null, of another type, doubled, split or moved;
- * a message is dropped, doubled or moved.
+ * Random changes of another program's messages, by a seed: a field is dropped, null, of another type, doubled, split or
+ * moved; a message is dropped, doubled or moved.
  */
 
 type Json = unknown;
@@ -58,7 +58,7 @@ const changes: Record<string, (value: Json, random: Random) => Json> = {
       : value,
 };
 
-/** Messages with one to three changes, and what was changed. */
+/** Returns messages with one to three changes, and a description of the changes. */
 export function mutated(messages: readonly Json[], random: Random): { what: string; sent: Json[] } {
   const sent = structuredClone(messages) as Json[];
   const what: string[] = [];
@@ -87,6 +87,6 @@ function change(sent: Json[], random: Random): string {
 const at = (value: Json, path: Path): Json =>
   path.reduce((inner, key) => (inner as Record<string | number, Json>)[key], value);
 
-/** What no error and no answer may have: a value that was made a text without being one. */
+/** Text that no error or answer may have: a value that was converted to text by mistake. */
 export const garbled =
   /\[object |\bundefined\b|\bNaN\b|TypeError|is not a function|is not iterable|Cannot read|can't access|ZodError|invalid_union/;

@@ -91,7 +91,7 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
   }, 180_000);
 });
 
-test("calls that wait in a worker that is killed hold up nobody", async () => {
+test("waiting calls of a killed worker don't delay others", async () => {
   const server = await serve("claude");
   const first = await begin("claude", server, 30, 1);
   await until(() => server.served.length >= 10);

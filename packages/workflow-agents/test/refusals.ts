@@ -1,6 +1,6 @@
 /*
- * What the services refuse of a request, in their own words: the test servers answer with these, so that a request that passes
- * here passes there. The words are those of public reports.
+ * The services' refusals of requests, in the wording of public reports. The test servers answer with them, so that a
+ * request that passes here passes there.
  */
 
 type Fields = Record<string, unknown>;
@@ -29,7 +29,7 @@ function isWellFormed(value: unknown): boolean {
 const legalName = /^[a-zA-Z0-9_-]{1,64}$/;
 const isBlank = (text: unknown): boolean => textOf(text).trim() === "";
 
-/** What Anthropic's Messages API refuses. */
+/** Returns the refusal of Anthropic's Messages API, if any. */
 export const anthropicRefusal = (body: unknown): string | null =>
   firstOf(anthropicProblems(body as Fields));
 
@@ -143,7 +143,7 @@ function* anthropicTools(tools: Fields[]): Problems {
   }
 }
 
-/** What OpenAI's chat completions refuse. */
+/** Returns the refusal of OpenAI's chat completions, if any. */
 export const chatRefusal = (body: unknown): string | null => firstOf(chatProblems(body as Fields));
 
 const notJson =
@@ -244,7 +244,7 @@ function* schemaProblems(schema: Fields, invalid: string, path: string[]): Probl
   }
 }
 
-/** What the Responses API refuses of a conversation that it stores nothing of. */
+/** Returns the Responses API's refusal of a conversation that it does not store, if any. */
 export const responsesRefusal = (body: unknown): string | null =>
   firstOf(responsesProblems(body as Fields));
 

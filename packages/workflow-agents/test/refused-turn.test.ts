@@ -5,12 +5,15 @@ import { programWords } from "../../cli-workflow/test/command.ts";
 import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
-/* A recorded turn that its service refuses to take back: a retry sends it again, the fork that the error names does not. */
+/*
+ * A recorded turn that its service refuses to take back: a retry sends it again, the fork that the error names does
+ * not.
+ */
 let models: ModelRuns;
 let host: Host;
 let isBad = true;
 
-// Whatever a service may refuse next: what makes it so is in the first turn that was recorded.
+// A service refuses the second turn because of content in the recorded first turn.
 function reply(body: object): Reply {
   const sent = JSON.stringify(body);
   if (sent.includes("marked 666")) {

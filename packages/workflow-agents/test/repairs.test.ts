@@ -10,7 +10,7 @@ let models: ModelRuns;
 let host: Host;
 let servers: ModelRuns["servers"];
 
-/** What the model answers, turn by turn, and what happens at one of them, once. */
+/** The model's answers by turn, and a fault that happens once at one of them. */
 let answers: string[] = [];
 let event: { turn: number; fault?: Fault } | null = null;
 
@@ -57,7 +57,7 @@ describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => 
     }
   });
 
-  test("go on in a retry after an overload, and begin anew where they came to nothing", async () => {
+  test("go on in a retry after an overload, and restart if they failed", async () => {
     const fault: Fault = { kind: "status", status: 529, type: "overloaded_error", message: "busy" };
     const busy = await start(model, bad, { turn: 2, fault });
     expect(busy.view.status).toBe("failed");

@@ -95,7 +95,7 @@ const event = (data: { type: string; [field: string]: unknown }) =>
 
 const sealed = (thinking: string): string => `sealed:${Buffer.from(thinking).toString("base64")}`;
 
-/** What a model's answer consists of, as items. */
+/** Returns a model's answer as items. */
 function itemsOf(reply: Reply, nth: number): Item[] {
   const { thinking = "", text, tools = [], detail, repeat = 1, hosted = [] } = reply;
   const items: Item[] = [];
@@ -173,7 +173,7 @@ function* itemEvents(
   yield event({ type: "response.output_item.done", output_index, item });
 }
 
-/** What is wrong with a conversation that this server stored nothing of; null when nothing is. */
+/** Returns the problem of a conversation that this server did not store, or null. */
 function problemIn(input: Item[]): string | null {
   for (const [at, { type, encrypted_content, summary }] of input.entries()) {
     if (type !== "reasoning") continue;
@@ -185,7 +185,7 @@ function problemIn(input: Item[]): string | null {
   return null;
 }
 
-/** What was sent before in the same words counts as cached. */
+/** A prefix that was sent before counts as cached. */
 function count(
   body: ResponseCreateParams,
   { thinking = "", text = "", tools = [], repeat = 1 }: Reply,

@@ -62,7 +62,7 @@ describe.each(some(models))("a role of $name", (model) => {
     expect([run.text, run.asked]).toEqual(["whole", 2]);
   });
 
-  test("is asked again for what its policy names alone", async () => {
+  test("is retried only for the errors of its policy", async () => {
     const byType = await play(model, [refused(429)], { ...soon, on: ["timeout"] });
     expect(byType.asked).toBe(1);
     const on = ({ status }: { status: number | null }) => status === 400;
@@ -80,7 +80,7 @@ describe.each(some(models))("a role of $name", (model) => {
   });
 
   const lies = ["-5", "soon", "99999999", "NaN", ""];
-  test.each(some(lies))("does not wait for what a header says that lies: %j", async (header) => {
+  test.each(some(lies))("ignores an implausible delay in a header: %j", async (header) => {
     const run = await play(model, [refused(429, { "retry-after": header }), { text: "ok" }], soon);
     if (header === "99999999") expect(run.asked).toBe(1);
     else expect(Number(run.retries[0]?.delay_ms)).toBeLessThan(10);
@@ -93,7 +93,10 @@ test.each([
   [{ backoff: "soon" }, "a role's retry can't have the backoff soon"],
   [{ deadline: -1 }, "a role's retry can't have the deadline -1"],
   [{ tries: 3 } as CallRetry, "a role's retry has no tries"],
-  [{ on: "all" } as unknown as CallRetry, "a role's retry has an on that is no list of codes"],
+  [
+    { on: "all" } as unknown as CallRetry,
+    "a role's retry needs a list of codes or a function as on",
+  ],
 ])("a policy that is none is refused: %j", (retry, message) => {
   const agent = async () => "";
   const make = () =>

@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** A storage root with limits, and what is asked of it. */
+/** A storage root with limits, and requests to it. */
 async function rootWith(limits: object) {
   const root = openRoot({ path: join(mkdtempSync(join(folder, "case-")), "root") });
   const host = openLocalHost({ path: root });
@@ -102,7 +102,7 @@ test("twenty threads of three processes stop at the limit, and go on when it is 
   expect(counted()).toBeCloseTo(await spentBy(refs), 8);
 });
 
-test("what a killed worker has reserved is given back, and its call counts with what is known of it", async () => {
+test("the reservation of a killed worker is released, and its call counts with its known usage", async () => {
   words = 1000;
   const { host, begin, spentBy, counted, kill, env } = await rootWith({ costPerDay: 0.1 });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -123,7 +123,7 @@ test("what a killed worker has reserved is given back, and its call counts with 
 });
 
 test.each(["", "{", '{"version":1,"days":{},"calls":[],"found":[]}'])(
-  "what was spent is read from the logs again where its file is %p, also of removed threads and forks",
+  "spending is read from the logs again if its file is %p, also of removed threads and forks",
   async (text) => {
     words = 100;
     const { root, host, begin, spentBy, counted, env } = await rootWith({ costPerMonth: 1 });

@@ -66,7 +66,7 @@ describe("runCommand", () => {
     expect(await said({ ...line, argv: ["pwd"] }, { allowShell: true })).toContain("either argv");
   });
 
-  test("gives a command no secret that is not on its list, and masks those that are", async () => {
+  test("gives a command only the secrets on its list, and masks them", async () => {
     const env = { MY_TOKEN: "very-secret-1", OTHER_KEY: "very-secret-2" };
     expect(await said({ argv: ["env"] }, {}, env)).toBe(`PATH=${path}\nPWD=${cwd}`);
     const listed = await said({ argv: ["env"] }, { env: ["MY_*"] }, env);
@@ -96,7 +96,7 @@ describe("runCommand", () => {
       'the command "no-such-command" is not there',
     );
     expect(await said({ argv: [join(cwd, "plain")] })).toContain("may not be run");
-    expect(await said({ argv: [""] })).toContain("is no command");
+    expect(await said({ argv: [""] })).toContain("is not a command");
     expect(await said({ argv: [] })).toContain("arguments of runCommand are wrong");
     expect(await said({ argv: ["echo", "a\0b"] })).toContain("a zero byte");
     expect(await said({ argv: ["echo", "x".repeat(4_000_000)] })).toContain("too long arguments");
@@ -104,7 +104,7 @@ describe("runCommand", () => {
 
   test("shows the beginning and the end of 100 MB, and keeps no more", async () => {
     const script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last";
-    // What the first time takes from the system stays with the process.
+    // The first run's memory stays with the process.
     await said(sh(script), { maxOutput: 200 });
     const before = memory();
     const text = await said(sh(script), { maxOutput: 200 });
@@ -112,7 +112,7 @@ describe("runCommand", () => {
     expect(text).toEndWith("x\nlast");
     expect(text).toContain("[truncated: 104857412 of 104857612 bytes left out here]");
     expect(text.length).toBeLessThan(400);
-    // What is only not collected yet goes.
+    // Wait for the garbage collector.
     await until(() => memory() - before < 60 * 1024 * 1024);
   });
 

@@ -11,7 +11,7 @@ import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* What the environment keeps secret, and models, tools, servers and providers repeat, is in no file of a storage root. */
+/* Secrets of the environment that models, tools, servers and providers repeat reach no file of a storage root. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-secrets-"));
 const host = openLocalHost({ path: join(folder, "root") });
 
@@ -42,7 +42,7 @@ const found: Reply["hosted"] = [
   },
 ];
 
-/** What the model of each role answers in turn, and an event by which its thread shows that it came to what is tried. */
+/** The answers of each role's model, and an event that proves that the thread reached the case. */
 const cases: Record<string, { replies: Reply[]; shows: string; also?: Record<string, Reply[]> }> = {
   turns: { replies: [leaking(), clean], shows: "llm_tool_result" },
   answer: { replies: [leaking(), { text: `It is ${all}` }], shows: "llm_tool_result" },
@@ -105,7 +105,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** The files of the storage root that hold a secret, as it is or as base64, with what stands around it. */
+/** Lists the files of the storage root with a secret, plain or as base64, with the text around it. */
 function leaks(): string[] {
   const forms = planted.flatMap((secret) => [secret, Buffer.from(secret).toString("base64")]);
   const entries = readdirSync(host.root, { recursive: true, withFileTypes: true });
@@ -164,7 +164,7 @@ test.each(Object.entries(cases))(
   180_000,
 );
 
-test("what an agent answers has its secrets masked, in the fields of its step too", async () => {
+test("an agent's answer has its secrets masked, in the fields of its step too", async () => {
   const noted = { text: JSON.stringify({ done: true, note: `it is "${all}"` }) };
   const ref = await play("noted", { replies: [leaking(), noted], shows: "step_done" });
   const { steps } = await host.read(ref);

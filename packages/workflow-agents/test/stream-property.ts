@@ -27,7 +27,7 @@ const look = (inputs: unknown[] = []) =>
     execute: async (input) => void inputs.push(input),
   });
 
-/** What a server of the protocol streams, as it stands on the wire. */
+/** Records the stream of a server of the protocol, as on the wire. */
 export async function recordedOf(model: Model, script: Reply[]): Promise<string[]> {
   const server = await model.serve(script);
   const streams: string[] = [];
@@ -76,8 +76,8 @@ const idle =
   /(^|\.)(usage|model|created|object|logprobs|sequence_number|role|stop_sequence|item_id|service_tier|annotations)(\.|$)/;
 
 /**
- * Mutations of a recorded stream, from seeds on: the result is the answer, or an error in words that says whether it is
- * retryable. What no part of an answer depends on changes nothing.
+ * Tests mutations of a recorded stream, by seed: the result is the answer, or an error in words that says whether it is
+ * retryable. Mutations of unused fields change nothing.
  */
 export function testMutations(seeds: number): void {
   describe.each(allModels)("a stream of $name", (model) => {
@@ -121,7 +121,7 @@ afterAll(() => server?.stop(true));
 
 const plain = { lineEnd: "\n", isNamed: true, hasDone: true, chunk: 0 } as const;
 
-/** Null for the answer, "refused" for an error as it should be, and what is wrong else. */
+/** Returns null for the answer, "refused" for a correct error, and otherwise the problem. */
 async function problemOf(
   model: Model,
   recorded: Event[][],
@@ -151,7 +151,7 @@ async function problemOf(
   if (isHarmless) return error === null && text === last ? null : { isHarmless, said, text };
   if (error === null) {
     if (text.trim() === "") return { text };
-    // What is doubled or in another order can't be told from what a model may say.
+    // Doubled or reordered parts can't be told from a model's own text.
     if (names.some((name) => /doubled|moved|split/.test(name))) return null;
     // No end has come, or all of it.
     const isCut = more.length === 0 && first.startsWith("cut");

@@ -8,7 +8,7 @@ import { tool, toolRegistry } from "../src/entry/index.ts";
 import { allModels as models } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* A role's fields by the provider's own mode for a schema, and what happens where that is not to be had. */
+/* A role's fields by the provider's structured-output mode, and the fallback without it. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -37,7 +37,7 @@ const bodiesOf = ({ came }: WireServer<object>): Body[] =>
   });
 const formatOf = ({ output_config, response_format, text }: Body) =>
   output_config?.format ?? response_format?.json_schema ?? text?.format;
-/** What the prompt says, without the schema that it is given apart. */
+/** The prompt without the schema. */
 const promptOf = ({ system, messages }: Body): string =>
   JSON.stringify([system ?? messages.filter(({ role: by }) => by === "system")]);
 
@@ -73,7 +73,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(outcome.steps[0]?.meta.usage).toMatchObject({ output_tokens: server.counted.output });
   });
 
-  test("have nothing for what the model leaves out", async () => {
+  test("lack values that the model leaves out", async () => {
     const { outcome } = await play([{ text: '{"files":[],"risk":null}' }]);
     if (model.name !== "anthropic") {
       expect(outcome.steps).toMatchObject([{ content: '{"files":[]}', meta: { files: [] } }]);
@@ -105,7 +105,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(JSON.stringify(bodiesOf(server)[1])).toContain("does not fit the JSON Schema");
   });
 
-  test("are asked for again in the conversation, with what is wrong, twice at the most", async () => {
+  test("are requested again in the conversation, with the problems, at most twice", async () => {
     const { outcome, bodies } = await play([wrong, fits]);
     expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
     expect(bodies).toHaveLength(2);

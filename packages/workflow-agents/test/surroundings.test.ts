@@ -4,7 +4,7 @@ import { models, threadAt } from "./models.ts";
 import { observed, threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* What reaches a provider is the thread's: its worker's process may have been started by another shell. */
+/* Providers get the thread's environment, because another shell may have started its worker. */
 const stops: (() => Promise<void>)[] = [];
 const before = { ...process.env };
 afterEach(async () => {

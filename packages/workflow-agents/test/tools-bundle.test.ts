@@ -15,8 +15,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * Builds a workflow whose only step is what an expression of these imports gives, runs it by Bun and
- * by Node, and reports its size.
+ * Builds a workflow whose only step is the value of an expression of these imports, runs it with Bun
+ * and Node, and reports its size.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(

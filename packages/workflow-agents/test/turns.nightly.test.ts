@@ -8,8 +8,8 @@ import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /*
- * A role with five turns and eight tool calls whose process dies at each of its events: what was recorded is neither
- * paid nor done again, and the model sees the conversation of a run that nothing disturbed.
+ * A role with five turns and eight tool calls whose process dies at each of its events. Recorded turns and calls are
+ * neither paid for nor run again, and the model sees the conversation of an undisturbed run.
  */
 let models: ModelRuns;
 let host: Host;
@@ -19,7 +19,7 @@ const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
 const last = calls.length + 1;
 const toolName = { current: "mark" };
 
-/** What happens at a turn, once. */
+/** A fault at a turn, once. */
 type Event =
   | { turn: number; kind: "asked" | "answering" }
   | { turn: number; fault: Fault }
@@ -28,7 +28,10 @@ let event: Event | null = null;
 
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
-/** The turn that a request asks for. Each has words of the model's own: by them the Responses API's items are counted, too. */
+/**
+ * The turn that a request asks for. Each has words of the model's own: by them the Responses API's items are counted,
+ * too.
+ */
 const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
 
@@ -77,7 +80,7 @@ function withOwnIds(text: string): string {
   return text.replace(id, (_, name: string, n: string) => `"${name}_${requests.indexOf(n)}`);
 }
 
-/** The bodies that came, by turn: what the model was shown. */
+/** The received bodies by turn. */
 function bodiesOf(model: Model): Map<number, string[]> {
   const bodies = new Map<number, string[]>();
   for (const { body } of servers[model].came) {
@@ -87,7 +90,9 @@ function bodiesOf(model: Model): Map<number, string[]> {
   return bodies;
 }
 
-/** Has the thread go on once its worker is gone, and gives how it ends: its ledger is then what its server has counted. */
+/**
+ * Has the thread go on once its worker is gone, and gives how it ends: its ledger is then what its server has counted.
+ */
 async function resumed({ ref, env, cwd }: Run) {
   expect((await settled(host, ref)).status).toBe("interrupted");
   await host.control(ref, { kind: "resume", env, cwd });
@@ -146,7 +151,7 @@ describe("a role goes on after its process was killed", () => {
       const run = await start("claude", { die: `${moment} ${n}` });
       expect((await resumed(run)).status).toBe("completed");
       expectSame("claude", whole, []);
-      // Calls of one turn run at once: those that had not been recorded are made again.
+      // Calls of one turn run at once, so unrecorded calls are repeated.
       const turn = calls.find((each) => each.includes(n)) ?? [];
       const others = numbers.filter((each) => !turn.includes(each));
       expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
@@ -240,7 +245,7 @@ test("a call that may not be made twice is reported to the model as unknown", as
   }
 });
 
-test("what can't be read any more of what was recorded keeps the thread from going on, and nothing is done again", async () => {
+test("an unreadable record stops the thread, and nothing is repeated", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
   const { ref, env, cwd } = run;

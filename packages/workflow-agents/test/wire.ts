@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 /** A tool call that a reply makes. `json` sends these very characters as its arguments. */
 export type ReplyTool = { name: string; input?: object; json?: string };
 
-/** What ends a reply before its time. */
+/** A fault that ends a reply early. */
 export type Fault =
   | {
       kind: "status";
@@ -20,20 +20,20 @@ export type Fault =
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
- * What a server answers to one request. Faults come `after` so many events. `tokenMs` waits before each
- * token; `repeat` sends the text so many times, in tokens of its whole length. After `heldAfter` events (4) it
- * waits for what is `held`.
+ * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each
+ * token; `repeat` sends the text that many times, each time as one token. After `heldAfter` events (4) the server
+ * waits for `held`.
  */
 export type Reply = {
   thinking?: string;
   text?: string;
   tools?: ReplyTool[];
   stop?: string;
-  /** Ends a response as one that failed, with this code. */
+  /** Ends a response as failed, with this code. */
   failed?: string;
   /** Where Anthropic's own tools have run. */
   container?: string;
-  /** What the provider's own tools have done, in its own blocks or items; before the text. */
+  /** Blocks or items of the provider's own tools; before the text. */
   hosted?: object[];
   detail?: { category: string; explanation: string };
   tokenMs?: number;
@@ -47,7 +47,7 @@ export type Reply = {
   fault?: Fault;
 };
 
-/** What a server counted, of one request or of all together. */
+/** A server's counts, of one request or of all. */
 export type Counted = {
   requests: number;
   input: number;
@@ -58,8 +58,8 @@ export type Counted = {
 };
 
 /**
- * A request that came, as JSON, and what was counted of it, and of that what had been reported by the events
- * that were sent; `closed` is resolved when its connection is.
+ * A received request as JSON, its counts, and the part of them that the sent events reported. `closed` resolves
+ * when its connection closes.
  */
 export type Came<Body> = {
   path: string;
@@ -71,13 +71,13 @@ export type Came<Body> = {
   /** Whether the whole answer had been sent when the connection closed. */
   readonly finished: boolean;
   /**
-   * Breaks the connection off. What its client has not read by then it never reads, whatever was sent: wait
-   * until it shows that it has.
+   * Breaks the connection. The client loses sent data that it has not read yet: wait until it shows that it has
+   * read it.
    */
   disconnect: () => void;
 };
 
-/** What a server answers to the requests in turn; the last one stays. A function is asked each time. */
+/** A server's replies in order; the last one repeats. A function is called for each request. */
 export type Script<Body> = Reply[] | ((body: Body, nth: number) => Reply);
 
 /** A server that speaks a provider's protocol on a port of this machine. */
@@ -89,7 +89,7 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
-/** What is counted of an answer, and what its events have reported of it. */
+/** The counts of an answer, and the part that its events have reported. */
 export type Sums = { counted: Counted; reported: Counted };
 
 /** How a server writes the protocol that it speaks. */
@@ -97,7 +97,7 @@ export type Protocol<Body> = {
   /** Answers a request that is not of the model's: 404 when it returns false. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
-  /** What is wrong with a request, which is then refused; null when nothing is. */
+  /** Returns the problem of a request, which is then refused, or null. */
   invalid?: (body: Body) => string | null;
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
@@ -217,7 +217,7 @@ const nothing: Counted = {
   cacheWrite: 0,
 };
 
-/** The sum of what was counted of requests, as they come. */
+/** Returns the sum of the counts of requests, as they arrive. */
 function sumOf(came: readonly { counted: Counted }[]): Counted {
   const sum = (name: keyof Counted) =>
     came.reduce((total, { counted }) => total + counted[name], 0);

@@ -108,7 +108,7 @@ async function resumed(ref: ThreadRef, env: Record<string, string>) {
 const treesOf = (view: Awaited<ReturnType<typeof settled>>) =>
   view.steps.map(({ meta }) => meta.worktree as WorktreeMeta);
 
-/** What writers have made, when nothing was lost or done twice. */
+/** Expects the writers' work complete, with nothing lost or repeated. */
 function expectWhole(repository: TestRepository, view: Awaited<ReturnType<typeof settled>>): void {
   expect([view.status, view.steps.map(({ content }) => content)]).toEqual([
     "completed",
@@ -216,7 +216,7 @@ describe("a conversation that goes on has the files that it knows of", () => {
     const [tree] = treesOf(view);
     expect(repository.files(tree?.commit ?? "")).toEqual([".gitignore", "README.md", "a", "b"]);
     expect(existsSync(join(root, "worktrees", view.threadId, "coder/ignored/built"))).toBe(true);
-    // The source's files are gone: the conversation begins anew, and with it the files.
+    // The source's files are gone, so the conversation and the files restart.
     rmSync(join(root, "worktrees", ref.threadId, "coder"), { recursive: true });
     const third = await host.fork(ref, retryOptions(failed, { env }));
     const anew = await settled(host, third);

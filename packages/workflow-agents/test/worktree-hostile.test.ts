@@ -141,7 +141,7 @@ test("starts no program that an agent has put into its repository", async () => 
   const { status, steps } = await play(repository, run);
   expect(status).toBe("completed");
   expect(steps.at(-1)?.meta.conflicts).toEqual(["README.md"]);
-  // A further thread begins in what they have left.
+  // Another thread begins with the files that they have left.
   expect(
     (
       await play(

@@ -209,7 +209,7 @@ describe("a worktree is made of", () => {
   });
 });
 
-test("half of a worktree, as a killed git leaves it, is made anew", async () => {
+test("half of a worktree, as a killed git leaves it, is recreated", async () => {
   const repository = repositoryOf();
   const worktrees = join(next("root"), "worktrees", "thread");
   const entry = join(repository.folder, ".git/worktrees/thread");
@@ -250,7 +250,7 @@ test("the user's hooks, signing, line endings and programs don't run", async () 
   expect(author.trim()).toBe("uncaged-workflow <uncaged-workflow@localhost> uncaged-workflow");
 });
 
-test("what the user is called is who commits", async () => {
+test("the committer has the user's name", async () => {
   const repository = repositoryOf();
   repository.git("config", "user.name", "Me Myself");
   repository.git("config", "user.email", "me@example.org");
@@ -267,7 +267,7 @@ test("file names may have whatever a file system takes", async () => {
 });
 
 describe("an agent may", () => {
-  test("commit, take a branch of its own, or reset: its files are what counts", async () => {
+  test("commit, take a branch of its own, or reset: only its files count", async () => {
     const repository = repositoryOf();
     const { trees, error } = await play(repository, {
       works: [

@@ -15,7 +15,7 @@ import type { WorktreeMeta } from "@uncaged/workflow";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* What goes with a thread, whatever has become of its repository, and what stays. */
+/* The removal of a thread's worktrees in any state of its repository. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-removal-")));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
@@ -68,7 +68,7 @@ test("a repository that was moved, or deleted, does not keep a thread", async ()
   expect(left()).toEqual([]);
 }, 30_000);
 
-test("what a removal that was broken off has left is collected", async () => {
+test("the leftovers of an interrupted removal are collected", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const kept = await play(repository);

@@ -14,7 +14,7 @@ const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 let server: WireServer<object>;
 
-/** What each member writes; the planner's goes into the script that Bob runs. */
+/** The text of each member; the planner puts Bob's into the script that he runs. */
 let texts = { alice: "parse()", bob: "print()", shared: "" };
 
 function reply(body: object): Reply {
@@ -125,7 +125,7 @@ test("codes in worktrees of its own, and a fork begins with the files of its ste
   expect(readdirSync(join(root, "worktrees"))).toEqual([]);
 }, 120_000);
 
-test("reports conflicts to who resolves them", async () => {
+test("reports conflicts to the role that resolves them", async () => {
   const repository = newRepository();
   texts = { alice: "parse()", bob: "print()", shared: "alike" };
   const { view, trees } = await play(repository, "team");

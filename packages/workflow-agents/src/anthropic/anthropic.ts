@@ -12,7 +12,9 @@ import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { anthropicForms } from "./form.ts";
 import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
 
-/** Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given; without them the model's defaults hold. */
+/**
+ * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given; without them the model's defaults hold.
+ */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
@@ -32,8 +34,8 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 /** How the Anthropic API is reached. */
 export type AnthropicAccess = Access & {
   /**
-   * How long the provider caches the start of the conversation, for later calls: 5 minutes (`true`, the default), or an hour
-   * at a higher price, for roles whose next step comes later than that.
+   * How long the provider caches the start of the conversation, for later calls: 5 minutes (`true`, the default), or an
+   * hour at a higher price, for roles whose next step comes later than that.
    */
   cache?: boolean | "5m" | "1h";
 };

@@ -5,8 +5,9 @@ const formats = new Set(
 );
 
 /**
- * What Anthropic's mode allows: https://platform.claude.com/docs/en/build-with-claude/structured-outputs. It also bounds
- * how complex a schema is, without a number: it then refuses it.
+ * Schema rules of Anthropic's structured outputs:
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs. The service also refuses schemas that are
+ * too complex, but documents no limit.
  */
 export const anthropicForms: Omit<Forms, "key"> = {
   rules: {

@@ -45,7 +45,7 @@ export type Cache = "5m" | "1h" | false;
 // More are refused.
 const mostMarks = 4;
 
-/** A request of the Messages API. The marks let each turn, and each later step of a role, read from the cache what one before wrote. */
+/** Builds a request of the Messages API. Its marks let later turns, and later steps of a role, read from the cache. */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const lasting = cache === "1h" ? { ttl: cache } : {};
@@ -54,7 +54,7 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
   const own = request.tools.map(({ name, description, input_schema }): Tool => {
     return { name, description, input_schema: { ...input_schema, type: "object" } };
   });
-  // Those that the provider runs are its own words.
+  // Hosted tools are already in the provider's format.
   const all = [...((request.hostedTools ?? []) as unknown as Tool[]), ...own];
   const tools = all.map((tool, at) => (at === all.length - 1 ? { ...tool, ...mark } : tool));
   const used = (system ? 1 : 0) + (tools.length > 0 ? 1 : 0);
@@ -115,7 +115,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   });
 }
 
-// Blocks that are no part of the API's messages.
+// Prefix of block types that are not part of the API.
 const ownPrefix = "uncaged_";
 // Where the provider's own tools have run: the next turn goes on there.
 const containerType = `${ownPrefix}container`;
@@ -130,7 +130,7 @@ const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
 
 function withParts(given: Block): Block {
   const { parts, ...block } = given;
-  // What OpenAI's protocols have of it.
+  // Only OpenAI's protocols use it.
   delete block.item;
   delete block.extra_content;
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
@@ -138,8 +138,9 @@ function withParts(given: Block): Block {
 }
 
 /**
- * Which blocks are marked, the most important first: the end of what is asked now, the end of what the turn before has
- * asked, and what an earlier step had. The API itself looks only 20 blocks back from a mark for what was written.
+ * Lists the blocks to mark for the cache, the most important first: the end of the current request, the end of the
+ * previous turn's request, and the end of an earlier step. The API looks back only 20 blocks from a mark for a cache
+ * entry.
  */
 function markedIn(turns: readonly Message[], lists: readonly Block[][]): string[] {
   const asked = turns.flatMap(({ role }, at) =>
@@ -253,7 +254,7 @@ export class MessageAccumulator extends Accumulator {
     this.#detail = detailOf(stop_details) ?? this.#detail;
   }
 
-  /** The counts are totals of the whole message, those of its output at its end. */
+  /** The counts are totals of the message; output counts come at its end. */
   #count(sent: unknown, isEnd: boolean): void {
     const usage = isObject(sent) ? sent : {};
     const input = countIn(usage.input_tokens, -1);
@@ -263,7 +264,7 @@ export class MessageAccumulator extends Accumulator {
     if (input >= 0 || output >= 0) this.count(counted(this.usage, usage));
   }
 
-  /** Some servers leave the index out where there is one block at a time. */
+  /** Some servers omit the index and send one block at a time. */
   #indexOf({ index, type }: Fields): number {
     if (index !== undefined && index !== null) return indexIn(index, "index");
     const last = Math.max(-1, ...this.#parts.keys());
@@ -272,7 +273,7 @@ export class MessageAccumulator extends Accumulator {
 
   #begin(index: number, given: Fields): void {
     const block: Block = { ...given, type: nameIn(given.type, "content_block.type") };
-    // A start that comes twice begins nothing anew.
+    // A repeated start does not reset the block.
     const known = this.#parts.get(index);
     if (known) {
       if (known.block.type === block.type && wordIn(known.block.id) === wordIn(block.id)) return;
@@ -285,7 +286,7 @@ export class MessageAccumulator extends Accumulator {
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
-  /** A block of a server that announces none: what it is follows from what is added to it. */
+  /** A block without a start event: the type of its first delta tells its type. */
   #unbegun(index: number, type: unknown): Part {
     const known = type === "text_delta" ? "text" : type === "thinking_delta" ? "thinking" : null;
     if (known === null || this.#isAnnounced) {
@@ -353,7 +354,7 @@ const stopOf = (reason: string | null, hasUses: boolean): Stop => {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 };
 
-/** A whole block as it is handed back to the API; adds the tool call that it is, if it is one. */
+/** Returns a whole block for the next request. Adds its tool call, if it is one. */
 function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
   if (block.type === "text") return { ...block, text: String(text) };
   if (block.type === "thinking") return { ...block, thinking: String(text) };
@@ -378,7 +379,7 @@ function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): H
   return [{ id: wordIn(id), name: wordIn(name), input: Object(input) as object, result: shown }];
 }
 
-/** What is given replaces what was. */
+/** Merges usage: a reported count replaces the earlier one. */
 function counted(before: Usage, sent: unknown): Usage {
   const usage = isObject(sent) ? sent : {};
   const { output_tokens_details: details } = usage;

@@ -5,7 +5,7 @@ import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
 
 /*
- * The declared types of this file name nothing of Node's: who imports the package may have no types of Node installed.
+ * The declarations of this file use no types of Node, because importers may not have them installed.
  */
 
 /** `argv[0]` is looked up in the `PATH` of `env`. */
@@ -37,7 +37,7 @@ export const leavesRunning =
 // A longer one would end at once.
 const longestTimer = 2 ** 31 - 1;
 
-/** Runs a command to its end, and ends what it left running. What a callback throws ends it too. */
+/** Runs a command, then ends the processes that it left running. An error from a callback ends the command. */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const { signal, timeoutMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };

@@ -6,8 +6,8 @@ import { programPath } from "./program.ts";
 import type { GroupRequest } from "./request.ts";
 
 /**
- * A process in a group of its own. `ended` resolves when its group is gone and its output read; `end` asks the group to
- * end, and ends it by force after its grace period.
+ * A process in its own group. `ended` resolves when the group is gone and its output read; `end` asks the group to
+ * end, and kills it after the grace period.
  */
 export type ProcessGroup = {
   child: ChildProcessWithoutNullStreams;
@@ -22,8 +22,8 @@ const pollMs = 10;
 const lastMs = 200;
 
 /**
- * Starts a process in a group of its own, which ends with it and with this process. With `own`, all processes that it
- * has started end, whatever their group.
+ * Starts a process in its own group, which ends with it and with this process. With `own`, all processes that it
+ * has started end, in any group.
  */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
   const { argv, cwd, descriptors = [], graceMs, isSandbox = false, own } = request;
@@ -53,7 +53,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
         // Of a sandbox only zombies are left, until the system's first process has seen them.
         const mayLeave = !isSandbox && inner === null;
         if (pid !== undefined && mayLeave && signalGroup(pid, 0)) await group?.end();
-        // Bubblewrap itself was killed, and its namespace goes on.
+        // Bubblewrap itself was killed, but its namespace still runs.
         if (inner !== null && signal !== null) signalGroup(inner, "SIGKILL");
         await Promise.race([closed, new Promise((done) => setTimeout(done, drainMs))]);
         child.stdout.destroy();
@@ -92,7 +92,7 @@ class Group {
     this.#graceMs = graceMs;
   }
 
-  /** SIGTERM, and SIGKILL for what is left after the grace period. */
+  /** Sends SIGTERM, and SIGKILL to the processes that are left after the grace period. */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
@@ -119,7 +119,7 @@ class Group {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs));
 
-/** Sends a signal to a whole group; false when nothing of it is left. A zombie counts, for a moment. */
+/** Sends a signal to a whole group. Returns false if the group is empty. A zombie counts as a member. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal);
@@ -145,10 +145,10 @@ async function firstProcess(info: Readable): Promise<number | null> {
 
 const signals = Object.entries(constants.signals);
 const signalBase = 128;
-/** What git exits with when it is called wrongly. */
+/** Git's exit code for a usage error. */
 const gitUsage = 129;
 
-/** How a command has ended in a namespace of its own: 128 and the signal stand for one that was killed. */
+/** Returns how a command in its own namespace ended. Exit code 128 + n means that signal n killed it. */
 function ownEnd(exitCode: number | null, signal: string | null) {
   const known = signals.find(([, number]) => exitCode === signalBase + number);
   if (!known || exitCode === gitUsage) return { exitCode, signal };
@@ -156,8 +156,8 @@ function ownEnd(exitCode: number | null, signal: string | null) {
 }
 
 const shell = "/bin/sh";
-// Reads the group's leader, if another one than its own comes, until its input ends, which is when this process does, in
-// whatever way. It signals while the group is there and no longer: the number may be another's then.
+// Reads the group's leader, if it differs from its own, and waits for the end of its input, that is of this process.
+// Signals only while the group exists, because the number may be reused.
 const script = `if read -r group; then read -r _; else group=$1; fi
 kill -TERM -"$group" || exit
 left=$2

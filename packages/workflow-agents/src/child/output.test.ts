@@ -37,12 +37,12 @@ test("lines are the same wherever the chunks are cut, also within a character", 
   );
 });
 
-test("a line may end as on Windows, and one that is too long is left out and reported", () => {
+test("lines may end as on Windows, and an overlong line is left out and reported", () => {
   const chunk = Buffer.from(`a\r\n${"x".repeat(11)}\nb`);
   expect(linesOf([chunk], 10)).toEqual({ lines: ["a", "b"], long: 1 });
 });
 
-test("the beginning and the end are kept, and what is left out is counted", () => {
+test("a long output keeps its beginning and end, and counts the bytes left out", () => {
   fc.assert(
     fc.property(pieces, fc.integer({ min: 2, max: 60 }), ({ bytes, chunks }, most) => {
       const kept = new HeadAndTail(most);
@@ -58,7 +58,7 @@ test("the beginning and the end are kept, and what is left out is counted", () =
   );
 });
 
-test("a command gets what is no secret, and what its list names", () => {
+test("a command gets harmless variables and the ones on its list", () => {
   const env = { PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2", B_KEY: "3" };
   expect(allowed(env, ["A_*", "B"])).toEqual({ PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2" });
 });

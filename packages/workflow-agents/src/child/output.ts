@@ -19,7 +19,7 @@ export class Lines {
     this.#take(this.#decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)));
   }
 
-  /** Gives the last line, which may have no end. */
+  /** Returns the last line, which may lack a line end. */
   end(): void {
     this.#take(this.#decoder.end());
     if (this.#length > 0) this.#give();
@@ -79,7 +79,7 @@ export class HeadAndTail {
     return kept;
   }
 
-  /** The text; what was left out of its middle is counted in a line of its own. */
+  /** Returns the text. A line in the middle states the number of bytes left out. */
   text(): string {
     const tail = this.#trim();
     const left = this.length - this.#head.length - tail.length;

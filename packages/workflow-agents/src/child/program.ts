@@ -5,7 +5,8 @@ const usualFolders = ["/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
 
 /**
  * Returns the path by which execvp(3) would start a program.
- * @throws an error with the code `ENOENT` for a missing program or interpreter, `EACCES` for a file that may not be run.
+ * @throws an error with the code `ENOENT` for a missing program or interpreter, `EACCES` for a file that may not be
+ *   run.
  */
 export function programPath(
   name: string,
@@ -45,7 +46,7 @@ function checkInterpreter(path: string, cwd: string): void {
   if (code !== null) throw failed(code, `${path}: ${interpreter}`);
 }
 
-/** How a file begins; empty when it can be executed and not read. */
+/** Returns the start of a file. Empty if it is executable but not readable. */
 function headOf(path: string): string {
   const head = Buffer.alloc(longestLine);
   try {

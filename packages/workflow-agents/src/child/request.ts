@@ -1,6 +1,6 @@
 import type { OwnProcesses } from "@uncaged/workflow/sandbox";
 
-/** What runs in a process group: `env` is all the environment that it gets. */
+/** A command to run in a process group. `env` is its whole environment. */
 export type GroupRequest = {
   argv: readonly string[];
   cwd: string;
@@ -9,17 +9,17 @@ export type GroupRequest = {
   descriptors?: readonly number[];
   /** Whether it is a sandbox, with which all ends that it has started. */
   isSandbox?: boolean;
-  /** How long the group may take to end when it is asked to. */
+  /** The time that the group gets to end before it is killed. */
   graceMs: number;
-  /** What `ownProcesses` gives: all that the command has started ends with it then. */
+  /** The result of `ownProcesses`: every process that the command started then ends with it. */
   own?: OwnProcesses | null;
 };
 
-// By the last the next worker finds what a killed one has left; the one before keeps git in a thread's worktree.
+// The last one lets the next worker find leftovers of a killed one; the one before keeps git in a thread's worktree.
 const always =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|GIT_CEILING_DIRECTORIES|UNCAGED_WORKFLOW_WORKER)$/;
 
-/** The variables that hold no secret, and those of a list. A name that ends in `*` is all with that prefix. */
+/** Returns the harmless variables and the listed ones. A name that ends in `*` matches a prefix. */
 export function allowed(
   env: Readonly<Record<string, string>>,
   list: readonly string[],

@@ -25,11 +25,13 @@ import {
 import { misuse } from "../run/error.ts";
 import { missingCommand, missingFolder } from "./child.ts";
 
-/** Where a command runs, and what it can reach. */
+/** Options for the place of a command and its access to files and network. */
 export type SandboxOptions = {
-  /** Runs it in bubblewrap: never (`off`, the default), where that works (`auto`), or not at all without (`required`). */
+  /**
+   * Whether to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, else fail (`required`).
+   */
   sandbox?: SandboxMode;
-  /** `none` for no network. The default (`on`) opens public addresses and that of the configured model. */
+  /** `none`: no network. The default (`on`) allows public addresses and the configured model's address. */
   network?: "on" | "none";
   /** Further addresses that it may reach, as `host:port`: local and private ones. */
   allow?: readonly string[];
@@ -42,18 +44,20 @@ type Confined = {
   /** The thread's directory, which is all of the user that it sees, and the folder in it that it runs in. */
   top: string;
   cwd: string;
-  /** All variables that it gets, and those of the thread. */
+  /** All variables of the command, and the thread's variables. */
   env: Readonly<Record<string, string>>;
   threadEnv: Readonly<Record<string, string>>;
   thread: Pick<ThreadContext, "threadId" | "worktrees"> | null;
-  /** The name of its home among those of the thread. */
+  /** The name of its home among the thread's homes. */
   home: string;
   /** Whether it gets the login of Claude Code. */
   isClaude?: boolean;
   warn: (message: string) => void;
 };
 
-/** The start of a command in a sandbox: what stands in place of its program. `end` is called when it has ended. */
+/**
+ * The start of a sandboxed command: the argv that replaces its program. The caller calls `end` after the command ended.
+ */
 export type Sandboxed = {
   argv: string[];
   env: Record<string, string>;
@@ -83,8 +87,8 @@ export function checkSandbox(
 }
 
 /**
- * Prepares the start of a command in a sandbox: it sees the system, its own code, the thread's directory, and a home that
- * lasts for the thread. Null where it runs without one, which is warned of unless the sandbox is off.
+ * Prepares the start of a command in a sandbox: it sees the system, its own code, the thread's directory, and a home
+ * that lasts for the thread. Returns null if it runs without a sandbox, with a warning unless the sandbox is off.
  *
  * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required, and there is none;
  *   `COMMAND_MISSING`, `COMMAND_REFUSED`
@@ -163,7 +167,7 @@ export async function sandboxed(
   };
 }
 
-/** A program with the path by which it is started inside: as it was found where that is shown, else without links. */
+/** Returns a program's path inside the sandbox: as found if that path is visible, else with links resolved. */
 function programAt(name: string, env: Confined["env"], top: string) {
   const program = programOf(name, env);
   const place = placeOf(name, env);
@@ -172,7 +176,7 @@ function programAt(name: string, env: Confined["env"], top: string) {
   return { ...program, at: isShown ? place.at : place.path };
 }
 
-/** What the thread's directory may have in it and a command must not see: private files, and the storage root. */
+/** Lists paths in the thread's directory to hide from a command: private files and the storage root. */
 function hiddenFrom(
   top: string,
   thread: Confined["thread"],

@@ -20,9 +20,9 @@ import {
 } from "./reader.ts";
 
 /**
- * Claude Code without its screen. It may edit files in the thread's directory and asks nobody: what else it
- * may do is set by `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role
- * resumes a copy of the session: forks and retries start where that step ended.
+ * Claude Code in headless mode. It may edit files in the thread's directory without asking. Grant more with
+ * `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role resumes a copy of
+ * the session, so forks and retries start where that step ended.
  * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
@@ -119,8 +119,8 @@ class LastMessage {
 type Answer = { id: string; spent: Spent; isCounted: boolean };
 
 /**
- * What the API counts of each answer while it is streamed; those of subagents come in between. After a stream that broke off
- * Claude Code asks again without one: such an answer comes whole.
+ * Usage of each streamed answer. Answers of subagents are interleaved. After a broken stream Claude Code repeats
+ * the request without streaming, and that answer arrives whole.
  */
 class Answers {
   readonly #open = new Map<unknown, Answer>();
@@ -157,7 +157,7 @@ class Answers {
     return this.#counted(id, { model: modelOf(named) || model, usage, cost: null });
   }
 
-  /** What the API has counted of all answers of a model. */
+  /** The usage of all answers of a model. */
   of(model: string): Usage {
     const all = [...this.#spent.values()].filter((spent) => spent.model === model);
     return all.reduce((sum, { usage }) => addUsage(sum, usage), noUsage);
@@ -197,7 +197,7 @@ function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fiel
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }
 
-/** What Claude Code has in place of an answer, with `is_error: false` in some versions. */
+/** Texts that Claude Code returns instead of an answer, with `is_error: false` in some versions. */
 const problemText = new RegExp(
   `^(${[
     /Claude( AI)? usage limit reached|You've hit your [^.]{0,40}limit|\S{1,12} limit reached\b/,
@@ -249,7 +249,7 @@ function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
         cache_write_tokens: countOf(used.cacheCreationInputTokens),
       };
       const cost = dollarsOf(used.costUSD);
-      // Of a stream that broke off it leaves out what the API has counted, or estimates what that has not.
+      // For a broken stream its total omits counted usage or includes an estimate.
       const own = answers.of(name);
       const hasAll = totalTokens(own) > 0 && inputOf(own) >= inputOf(usage);
       if (!hasAll || isEqual(own, usage)) return { model: name, usage, cost };

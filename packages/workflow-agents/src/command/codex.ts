@@ -13,7 +13,7 @@ import {
 } from "./reader.ts";
 
 /**
- * Codex without its screen. It may write in the thread's directory (`codexSandbox`, its own sandbox).
+ * Codex in headless mode. It may write in the thread's directory (`codexSandbox`, its own sandbox).
  * Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
  */
 export function codex(options: PresetOptions & { codexSandbox?: string } = {}): AgentFn {

@@ -32,13 +32,13 @@ export type CommandOptions = SandboxOptions & {
   /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
   output?: "text" | LineReader;
   /**
-   * The variables that it gets besides those that hold no secret (`PATH`, `HOME`, …); `NAME_*` is all with
+   * Variables to pass besides the harmless ones (`PATH`, `HOME`, …). `NAME_*` passes every variable with
    * that prefix.
    */
   env?: readonly string[];
-  /** Variables of its own, whatever the thread's are. */
+  /** Variables that override the thread's. */
   set?: Readonly<Record<string, string>>;
-  /** Values that are replaced by `[secret:NAME]` in all that it puts out, besides the secrets of its environment. */
+  /** Values to replace by `[secret:NAME]` in its output, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
   /**
    * Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs.
@@ -49,14 +49,14 @@ export type CommandOptions = SandboxOptions & {
     descriptors?: () => readonly number[];
     onStarted?: (pid: number) => void;
   };
-  /** How long it may take (30 minutes), and how long to end when it is asked to (5 seconds). */
+  /** The timeout (30 minutes), and the grace period between SIGTERM and SIGKILL (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
-  /** The longest answer, in characters (10 Mi); with a reader, the most bytes of all that it puts out (no limit). */
+  /** The longest answer in characters (10 Mi); with a reader, the most bytes of output (unlimited). */
   maxOutput?: number;
   /** Whether an answer may be empty, of a command that reports its answer. */
   allowsEmpty?: boolean;
-  /** Recognizes the error of a session that does not exist any more; the command is then run without it. */
+  /** Matches the error for a missing session. The command then runs without the session. */
   lostSession?: RegExp;
   /**
    * The message that it gets: the thread. Its session has the first `known` steps already, and the prompt,
@@ -65,7 +65,7 @@ export type CommandOptions = SandboxOptions & {
   message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
 
-/** Options of the agents that are known commands: the program, and what it gets besides its own. */
+/** Options of the preset agents: the program, and additions to its defaults. */
 export type PresetOptions = Pick<
   CommandOptions,
   | "set"
@@ -84,7 +84,7 @@ export type PresetOptions = Pick<
   env?: readonly string[];
 };
 
-/** An agent that is a known command: `own` are its variables, `argv` what follows the program. */
+/** Makes the agent of a preset. `own` are its variables, `argv` the arguments after the program. */
 export function presetAgent(
   options: PresetOptions,
   program: string,
@@ -102,10 +102,10 @@ export function presetAgent(
   return agentOf(given, { isClaude });
 }
 
-/** What only presets have: whether the command is Claude Code, whose login is lent to a sandbox. */
+/** Settings of presets only. `isClaude`: the command is Claude Code, whose login a sandbox may use. */
 type Own = { isClaude?: boolean };
 
-// Where the network is reached, for those that do not reach it directly.
+// Proxy settings, for hosts without direct network access.
 const proxies = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy"
   .split(" ")
   .concat("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS");
@@ -120,13 +120,13 @@ const longestArgument = 100 * 1024;
 const lingers = 12;
 
 /**
- * An agent that is a command: it runs in the thread's directory, gets the thread, and its output is the
- * answer, with the secrets of its environment masked.
+ * Makes an agent that runs a command in the thread's directory. The command gets the thread, and its output is
+ * the answer, with the secrets of its environment masked.
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
  * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is
- * kept in the step's `meta.agent`; a later step of the role resumes it where argv has `{session}`.
+ * kept in the step's `meta.agent`; a later step of the role resumes it if argv has `{session}`.
  *
  * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`,
  *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
@@ -199,7 +199,7 @@ const leastOf = (model: string) => {
   return { model, usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
 };
 
-/** Reserves for a run all that remains of the limit if the command takes a budget; else the least. */
+/** Reserves for a run the rest of the limit if the command takes a budget, else the minimum. */
 async function reserveBudget(
   name: string,
   { argv }: Settings,
@@ -329,7 +329,7 @@ function changedSince(heard: Session["heard"], ctx: ThreadContext, system: strin
   return { prompt: heard?.prompt !== now.prompt, system: heard?.system !== now.system };
 }
 
-/** A message with the instructions before it, unless argv has them and they are those that the session began with. */
+/** Prepends the instructions to a message, unless argv has them and they equal the session's first instructions. */
 function withInstructions(
   message: string,
   { system, session, isFlag, changed }: Given & { isFlag: boolean; changed: Changed },
@@ -367,15 +367,15 @@ function failureOf(
   return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
 }
 
-/** The words of a command whose account has used up what it may use. */
+/** Matches the message of a command whose account has reached its usage limit. */
 const isLimit = (failed: string): boolean =>
   /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i.test(
     failed,
   );
 
 /**
- * The prompt and what each role wrote; for a session, which has the first `known` steps, the others, and the
- * prompt when it has changed.
+ * Returns the prompt and each role's text. For a session, which has seen the first `known` steps: only the later
+ * steps, and the prompt if it changed.
  */
 function threadText(ctx: ThreadContext, known: number, changed: Changed): string {
   const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));

@@ -58,7 +58,7 @@ export const readCursor: LineReader = () => (value) => {
   }
 };
 
-// `{"readToolCall": {args, result}}`, or `{"function": {name, arguments}}` for those without a name of their own.
+// `{"readToolCall": {args, result}}`, or `{"function": {name, arguments}}` for other tools.
 function toolCall(line: Fields): AgentOutput[] {
   const id = stringOf(line.call_id);
   const [entry] = Object.entries(fieldsOf(line.tool_call));

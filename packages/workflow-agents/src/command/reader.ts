@@ -10,30 +10,32 @@ export type AgentOutput =
   | { kind: "toolResult"; id: string; content: unknown; isError: boolean }
   /** The session that a later step may resume. */
   | { kind: "session"; id: string }
-  /** What was counted so far of one of the models' answers, by its id: it counts if the run breaks off. */
+  /** The usage so far of one answer, by its id. It counts if the run breaks off. */
   | { kind: "usage"; id: string; spent: Spent }
   /** An answer of a model broke off before all of it was counted. */
   | { kind: "broken"; model: string }
-  /** What a model used in the whole run. */
+  /** The usage of a model in the whole run. */
   | { kind: "spent"; spent: Spent }
-  /** The model that is asked, as soon as it is known. */
+  /** The model, as soon as it is known. */
   | { kind: "model"; model: string }
-  /** The text of the last message, which is the answer of a command that reports none. A tool call after it ends that. */
+  /**
+   * The text of the last message, which is the answer of a command that reports none. A tool call after it ends that.
+   */
   | { kind: "said"; text: string }
   /** The answer, whole: the last one counts. */
   | { kind: "result"; text: string }
   /**
-   * The command reports that it failed; `overBudget` when it has used up its `{budget}`, `isUnread` when it has answered, and
-   * its answer can't be read.
+   * The command reports that it failed; `overBudget` when it has used up its `{budget}`, `isUnread` when it has
+   * answered, and its answer can't be read.
    */
   | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 
-/** Reads one run's JSON lines, in order: any JSON values, of which unknown ones report nothing. */
+/** Reads one run's JSON lines, in order. Ignores unknown values. */
 export type LineReader = () => (line: unknown) => AgentOutput[];
 
 export type { Fields };
 
-/** Properties of a JSON value, which may be anything at all: none when it is not an object. */
+/** Returns the properties of a JSON value, and none if it is not an object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 
@@ -42,21 +44,21 @@ export const listOf = (value: unknown): Fields[] =>
 
 export const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** A number of tokens; what can't be one is none. */
+/** Reads a number of tokens. Invalid values are 0. */
 export const countOf = (value: unknown): number =>
   typeof value === "number" && value > 0 && value <= mostTokens ? Math.round(value) : 0;
 
-// More than any run has: what is larger was not counted.
+// More than any run uses: a larger number is invalid.
 const mostTokens = 1e12;
 const mostDollars = 1e6;
 
-/** An amount of US dollars; null for what can't be one. */
+/** Reads an amount of US dollars. Returns null for invalid values. */
 export const dollarsOf = (value: unknown): number | null =>
   typeof value === "number" && value >= 0 && value <= mostDollars ? value : null;
 
 export const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** A model's name, without what a command adds to it: `claude-opus-4-8[1m]`. */
+/** Returns a model's name without a command's suffix: `claude-opus-4-8[1m]`. */
 export const modelOf = (value: unknown): string => stringOf(value).replace(/\[[^\]]*\]$/, "");
 
 /** The session that a later run is given as an argument. */
@@ -65,10 +67,10 @@ export function sessionIn(value: unknown): AgentOutput[] {
   return /^\w[\w.:-]{0,199}$/.test(id) ? [{ kind: "session", id }] : [];
 }
 
-/** A piece of text that is only shown: what can't be read of it is left out. */
+/** Reads a text that is only displayed. Leaves out unreadable parts. */
 export const shownIn = thoughtIn;
 
-/** The answer as a command reports it. One that can't be read as text is a failure, not an empty answer. */
+/** Reads the answer that a command reports. Unreadable content is a failure, not an empty answer. */
 export function resultIn(value: unknown, field: string): AgentOutput {
   try {
     return { kind: "result", text: textOfContent(value, field) };

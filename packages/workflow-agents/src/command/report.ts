@@ -11,7 +11,7 @@ const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 const mostNotes = 1000;
 const working = new Set(["text", "thinking", "toolUse", "toolResult", "said"]);
 
-/** Publishes what a command puts out, masked, and keeps of it what the step needs. */
+/** Publishes a command's masked output, and keeps the parts that the step needs. */
 export class CommandReport {
   session: string | null = null;
   result = "";
@@ -49,12 +49,12 @@ export class CommandReport {
     this.#thinking = mask.stream();
   }
 
-  /** Its last line of errors; without any the last one that was no JSON. */
+  /** The last line of stderr, or the last line of output that is not JSON. */
   get lastLine(): string {
     return this.#mask(this.#lastError || this.#lastStray);
   }
 
-  /** Resolves when the journal has that the command begins: only then it is started. */
+  /** Resolves when the journal has the start of the command. Only then it may start. */
   async begun(): Promise<void> {
     await this.#spending?.begun();
   }
@@ -97,7 +97,7 @@ export class CommandReport {
         this.#end.model = output.spent.model;
         return;
       case "result":
-        // A reader of one's own may pass on what a command sent.
+        // A custom reader may pass on unchecked values.
         if (typeof output.text !== "string") {
           this.failure = `its result is ${kindOf(output.text)}, not text`;
           this.#isUnread = true;
@@ -106,7 +106,7 @@ export class CommandReport {
         this.#goesOn = false;
         this.result = this.#mask(output.text).trim();
         this.isAnswered = true;
-        // The command has recovered from what went wrong before.
+        // The command has recovered from an earlier failure.
         this.failure = null;
         return;
       case "failed":
@@ -116,17 +116,17 @@ export class CommandReport {
     }
   }
 
-  /** Whether it has reported an answer, and nothing since: what it does then can't change that. */
+  /** Whether the last thing that the command reported is an answer. Its exit can't change that. */
   get isFinished(): boolean {
     return this.isAnswered && !this.#goesOn && this.failure === null && this.#answer !== "";
   }
 
-  /** What it has answered; its last message where its result is empty, or can't be read. */
+  /** The answer: the result, or the last message if the result is empty or unreadable. */
   get #answer(): string {
     return this.result || this.#said;
   }
 
-  /** Its output has ended: its last message is the answer where it reports none. */
+  /** Ends the output. Without a reported answer the last message is the answer. */
   conclude(): void {
     if (this.result !== "" || this.#said === "" || (this.failure !== null && !this.#isUnread))
       return;
@@ -172,7 +172,7 @@ export class CommandReport {
     this.#report.failed(error, "the command agent failed");
   }
 
-  /** At once: who has to end it may want to resume it. */
+  /** Save at once, so that a killed command can be resumed. */
   #began(session: string): void {
     if (this.session === session) return;
     this.session = session;
@@ -190,7 +190,7 @@ export class CommandReport {
   }
 }
 
-/** Counts what one run of a command spends: each answer as it is reported, until the sums of all are. */
+/** Counts the spending of one run of a command: single answers, until it reports the totals. */
 class CommandSpending {
   readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
@@ -225,7 +225,7 @@ class CommandSpending {
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
   }
 
-  /** What was counted of that answer is among the others: here is that there is more. */
+  /** Notes that an answer broke off and used more than was counted. */
   broke(model: string): void {
     new Meter(model).breakOff();
   }
@@ -243,7 +243,7 @@ class CommandSpending {
     for (const meter of this.#meters.values()) meter.free();
   }
 
-  /** What it reported of its answers is all that is known, unless it has reported all. */
+  /** Falls back to the usage of single answers, unless the command reported a total. */
   breakOff(): void {
     if (this.#isComplete) return this.end();
     for (const sum of this.unsummed()) {
@@ -252,7 +252,7 @@ class CommandSpending {
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
   }
 
-  /** What each model used, of a command that has answered without a sum. */
+  /** The usage by model of a command that answered without a total. */
   unsummed(): Spent[] {
     if (this.#isComplete) return [];
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
@@ -299,7 +299,7 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   };
 }
 
-/** A line without what a terminal is told before and after its text, and what a carriage return overwrites. */
+/** Strips a line of leading and trailing terminal sequences and of text that a carriage return overwrites. */
 function withoutDisplay(line: string): string {
   // oxlint-disable-next-line no-control-regex
   const plain = line.replace(

@@ -2,14 +2,14 @@ import type { ThreadContext } from "@uncaged/workflow";
 import { isObject } from "../run/error.ts";
 import { currentRun, digest, publish } from "../run/run.ts";
 
-/** A command's session, how many of the thread's steps it had when its last run began, and digests of what it heard. */
+/** A command's session, the number of thread steps at the start of its last run, and digests of its input. */
 export type Session = { command: string; session: string; steps: number; heard?: Heard };
 type Heard = { prompt: string; system: string; steps: string };
 
-/** What is no longer as a session heard it. */
+/** Inputs that have changed since a session got them. */
 export type Changed = { prompt: boolean; system: boolean };
 
-/** Which command is asked: the `index` is that among the agents of its role. */
+/** The called command. `index` is its position among the agents of its role. */
 type Asked = { command: string; index: number; system: string };
 
 export const heardOf = ({ start, steps }: ThreadContext, known: number, system: string): Heard => ({
@@ -18,13 +18,13 @@ export const heardOf = ({ start, steps }: ThreadContext, known: number, system: 
   steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
 });
 
-/** Whether the steps are still those that a session was given: a fork may have edited them. */
+/** Whether a session got these steps: a fork may have edited them. */
 const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
   heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
 
 /**
- * The sessions that a command can go on with, the best one first: those that an execution of this step began that came to no
- * end, and that of the role's last step. `stale` is one whose steps have changed since.
+ * Lists the sessions that a command can continue, the best first: sessions of unfinished executions of this step, then
+ * the session of the role's last step. `stale` is a session whose steps have changed since.
  */
 export async function sessionsOf(
   ctx: ThreadContext,
@@ -52,7 +52,7 @@ function keptSession({ command, index }: Asked): Session | null {
   return known?.command === command && typeof known.session === "string" ? known : null;
 }
 
-/** The session with its own step, which is no news to it. */
+/** The session including its own step, which it already knows. */
 function withOwnStep(session: Session): Session {
   const { remembered = -1 } = currentRun();
   return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;
@@ -70,20 +70,20 @@ export function keepSession(ctx: ThreadContext, asked: Asked, session: string): 
   memory.sessions = kept;
 }
 
-/** What a session that is begun in a step gets, by which it is known again. */
+/** A digest of the input of a session that starts in a step. It identifies the session later. */
 const digestOf = (ctx: ThreadContext, { command, index, system }: Asked): string =>
   digest(JSON.stringify([command, index, heardOf(ctx, ctx.steps.length, system)]));
 
-/** Records that a session has begun: an execution that goes on with the step after a crash goes on with it. */
+/** Records the start of a session, so that an execution after a crash continues it. */
 export function recordSession(ctx: ThreadContext, asked: Asked, session: string): void {
   const { journal, key } = ctx;
   if (!journal || key === undefined) return;
   const entry = { kind: "session", asked: digestOf(ctx, asked), session };
-  // A session that could not be recorded is begun anew.
+  // If recording fails, a retry starts a new session.
   void journal.record(key, entry).catch(() => false);
 }
 
-/** The sessions that earlier executions of the step began, the newest first. They have heard all that there is. */
+/** Returns the sessions that earlier executions of the step began, the newest first. They have the whole input. */
 async function begunSessions(ctx: ThreadContext, asked: Asked): Promise<Session[]> {
   const { journal, key } = ctx;
   if (!journal || key === undefined) return [];

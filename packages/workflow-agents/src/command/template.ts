@@ -1,6 +1,6 @@
 /**
- * A command's argv with `{prompt}`, `{system}`, `{session}` and `{budget}` in it: what remains of the
- * thread's `maxCost`, in US dollars. A list inside it yields its arguments when all of its
+ * A command's argv with the placeholders `{prompt}`, `{system}`, `{session}` and `{budget}` (the rest of the
+ * thread's `maxCost`, in US dollars). A list inside it yields its arguments when all of its
  * placeholders have a value, and nothing otherwise: `["--resume", "{session}"]`.
  */
 export type Template = readonly (string | readonly string[])[];
@@ -14,7 +14,7 @@ export const placeholder = /\{(prompt|system|session|budget)\}/g;
 export const has = (template: Template, name: Placeholder): boolean =>
   template.flat().some((part) => part.includes(`{${name}}`));
 
-/** The argv that a template yields; null is no value. A value's own braces stay what they are. */
+/** Fills in a template. Null means a missing value. Braces in values are not placeholders. */
 export function filled(template: Template, values: Record<Placeholder, string | null>): string[] {
   const fill = (part: string): string =>
     part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");

@@ -65,9 +65,11 @@ describe("a picture or a document", () => {
       "BAD_FILE: a picture is given as image/png, and by its bytes is image/jpeg",
     );
     expect(await refusal(() => image(pdf, { name: "a.png" }))).toBe(
-      "BAD_FILE: a.png is no PNG, JPEG, GIF or WebP by its bytes",
+      "BAD_FILE: the bytes of a.png are not a PNG, JPEG, GIF or WebP",
     );
-    expect(await refusal(() => file(bytesOf("\x00\x01")))).toContain("is no PDF, picture or text");
+    expect(await refusal(() => file(bytesOf("\x00\x01")))).toContain(
+      "are not a PDF, picture or text",
+    );
     expect(await refusal(() => file(new Uint8Array()))).toBe("BAD_FILE: a document is empty");
     writeFileSync(join(cwd, "large.png"), png);
     truncateSync(join(cwd, "large.png"), 5_000_001);

@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 
-/** A picture or a document as models get it: part of a message, or of what a tool gives. Made by `image` and `file`. */
+/** A picture or document for a model: part of a message or of a tool's result. Made by `image` and `file`. */
 export type Part = {
   type: "image" | "document";
   title?: string;
@@ -11,14 +11,14 @@ export type Part = {
     | { type: "base64"; media_type: string; data: string }
     | { type: "text"; media_type: "text/plain"; data: string }
     | { type: "url"; url: string }
-    /** A file that is read when the model is asked. */
+    /** A file that is read when the model is called. */
     | { type: "path"; path: string };
 };
 
-/** Where a picture or a document is: a path, from the thread's directory on; an address; or the bytes themselves. */
+/** The source of a picture or document: a path relative to the thread's directory, a URL, or the bytes. */
 export type PartSource = string | URL | Uint8Array;
 
-// By it a tool's result is known as one, and no object that only looks alike.
+// It marks parts in a tool's result, so that look-alike objects are not parts.
 const brand: unique symbol = Symbol.for("uncaged.workflow.part") as never;
 
 export const isPart = (value: unknown): value is Part =>
@@ -100,7 +100,7 @@ function partOfBytes(
   checkSize(own, bytes.length, what);
   if (found === null || (type === "image" && own !== "image")) {
     const kinds = type === "image" ? "PNG, JPEG, GIF or WebP" : "PDF, picture or text";
-    throw bad(`${what} is no ${kinds} by its bytes`, `convert it: models take ${kinds}`);
+    throw bad(`the bytes of ${what} are not a ${kinds}`, `convert it: models take ${kinds}`);
   }
   const isDeclared = mediaType === undefined || mediaType === "" || alike(mediaType, found);
   if (!isDeclared) {
@@ -121,7 +121,7 @@ function partOfBytes(
 const alike = (declared: string, found: string): boolean =>
   declared === found ||
   (declared === "image/jpg" && found === "image/jpeg") ||
-  // A text has many types, and its bytes show none.
+  // Text has many media types, and its bytes don't tell which.
   (found === "text/plain" && !/^(image|audio|video)\/|pdf|zip|octet/.test(declared));
 
 function checkSize(type: Part["type"], size: number, what: string): void {
@@ -136,7 +136,7 @@ function checkSize(type: Part["type"], size: number, what: string): void {
 const begins = (bytes: Uint8Array, text: string, at = 0): boolean =>
   Buffer.from(text, "latin1").every((byte, n) => bytes[at + n] === byte);
 
-/** What bytes are, by how they begin; null for what no model takes. */
+/** Detects a media type by the first bytes. Returns null for types that no model takes. */
 function mediaTypeOf(bytes: Uint8Array): string | null {
   if (begins(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (begins(bytes, "\xff\xd8\xff")) return "image/jpeg";
@@ -154,7 +154,7 @@ function mediaTypeOf(bytes: Uint8Array): string | null {
 
 const bad = (message: string, hint: string): WorkflowError => failure("BAD_FILE", message, hint);
 
-/** What a text says of a part in its place. */
+/** The note that stands for a part in a text. */
 export function noteOf({ type, title, source }: Part): string {
   if (source.type === "text") return `[${title ?? "text"}, ${source.data.length} characters]`;
   if (source.type !== "base64")

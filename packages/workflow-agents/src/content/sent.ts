@@ -2,12 +2,12 @@ import { isObject } from "../run/error.ts";
 
 /*
  * Reads what another program sent as JSON. An SDK's type is not a check: any field may be absent, null or of another
- * type. What can't be understood is an error that names the field, never a text made of an object.
+ * type. Unreadable content is an error that names the field; an object is never turned into text.
  */
 
 export type Fields = Record<string, unknown>;
 
-/** Content that can't be read as text. `message` names the field and what it has: the caller knows the sender. */
+/** Content that can't be read as text. `message` names the field and its value; the caller adds the sender. */
 export class UnreadableContent extends Error {
   constructor(field: string, problem: string) {
     super(`${field} ${problem}`);
@@ -15,17 +15,17 @@ export class UnreadableContent extends Error {
   }
 }
 
-/** The texts of a message's content, by what they are. */
+/** The texts of a message's content, by kind. */
 export type Said = { text: string; thinking: string; refusal: string };
 
 const textTypes = new Set<unknown>(["text", "output_text", "input_text", "summary_text"]);
 const thinkingTypes = new Set<unknown>(["thinking", "reasoning", "reasoning_text"]);
-/** Parts that add no text to an answer: the sources of a quote, thinking that nobody can read. */
+/** Parts that add no text to an answer: sources of a quote, encrypted thinking. */
 const silentTypes = new Set<unknown>(["reference", "redacted_thinking"]);
 const deepest = 8;
 
 /**
- * Reads content: a text, a part (`{type: "text", text}`), or a list of both. Null and undefined are no text.
+ * Reads content: a text, a part (`{type: "text", text}`), or a list of both. Null and undefined are empty.
  *
  * @throws UnreadableContent for anything else, a part of an unknown type included.
  */
@@ -64,14 +64,14 @@ function readPart(part: Fields, to: keyof Said, field: string, said: Said, depth
   throw new UnreadableContent(field, "has a part without text");
 }
 
-/** The text of content that has nothing else beside thinking. @throws UnreadableContent */
+/** Returns the text of content that has only text and thinking. @throws UnreadableContent */
 export function textOfContent(content: unknown, field: string): string {
   const { text, refusal } = saidIn(content, field);
   if (refusal === "") return text;
   throw new UnreadableContent(field, "has a refusal");
 }
 
-/** Thinking is not part of an answer: what can't be read of it is left out. */
+/** Reads thinking. It is not part of an answer, so unreadable parts are left out. */
 export function thoughtIn(content: unknown): string {
   try {
     const { text, thinking } = saidIn(content, "thinking");
@@ -89,7 +89,7 @@ export function jsonTextIn(value: unknown, field: string): string {
   throw notText(field, value);
 }
 
-/** An object's fields; those of null and undefined are none. @throws UnreadableContent */
+/** Returns an object's fields. Null and undefined have no fields. @throws UnreadableContent */
 export function fieldsIn(value: unknown, field: string): Fields {
   if (value === null || value === undefined) return {};
   if (isObject(value)) return value;
@@ -109,25 +109,25 @@ export function nameIn(value: unknown, field: string): string {
   throw new UnreadableContent(field, value === "" ? "is empty" : `is ${kindOf(value)}, not text`);
 }
 
-/** @throws UnreadableContent for what is not a place in a list. */
+/** @throws UnreadableContent if the value is not a list index. */
 export function indexIn(value: unknown, field: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   throw new UnreadableContent(field, `is ${kindOf(value)}, not an index`);
 }
 
-/** A text as it is, and "" for anything else. */
+/** Returns a text unchanged, and "" for other values. */
 export const wordIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Why something ended, in a word; null where nothing says so. */
+/** Reads the reason of an end. Returns null without one. */
 export const reasonIn = (value: unknown): string | null =>
   value === null || value === undefined || typeof value === "string"
     ? (value ?? null)
     : kindOf(value);
 
-// No call has more tokens: such a count is as good as none.
+// No call has more tokens, so a larger count is invalid.
 const mostCounted = 1e9;
 
-/** A count, and `otherwise` for what is none. */
+/** Reads a count. Returns `otherwise` for invalid values. */
 export const countIn = (value: unknown, otherwise = 0): number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCounted
     ? value

@@ -3,7 +3,7 @@ type Split = { text: string; thinking: string };
 
 const tags = ["<think>", "<thinking>"];
 
-/** Splits a streamed text that begins with thinking in tags, as models write it whose server does not know of it. */
+/** Splits a streamed text that begins with thinking in tags, as sent by servers without support for thinking. */
 export class ThinkTags {
   #held = "";
   #state: "start" | "within" | "after" | "text" = "start";
@@ -36,7 +36,7 @@ export class ThinkTags {
     return { text: "", thinking };
   }
 
-  /** What is held when the text has ended. */
+  /** Returns the text that is still held at the end. */
   rest(): Split {
     const held = this.#held;
     if (this.#state === "within") {
@@ -69,8 +69,8 @@ export function withoutThinking(text: string): string {
 }
 
 /**
- * A whole answer whose thinking has no first tag, because the prompt's template holds it: its end stands alone on a line. Any
- * other text is left as it is.
+ * A whole answer whose thinking has no first tag, because the prompt's template holds it: its end stands alone on a
+ * line. Any other text is left as it is.
  */
 export function splitThinking(text: string): Split {
   const { index = -1, 0: end = "" } = /(?<=^|\n)[ \t]*<\/think>[ \t]*(\n|$)/.exec(text) ?? {};

@@ -1,4 +1,4 @@
-// Entry point 1: for authors of roles: agents, models and tools. A bundle carries only what it uses.
+// Entry point 1, for authors of roles: agents, models and tools. A bundle includes only the parts that it uses.
 
 // Roles
 export { asTool, type RoleToolOptions } from "../role/as-tool.ts";

@@ -1,6 +1,6 @@
 /**
- * `@uncaged/workflow-agents/interpreter`: for front ends, whose bundles interpret a document of another form and call
- * models, tools and commands as roles do. An author of roles does not need it.
+ * `@uncaged/workflow-agents/interpreter`: for front ends whose bundles interpret another document format and call
+ * models, tools and commands as roles do. Authors of roles don't need it.
  */
 
 // Runs

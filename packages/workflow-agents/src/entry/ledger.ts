@@ -1,4 +1,4 @@
-// Entry point 2: what a thread spent, for programs that show it. Loads no model's client.
+// Entry point 2: a thread's spending, for programs that display it. Loads no model client.
 
 // Ledger
 export {

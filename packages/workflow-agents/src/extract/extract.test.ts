@@ -21,7 +21,7 @@ test("between two JSON blocks nothing is chosen", () => {
   expect(jsonIn(`${block("{}")}\nor\n${block("1", "")}`)).toBeUndefined();
 });
 
-test("what is not whole is no value", () => {
+test("incomplete JSON is not a value", () => {
   for (const text of ["", "Yes.", '{"a": 1', "```json\n{}", `\`\`\`json {}\n\`\`\``, "{} {}"]) {
     expect(jsonIn(text)).toBeUndefined();
   }

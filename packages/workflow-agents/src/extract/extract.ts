@@ -6,8 +6,8 @@ import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` is what did not fit the last
- * time, null the first time. What it answers with is checked; what it throws fails the step.
+ * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try,
+ * null the first time. The caller checks the value. An error fails the step.
  */
 export type Extractor = (
   text: string,
@@ -21,8 +21,8 @@ const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
 /**
- * The fields that an agent's text holds: of itself when it is JSON or has one JSON code block, else as the
- * extractor reads them. Nothing is filled in.
+ * Reads the fields in an agent's text: directly if it is JSON or has one JSON code block, else by the
+ * extractor. Fills in no missing values.
  * @throws WorkflowError `EXTRACTION_FAILED` with a line for each problem; `EMPTY_ANSWER`.
  */
 export async function extract<S extends $ZodObject>(
@@ -111,8 +111,8 @@ function failed(problems: string[], { threadId }: ThreadContext): WorkflowError 
 type Fence = { mark: string; label: string; lines: string[] };
 
 /**
- * The JSON value that a text is, or that its one JSON code block holds; undefined when there is a choice. Thinking in tags
- * before it is left out. An integer that a number would round is a text.
+ * Returns the JSON value of a text or of its only JSON code block; undefined if there are several. Ignores thinking in
+ * tags before it. An integer that a number would round becomes a text.
  */
 export function jsonIn(given: string): unknown {
   const whole = parsed(given);
@@ -149,7 +149,7 @@ function* fences(text: string): Generator<Fence> {
 
 /** The value of a text that is JSON, else undefined. */
 function parsed(text: string): unknown {
-  // Most answers begin like no JSON at all: this spares a long one the attempt.
+  // Most answers don't start like JSON, so skip the parse.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;
   try {
     return parseExact(text.trim());

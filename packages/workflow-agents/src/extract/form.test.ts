@@ -39,7 +39,7 @@ describe("a form", () => {
     expect((await form.check({ a: 1 })).ok).toBe(false);
   });
 
-  test("of a schema that holds itself refers to itself and not to what was put around it", () => {
+  test("of a recursive schema refers to that schema and not to its wrapper", () => {
     const tree: z.ZodObject = z.object({
       name: z.string(),
       get children() {
@@ -68,7 +68,7 @@ describe("a form", () => {
     });
   });
 
-  test("is refused for what JSON can't hold, and for what is no object", () => {
+  test("is refused for values that JSON can't hold, and for schemas of other types than objects", () => {
     expect(refusal(() => formOf(z.object({ at: z.date() })))).toStartWith("BAD_SCHEMA: ");
     expect(refusal(() => formOf(z.object({ n: z.string().transform(Number) })))).toStartWith(
       "BAD_SCHEMA: ",
@@ -78,7 +78,7 @@ describe("a form", () => {
     }
   });
 
-  test("what an author does before the check is allowed", async () => {
+  test("preprocessing before the check is allowed", async () => {
     const trimmed = z.preprocess((v) => (typeof v === "string" ? v.trim() : v), z.string().min(1));
     const form = formOf(z.object({ a: trimmed }));
     expect(await form.check({ a: " x " })).toEqual({ ok: true, value: { a: "x" } });

@@ -12,24 +12,24 @@ import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
 import { array, nullable, object, string } from "zod/mini";
 import { misuse } from "../run/error.ts";
 
-/** A value that fits, or what does not, a line each. */
+/** A value that fits, or the problems, one line each. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
 
 export type Form<S extends $ZodObject = $ZodObject> = {
-  /** Whether there is no field, so that every text will do. */
+  /** Whether the schema has no fields, so that any text fits. */
   empty: boolean;
   schema: { [keyword: string]: unknown };
-  /** What an extractor must answer with: `{missing, fields}`. */
+  /** The schema of an extractor's answer: `{missing, fields}`. */
   readingSchema: () => JsonSchema;
   check: (value: unknown) => Promise<Checked<output<S>>>;
 };
 
 const mostProblems = 20;
 
-/** @throws WorkflowError `BAD_SCHEMA` when it is no object's, or has no JSON Schema: a transform, a date. */
+/** @throws WorkflowError `BAD_SCHEMA` if it is not an object's schema, or has no JSON Schema: a transform, a date. */
 export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[] = []): Form<S> {
   const def = (zod as Partial<S>)?._zod?.def;
-  if (def?.type !== "object") throw badSchema("it is no object's schema: z.object({…})");
+  if (def?.type !== "object") throw badSchema("it is not an object's schema: z.object({…})");
   const catchall = def.catchall?._zod.def.type ?? "never";
   return {
     empty: Object.keys(def.shape).length === 0 && catchall === "never",
@@ -46,7 +46,7 @@ export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[]
   };
 }
 
-/** The schema of the one property, standing alone: whole, with its definitions beside it. */
+/** The schema of the only property on its own, including its definitions. */
 function rootOf(wrapper: Record<string, unknown>): { [keyword: string]: unknown } {
   const { $schema, $defs, properties } = wrapper as {
     $schema?: string;
@@ -62,13 +62,16 @@ function jsonSchemaOf(zod: $ZodType, io: "input" | "output"): Record<string, unk
   try {
     return { ...toJSONSchema(zod, { io, override: withoutUndefined }) };
   } catch (cause) {
-    // What is made of a value before it is checked has no schema of its own.
+    // A value before preprocessing has no schema of its own.
     if (io === "input") return jsonSchemaOf(zod, "output");
     throw badSchema(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
-/** Asks for no field that may be left out, and then is recorded as nothing: `z.union([z.unknown(), z.string().default("")])`. */
+/**
+ * Asks for no field that may be left out, and then is recorded as nothing: `z.union([z.unknown(),
+ * z.string().default("")])`.
+ */
 function withoutUndefined({
   zodSchema: { _zod: zod },
   jsonSchema,
@@ -89,7 +92,7 @@ function mayBeUndefined(field: $ZodType | undefined): boolean {
     const { success, data } = safeParse(field, undefined);
     return success && data === undefined;
   } catch {
-    return false; // It is checked asynchronously: what it comes to is not known here.
+    return false; // The check is asynchronous, so its result is unknown here.
   }
 }
 
@@ -107,5 +110,5 @@ const badSchema = (why: string): WorkflowError =>
   misuse(
     "BAD_SCHEMA",
     `a role's schema can't be used: ${why}`,
-    "use z.object with what JSON can hold: strings, numbers, booleans, lists, objects, enums, unions",
+    "use z.object with JSON types: strings, numbers, booleans, lists, objects, enums, unions",
   );

@@ -122,7 +122,7 @@ describe("a call that is redirected", () => {
     const server = serve(({ pathname, host, port }) => {
       if (pathname === "/same") return redirect(302, `http://a:b@${host}/end`);
       if (pathname === "/other") return redirect(302, other.url.replace("//", "//a:b@"));
-      // The name of an origin before the @ is no part of the other origin.
+      // An origin's name before the @ is user info, not the host.
       if (pathname === "/alike") {
         return redirect(302, other.url.replace("//", `//127.0.0.1:${port}@`));
       }

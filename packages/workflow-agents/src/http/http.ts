@@ -22,11 +22,12 @@ export type HttpInit = RequestInit & {
 };
 
 /**
- * `fetch` that keeps what a call carries within its origin: scheme, host and port. There it follows redirects as the Fetch
- * standard says. A redirect to another origin is followed without any of the call's headers, which do not come back when
- * a later redirect leads back. A call with a body or a credential is not redirected to another origin.
+ * Calls `fetch` without leaking a call's headers or body to another origin (scheme, host and port). Within the origin
+ * it follows redirects as the Fetch standard says. A redirect to another origin is followed without any of the call's
+ * headers, which do not come back when a later redirect leads back. A call with a body or a credential is not
+ * redirected to another origin.
  *
- * @throws RedirectError for a redirect that is not followed; what `fetch` throws.
+ * @throws RedirectError for a redirect that is not followed, and errors of `fetch`.
  */
 export async function fetchWithinOrigin(
   url: string | URL,
@@ -76,7 +77,7 @@ function leaves(from: URL, to: URL, what: "body" | "credentials"): RedirectError
   return new RedirectError(problem, `call ${to.origin} directly if you trust it`);
 }
 
-/** The request after a redirect, as the Fetch standard has it. */
+/** Returns the request after a redirect, as the Fetch standard defines it. */
 function adapt(init: RequestInit & { headers: Headers }, status: number, { origin }: URL): void {
   const method = (init.method ?? "GET").toUpperCase();
   const becomesGet =

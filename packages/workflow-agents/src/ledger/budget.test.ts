@@ -45,7 +45,7 @@ async function drive(
 }
 
 describe("a budget", () => {
-  test("stops a thread before the call that could pass it, and reports why and what to do", async () => {
+  test("stops a thread before the call that could pass it, with a reason and a hint", async () => {
     const { steps, asked: calls, error } = await drive({ maxCost: 0.02 });
     expect([steps.length, calls]).toEqual([2, 2]);
     expect(error).toMatchObject({
@@ -105,7 +105,7 @@ describe("a budget", () => {
     expect(await drive(options)).toMatchObject({ asked: 0, error: { code } });
   });
 
-  test("is refused when the environment's prices are no JSON", async () => {
+  test("is refused when the environment's prices are invalid JSON", async () => {
     const { error } = await drive({}, { env: { UNCAGED_WORKFLOW_PRICES: "{" } });
     expect(error).toMatchObject({ code: "BAD_PRICES" });
   });
@@ -149,7 +149,7 @@ describe("agents that run in parallel in one role", () => {
     return { status, asked, atOnce };
   }
 
-  test("each keep their own most, and wait for it: what is on its way can't pass the limit", async () => {
+  test("each reserve their highest cost and wait for it: calls in flight can't pass the limit", async () => {
     expect(await askAtOnce(3, 1, 0.02)).toEqual({ status: "failed", asked: 2, atOnce: 1 });
     expect(await askAtOnce(3, 1, 0.031)).toEqual({ status: "completed", asked: 3, atOnce: 2 });
     expect(await askAtOnce(3, 1, 0.046)).toEqual({ status: "completed", asked: 3, atOnce: 3 });

@@ -24,32 +24,32 @@ type Account = Required<
     | "settled"
   >
 > & {
-  /** Called when the role is over: `isRecorded` when its step records what it spent. */
+  /** Closes the account after the role. `isRecorded`: its step records the spending. */
   close: (isRecorded: boolean) => void;
 };
 
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
 type Shared = { accounts: Set<Open>; waiting: Set<() => void>; unpriced: Set<string> };
 
-/** What is held to a limit together: a thread, or in it one call of a role that has a budget of its own. */
+/** A scope with one limit: a thread, or a call of a role that has its own budget. */
 type Level = {
   readonly limits: Limits;
   accounts: Set<Open>;
-  /** What was spent before there were accounts. */
+  /** Spending before the first account. */
   before: () => Tally;
   exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
-  /** Has the thread wait until the limit is raised; false where nobody can be asked. */
+  /** Makes the thread wait until the limit is raised. Returns false if it can't ask for that. */
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
-// By thread, which its list of steps identifies: roles that run concurrently share one limit, and one
-// that failed has spent what no step records.
+// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the
+// spending of a failed role.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
 /**
- * Does work in a budget of its own, within those around it. `name` is whose it is, for the error.
- * @throws WorkflowError what {@link checkedLimits} does.
+ * Runs work in its own budget, within the surrounding ones. `name` is its owner, for the error.
+ * @throws WorkflowError as {@link checkedLimits} does.
  */
 export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
   const limits = checkedLimits(given);
@@ -63,8 +63,8 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
 }
 
 /**
- * Opens the account of a role that begins to run, within the thread's options `maxCost` (US dollars) and
- * `maxTokens`, and the budgets of the calls that it runs in. What a fork has copied is not counted.
+ * Opens the account of a starting role, within the thread's options `maxCost` (US dollars) and `maxTokens`,
+ * and the budgets of its calling roles. Steps that a fork copied are not counted.
  * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` when the call could
  *   pass a limit, `PRICE_UNKNOWN` when there is a `maxCost` and the model has no known price.
  */
@@ -103,7 +103,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
     spent: [...accounts].flatMap(({ spent }) => spent.map(priced)).reduce(addTally, before()),
     reserved: [...accounts].flatMap(({ reserved }) => [...reserved]).reduce(addTally, noTally),
   });
-  // Calls that are still in flight hold what they have reserved, whatever becomes of their role.
+  // Calls in flight keep their reservation even after their role has ended.
   const forget = (): void => {
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
     if (isOver) for (const { accounts } of levels) accounts.delete(mine);
@@ -124,7 +124,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
     limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
-    // In millionths: what a command takes, and no more than there is.
+    // Commands take millionths; rounds down to stay within the limit.
     remaining() {
       const left = levels.flatMap((level) => {
         const { maxCost } = level.limits;
@@ -216,7 +216,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
 
 const free: RootHold = { amount: 0, release: () => undefined };
 
-/** Its first account is of earlier workers: what they have paid and no step records. */
+/** Its first account holds the spending of earlier workers that no step records. */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
@@ -228,7 +228,7 @@ function newShared(journal: Journal | undefined): Shared {
 const journalOf = ({ journal, options }: ThreadContext): Journal | undefined =>
   journal ?? (options?.journal as Journal | undefined);
 
-/** @throws WorkflowError `BAD_BUDGET` for a limit that is no positive number. */
+/** @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number. */
 export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
     const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
@@ -257,7 +257,7 @@ const sumOf = ({ spent, reserved }: Taken): Tally => addTally(spent, reserved);
 const isWithin = ({ maxCost = Infinity, maxTokens = Infinity }: Limits, all: Tally): boolean =>
   all.cost <= maxCost && all.tokens <= maxTokens;
 
-/** The most output tokens, up to `asked`, of a call that passes no limit; -1 when there is none. */
+/** Returns the most output tokens, up to `asked`, within the limits, or -1 if no call fits. */
 function outputWithin(
   limits: Limits,
   sum: Tally,
@@ -300,7 +300,7 @@ const overLimit = (
   return failure(
     "BUDGET_EXCEEDED",
     `${limit} would be passed: ${spent}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (what is spent so far is not counted again)`,
+    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (earlier spending is not counted again)`,
   );
 };
 
@@ -319,7 +319,7 @@ const overBudget = (
   );
 };
 
-/** Which limit the next call could pass, and what has been spent of it. */
+/** Returns the limit that the next call could exceed, and the amount spent of it. */
 function exceeding(
   { maxCost = Infinity, maxTokens = Infinity }: Limits,
   { spent, reserved }: Taken,

@@ -56,7 +56,7 @@ describe("a ledger", () => {
     expect(total).toMatchObject({ tokens: 15, cost: 1, unpriced: 1 });
   });
 
-  test("takes a cost without tokens, and no notice of what is no number", () => {
+  test("accepts a cost without tokens, and ignores invalid numbers", () => {
     const odd = { usage: { input_tokens: "9", output_tokens: -1 }, cost: 0.5, model: 7 };
     expect(ledgerOfSteps([{ role: "a", meta: odd }]).total).toMatchObject({ tokens: 0, cost: 0.5 });
     for (const meta of [
@@ -160,12 +160,12 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens, ledger.unknown]).toEqual([7, 0, 0]);
   });
 
-  test("one whose step records nothing has what its calls reported", () => {
+  test("an attempt whose step records nothing has the usage of its calls", () => {
     const { ledger } = new Events().start("a", "mine").call("a", 5).step(1, "mine", "a");
     expect(ledger.attempts).toMatchObject([{ step: 1, role: "mine", kind: "own", tokens: 5 }]);
   });
 
-  test("one that a killed worker lost counts with what its calls reported, beside the next", () => {
+  test("an attempt lost with a killed worker counts with the usage of its calls, beside the next", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .call("a", 5)
@@ -178,7 +178,7 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.unknown, ledger.roles.coder?.tokens]).toEqual([15, 1, 15]);
   });
 
-  test("one that failed has what its role reported, though it published no call", () => {
+  test("a failed attempt has the spending of its role, even without a published call", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .add("a", "step_error", { error: "no", spent: spent(9) })
@@ -186,7 +186,7 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens]).toEqual([9, 9]);
   });
 
-  test("one that runs counts when it has ended", () => {
+  test("a running attempt counts when it has ended", () => {
     const events = new Events().start("a", "coder").call("a", 5).start("b", "coder", "a");
     events.call("b", 3).add("b", "attempt_end", { outcome: "committed" });
     expect(events.ledger.total.tokens).toBe(0);

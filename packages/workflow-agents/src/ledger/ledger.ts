@@ -4,12 +4,14 @@ import type { Usage } from "@uncaged/workflow";
 import { rounded } from "./prices.ts";
 
 /**
- * What was spent. `cost` is what is known of it in US dollars; `unpriced` counts the attempts (each of
- * their models, if one has several) whose price is not known.
+ * An amount spent. `cost` is the known part in US dollars; `unpriced` counts attempts with an unknown price
+ * (each model separately, if an attempt has several).
  */
 export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
 
-/** What one attempt spent, its last `model`. `saved` was copied from another thread; of `lost` no step came. */
+/**
+ * The spending of one attempt. `model` is its last model. `saved`: copied from another thread. `lost`: led to no step.
+ */
 export type AttemptTally = Tally & {
   attempt: string;
   step: number | null;
@@ -19,8 +21,8 @@ export type AttemptTally = Tally & {
 };
 
 /**
- * What a thread spent: `total`, of which `lost` led to no step, and `saved`, which a fork copied. `unknown`
- * counts the model calls that broke off before all of their tokens were reported: the reported ones count.
+ * The spending of a thread: `total`, its part `lost` that led to no step, and `saved`, which a fork copied.
+ * `unknown` counts model calls that broke off before they reported all tokens; reported tokens are included.
  */
 export type Ledger = {
   total: Tally;
@@ -50,8 +52,8 @@ export function tallyOf(usage: Usage, cost: number | null): Tally {
 }
 
 /**
- * The ledger of a thread. An attempt counts when it has ended; a step that records what it spent has
- * recorded it for its attempt's children, too. What another thread has paid of a step is in that thread's ledger.
+ * Computes the ledger of a thread. An attempt counts when it has ended. A step that records its spending
+ * includes the children of its attempt. Spending of another thread is in that thread's ledger.
  */
 export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
@@ -64,7 +66,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
     const above = ancestorsOf(attempt, byId);
     const kind = kindOf([attempt, ...above]);
     if (kind === null || above.some(({ recorded, paid }) => recorded && paid === null)) continue;
-    // What a fork has copied of a step that goes on is in its journal, and in the ledger of the thread that has paid it.
+    // An unfinished step that a fork copied is in the journal, and in the ledger of the thread that paid for it.
     if (kind === "saved" && !(attempt.saved && attempt.recorded)) continue;
     if (kind !== "saved") unknown += attempt.unknown;
     const parts = Object.entries(attempt.paid ?? attempt.models).map(
@@ -89,7 +91,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   };
 }
 
-/** The ledger of steps alone, of which a fork has copied the first `saved`. */
+/** Computes the ledger from steps only. A fork has copied the first `saved` of them. */
 export function ledgerOfSteps(
   steps: readonly { role: string; meta: Record<string, unknown> }[],
   saved = 0,

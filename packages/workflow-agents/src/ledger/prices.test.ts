@@ -48,7 +48,7 @@ describe("a call's cost", () => {
     }
   });
 
-  test("of what plays from a script is nothing", () => {
+  test("of scripted models is zero", () => {
     expect(costOf("scripted", all)).toBe(0);
   });
 

@@ -2,7 +2,7 @@ import type { ThreadContext, Usage } from "@uncaged/workflow";
 import { isObject, misuse } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
-/** US dollars per million tokens. A call that read or wrote the cache has no price without those two. */
+/** US dollars per million tokens. Without cache prices the cost of a call that used the cache is unknown. */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
 /** A model's price. `long` holds for the whole of a call with more than `above` tokens of input. */
@@ -24,7 +24,7 @@ const gpt: Long = { above: 272_000, input: 2, output: 1.5 };
 /**
  * List prices of November 2026 (platform.claude.com/docs/en/about-claude/pricing and
  * developers.openai.com/api/docs/pricing): standard service, no batch, fast mode or regional surcharge.
- * Cache writes are those that live 5 minutes; those that live an hour cost twice the input.
+ * Cache writes are priced for a lifetime of 5 minutes; a lifetime of an hour costs twice the input.
  */
 const rows: Record<string, Row> = {
   "claude-fable-5-2": [8, 0.2, 10, 40],
@@ -67,7 +67,7 @@ const rows: Record<string, Row> = {
   "gpt-5.4": [2.5, 0.25, null, 15, gpt],
 };
 
-/** What plays from a script, as `scriptedProvider` does, is no provider's model. */
+/** Models of `scriptedProvider` cost nothing. */
 const scripted: Row = [0, 0, 0, 0];
 
 function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
@@ -85,8 +85,8 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
 export const pricedModels = (): string[] => Object.keys(rows);
 
 /**
- * The names that a model may have in a list of prices: as it is given; without the mark of a context (`[1m]`), a provider
- * (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
+ * The names that a model may have in a list of prices: as it is given; without the mark of a context (`[1m]`), a
+ * provider (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
  */
 function namesOf(model: string): string[] {
   const bare = model.replace(/\[[^\]]*\]$/, "");
@@ -108,7 +108,7 @@ export function priceOf(model: string, own: Prices = {}): Price | null {
   return row ? listPrice(row) : null;
 }
 
-/** What one call cost in US dollars, null when a price that it needs is not known. */
+/** Returns the cost of one call in US dollars, or null if a price is unknown. */
 export function costOf(
   model: string,
   usage: Usage,
@@ -152,14 +152,14 @@ export function mostCostOf(
   return plain === null ? null : Math.max(plain, written ?? 0);
 }
 
-/** A sum of costs without what binary fractions add to it. */
+/** Rounds away floating-point error in a sum of costs. */
 export const rounded = (cost: number): number => Math.round(cost * 1e10) / 1e10;
 
 function ratesFor(model: string, usage: Usage, own: Prices = {}, cacheWrites?: "1h"): Rates | null {
   const price = priceOf(model, own);
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
   const rates = price?.long && input > price.long.above ? price.long : price;
-  // Who sets a price of their own has set this one, too.
+  // A custom price includes cache writes of an hour.
   if (!rates || cacheWrites !== "1h" || Object.hasOwn(own, model)) return rates;
   return { ...rates, cacheWrite: 2 * rates.input };
 }
@@ -178,12 +178,12 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badPrices(`${pricesVariable} is no JSON`);
+    throw badPrices(`${pricesVariable}: invalid JSON`);
   }
 }
 
 function checked(value: unknown, name: string): Prices {
-  if (!isObject(value)) throw badPrices(`${name} is no object of prices by model`);
+  if (!isObject(value)) throw badPrices(`${name} is not an object of prices by model`);
   for (const [model, price] of Object.entries(value)) {
     const violation = violationOf(price);
     if (violation === null) continue;
@@ -195,13 +195,13 @@ function checked(value: unknown, name: string): Prices {
 const rateNames = ["input", "output", "cacheRead", "cacheWrite"];
 
 function violationOf(price: unknown): string | null {
-  if (!isObject(price)) return "is no object";
+  if (!isObject(price)) return "is not an object";
   const { long, ...rates } = price;
   const missing = ["input", "output"].find((name) => !(name in rates));
   if (missing !== undefined) return `has no ${missing}`;
   for (const [name, rate] of Object.entries(rates)) {
     if (!rateNames.includes(name)) return `has a ${name}`;
-    if (!isAmount(rate)) return `has a ${name} that is no number of dollars`;
+    if (!isAmount(rate)) return `has a ${name} that is not an amount of dollars`;
   }
   if (long === undefined) return null;
   if (!isObject(long) || !isAmount(long.above)) return "has a long without above";

@@ -1,12 +1,12 @@
 import type { ThreadContext } from "@uncaged/workflow";
 import { misuse } from "../run/error.ts";
 
-/** What may be spent at the most: US dollars, and tokens of all kinds. */
+/** Spending limits: US dollars, and tokens of all kinds. */
 export type Limits = { maxCost?: number; maxTokens?: number };
 
 type LimitName = keyof Limits;
 
-/** What is asked when a limit is used up: `text` says what is spent. */
+/** The question when a limit is used up. `text` states the spending. */
 export type UsedUp = { name: LimitName; amount: number; text: string };
 
 /** A thread's limits, which people may raise while it waits. */
@@ -56,7 +56,7 @@ export class RaisedLimits {
     return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
   }
 
-  // Of this very thread: a fork has limits of its own, and counts nothing that it has copied.
+  // Only of this thread: a fork has its own limits and does not count copied steps.
   readonly #idOf = (name: LimitName, amount: number): string =>
     `${this.#ctx.threadId}:budget:${name}:${amount}`;
 }

@@ -3,10 +3,10 @@ import type { ThreadContext } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 
-/** A call as the storage root's limits see it: US dollars, what it may cost and with how much it is of use. */
+/** A call for the storage root's limits, in US dollars: its highest cost, and the least that is useful to it. */
 export type RootCall = { call: string; model: string; least: number; most: number };
 
-/** `waits`: whether it may wait for calls in flight, and for a limit to be raised or to begin anew. */
+/** `waits`: whether the call may wait for calls in flight, and for a limit to be raised or to reset. */
 export type RootWaiting = { waits: boolean; signal?: AbortSignal };
 
 type Spent = Extract<RootReservation, { kind: "spent" }>;
@@ -29,7 +29,8 @@ export class RootLimit {
   }
 
   /**
-   * Reserves what a call may cost, once calls in flight have left enough. Null when a limit is used up: then {@link wait}.
+   * Reserves a call's highest cost, once calls in flight leave enough. Returns null if a limit is used up: then call
+   * {@link wait}.
    * @throws WorkflowError `BUDGET_EXCEEDED` when it must not wait; the signal's reason when it is aborted.
    */
   async reserve(next: RootCall, { waits, signal }: RootWaiting): Promise<RootHold | null> {
@@ -50,7 +51,7 @@ export class RootLimit {
     }
   }
 
-  /** Waits until the limits allow a call: the thread where it can ask, else the step. */
+  /** Waits until the limits allow a call. The thread waits if it can ask, else only the step. */
   async wait({ call, model, least, most }: RootCall, signal: AbortSignal | undefined) {
     const spending = this.#spending as RootSpending;
     let hasSaid = false;
@@ -85,7 +86,7 @@ export class RootLimit {
   }
 }
 
-/** What is reserved, in US dollars. */
+/** A reservation, in US dollars. */
 export type RootHold = { amount: number; release: () => void };
 
 const inFlight = "calls in flight hold what the limits of the storage root leave";

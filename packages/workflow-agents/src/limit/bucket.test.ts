@@ -29,7 +29,7 @@ class Timed {
     return mark;
   }
 
-  /** How long the next of several calls waits, after those that go. */
+  /** Milliseconds until the next call may start, after those calls. */
   msAfter(calls: number, tokens = 0): number {
     for (let call = 0; call < calls; call += 1) {
       const reserved = this.reserve(tokens);
@@ -101,7 +101,7 @@ describe("a call", () => {
     expect(time.msAfter(8)).toBe(0);
   });
 
-  test("waits for the reset when nothing remains, and for what went after the call that was answered", () => {
+  test("waits for the reset when nothing remains, counting the calls after the answered one", () => {
     const time = new Timed();
     const [first] = [time.go(), time.go()];
     time.answer(
@@ -139,7 +139,7 @@ describe("a call", () => {
     expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("that waits reserves nothing, so one that dies holds up no other", () => {
+  test("that waits reserves nothing, so its death does not delay others", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     for (let dead = 0; dead < 500; dead += 1) time.reserve();
@@ -183,7 +183,7 @@ describe("a call", () => {
     expect(time.msAfter(50)).toBe(0);
   });
 
-  test("waits as long as the provider asks, and not at all for who asks for a day", () => {
+  test("waits as long as the provider asks, but not if it asks for a day", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     expect(time.msAfter(1)).toBe(20_000);

@@ -1,9 +1,9 @@
 /*
- * What a provider allows one key and one model, as all processes of this machine know it.
+ * The rate limits of one key and model, shared by all processes of this machine.
  *
- * B1 A call reserves one request and its tokens from what remains, at the moment when it goes. A waiting call reserves nothing.
+ * B1 A call reserves one request and its tokens from the rest at its start. A waiting call reserves nothing.
  * B2 When a limit's reset passes, all of it remains again.
- * B3 An answer shows what remained when the provider counted its call; what went after that call is subtracted.
+ * B3 An answer shows the rest when the provider counted its call; later calls are subtracted.
  * B4 Nothing waits for a reset or a pause that is more than ten minutes away.
  *
  * The value is JSON in a file that processes of several versions read: any other value counts as nothing known.
@@ -29,7 +29,7 @@ const limitForm = z.object({
 const stateForm = z.object({
   version: z.literal(2),
   isKnown: z.boolean(),
-  /** All that has gone, and how much of it had when the newest answered call went. */
+  /** Totals of all calls, and of the calls up to the newest answered one. */
   sent: sizeForm,
   newest: amount,
   limits: z.partialRecord(z.enum(limitNames), limitForm),
@@ -42,7 +42,7 @@ type State = z.infer<typeof stateForm>;
 /** How much had gone with a call, itself included. */
 export type Mark = Size;
 
-/** Until when a call waits, and for what: a limit, a pause that the provider asked for, or the first answer. */
+/** The end of a call's wait, and its reason: a limit, a pause that the provider asked for, or the first answer. */
 export type Opening = { at: number; for: LimitName | "pause" | "first" };
 
 const unitOf = (name: LimitName): keyof Size => (name === "requests" ? name : "tokens");
@@ -68,7 +68,7 @@ export class Bucket {
     return this.#state;
   }
 
-  /** Reserves what a call needs. Returns its mark, or when to ask again. */
+  /** Reserves a call's needs. Returns its mark, or the time to try again. */
   reserve(tokens: () => number): Mark | Opening {
     const { isKnown, pausedUntil, sent } = this.#state;
     const isCounted = this.#limits.some(([name]) => unitOf(name) === "tokens");
@@ -88,13 +88,13 @@ export class Bucket {
     return { ...sent };
   }
 
-  /** How many calls one process takes at a time of those that others wait for, too. */
+  /** The number of calls that one process may take at a time when other processes wait, too. */
   get share(): number {
     const { requests } = this.#state.limits;
     return requests ? Math.ceil(requests.limit / 8) : Infinity;
   }
 
-  /** Takes what the answer to a call shows. */
+  /** Updates the limits from a call's answer. */
   answered(mark: Mark, { status, limits, retryAfterMs }: SeenLimits): void {
     const state = this.#state;
     const isOk = status >= 200 && status < 300;

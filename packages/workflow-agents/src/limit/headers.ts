@@ -1,21 +1,21 @@
-/** The head of a service's response, as far as it shows limits. */
+/** The parts of a response's head that show limits. */
 export type ResponseHead = { status: number; headers: { get(name: string): string | null } };
 
-/** What a provider limits: calls, all tokens, or those of the input. */
+/** A limited quantity: calls, all tokens, or input tokens. */
 export type LimitName = (typeof limitNames)[number];
 export const limitNames = ["requests", "tokens", "input-tokens"] as const;
 
-/** A limit as a response shows it. `resetAt` is when all of it is there again, null where that is not known. */
+/** A limit in a response. `resetAt` is the time when all of it is available again, or null if unknown. */
 export type SeenLimit = { limit: number; remaining: number; resetAt: number | null };
 
-/** What a response shows of its provider's limits. Times are in milliseconds since the epoch, of this machine's clock. */
+/** The limits in a response's headers. Times are in milliseconds since the epoch, by this machine's clock. */
 export type SeenLimits = {
   status: number;
   retryAfterMs: number | null;
   limits: Partial<Record<LimitName, SeenLimit>>;
 };
 
-/** Reads the headers of Anthropic and of OpenAI, whose names others have taken over. What makes no sense is not there. */
+/** Reads the headers of Anthropic and of OpenAI, whose names others use, too. Ignores invalid values. */
 export function limitsIn({ status, headers }: ResponseHead, now: number): SeenLimits {
   const limits: SeenLimits["limits"] = {};
   for (const name of limitNames) {
@@ -66,15 +66,15 @@ function resetIn(text: string | null, headers: Headers, now: number): number | n
   return inOwnTime(/\.\d/.test(text) ? at : at + 1000, headers, now);
 }
 
-/** A time of the provider's clock, where that is not this machine's. Its `date` has whole seconds. */
+/** Converts a time of the provider's clock to this machine's clock. The header `date` has whole seconds. */
 function inOwnTime(at: number, headers: Headers, now: number): number {
   const difference = now - Date.parse(headers.get("date") ?? "");
   return Math.abs(difference) > 2000 ? at + difference : at;
 }
 
 /**
- * How long a provider asks to wait, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC 9110, 10.2.3);
- * null when it does not, or what it says is none.
+ * Returns the delay that a provider requests, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC
+ * 9110, 10.2.3); null if missing or invalid.
  */
 export function retryAfterIn(headers: Headers): number | null {
   const ms = Number.parseFloat(headers.get("retry-after-ms") ?? "");

@@ -5,7 +5,7 @@ import { headersOf } from "../../test/limited/server.ts";
 import { failureOf } from "../../test/published.ts";
 import { TooLong, turnOf } from "./line.ts";
 
-/* Those who wait for one bucket, in one process. */
+/* Callers that wait for one bucket in one process. */
 const stops: AbortController[] = [];
 afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort(new Error("over"));
@@ -22,13 +22,13 @@ async function closed(shared: SharedValues | undefined, ms: number): Promise<str
   const bucket = name();
   const turn = await turnOf(shared, bucket, { tokens });
   turn.send()(head(ms * 10));
-  // What an answer shows is taken in the background.
+  // The limits of an answer are recorded in the background.
   await turnOf(shared, name(), { tokens });
   return bucket;
 }
 
 describe("a call", () => {
-  test("that is ended while it waits is ended at once, and holds nobody up", async () => {
+  test("that is ended while it waits ends at once, and does not delay others", async () => {
     const bucket = await closed(undefined, 50);
     const stop = new AbortController();
     stops.push(stop);
@@ -78,7 +78,7 @@ describe("a call", () => {
     expect((error as TooLong).ms).toBeGreaterThan(50_000);
   });
 
-  test("goes by what its own process knows where nothing can be shared", async () => {
+  test("uses the limits that its own process knows if none can be shared", async () => {
     const broken: SharedValues = { update: async () => false };
     const bucket = await closed(broken, 60_000);
     const isTooLong = () => true;
@@ -86,7 +86,7 @@ describe("a call", () => {
     expect(other).toBeInstanceOf(TooLong);
   });
 
-  test("goes when what it waits by can't be read any more", async () => {
+  test("goes when the shared limits become unreadable", async () => {
     const values = new Map<string, unknown>();
     let isBroken = false;
     const shared: SharedValues = {

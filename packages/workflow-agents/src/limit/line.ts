@@ -13,7 +13,7 @@ export type Waiting = {
   isTooLong?: (ms: number) => boolean;
 };
 
-/** A call whose turn it is. `send` is called as it is made, and gives what takes the head of its answer. */
+/** A call that may start. Call `send` at its start; the function that it returns takes the head of the answer. */
 export type Turn = { send(): (head: ResponseHead) => void };
 
 /** A call did not go: it would have had to wait too long. */
@@ -28,7 +28,7 @@ export class TooLong extends Error {
   }
 }
 
-/** The values of a process that shares none with others. */
+/** State of a process that can't share it with others. */
 const own: SharedValues & { values: Map<string, unknown> } = {
   values: new Map(),
   async update(name, change) {
@@ -63,7 +63,7 @@ export async function turnOf(
 
 type Waiter = {
   call: Waiting;
-  /** What it waits for, as it was reported last. */
+  /** The wait that was reported last. */
   announced: Opening | null;
   go: (mark: Mark | null) => void;
   fail: (error: unknown) => void;
@@ -121,7 +121,7 @@ class Line {
     };
   }
 
-  /** Lets those go that may, one look after the other. */
+  /** Starts the calls that may go, one check after the other. */
   async #look(): Promise<void> {
     await this.#looking;
     clearTimeout(this.#timer);
@@ -146,7 +146,7 @@ class Line {
         going.push([waiter, reserved]);
       }
     });
-    // Nothing is known of what can't be read.
+    // Without readable state no limit is known.
     if (!isKept) for (const { go } of this.#waiters.splice(0)) go(null);
     const gone = new Set(going.map(([waiter]) => waiter));
     this.#waiters = this.#waiters.filter((one) => !gone.has(one));
@@ -158,7 +158,7 @@ class Line {
     this.#lookIn(ms);
   }
 
-  /** Looks again at a time of its own, so that other processes that wait get their share. */
+  /** Checks again at its own time, so that waiting processes get their share. */
   #lookIn(ms: number): void {
     const jitter = Math.random() * Math.min(Math.max(ms / 10, turnMs), lateMs);
     const delay = Math.min(ms + jitter, longestSleepMs);

@@ -4,11 +4,11 @@ import { ProviderError, type Target } from "./error.ts";
 export type Access = {
   apiKey?: string;
   baseUrl?: string;
-  /** How long the provider may take until it begins to answer, at each attempt (10 minutes). */
+  /** The timeout until the start of an answer, per attempt (10 minutes). */
   timeoutMs?: number;
-  /** How long it may then send nothing at all (4 minutes). */
+  /** The longest silence within an answer (4 minutes). */
   silenceMs?: number;
-  /** How often a call that has failed, and may succeed, is made again where the role does not say (2). */
+  /** The number of retries of a retryable call, if the role does not set it (2). */
   maxRetries?: number;
   /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
   maxAnswerLength?: number;
@@ -28,10 +28,10 @@ export const noKey = (provider: string, variable: string): ProviderError =>
     hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
   });
 
-/** Checks an address and a key before they are used: a client's own error is no help. */
+/** Checks an address and a key before their use, because clients' own errors don't name the cause. */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new ProviderError("LLM_BAD_REQUEST", `${provider} has an address that is no URL`, {
+    throw new ProviderError("LLM_BAD_REQUEST", `${provider}: the address is not a URL`, {
       hint: "fix the agent's baseUrl, or the base URL in the thread's environment: http(s)://…",
     });
   }
@@ -53,7 +53,7 @@ export function headersIn(
     lines.map((line) => {
       const [, name, value = ""] = headerLine.exec(line) ?? [];
       if (name !== undefined) return [name, value];
-      throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is no header`, {
+      throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
         hint: `give ${variable} a line for each header, as X-Gateway: blue, or unset it`,
       });
     }),

@@ -6,7 +6,7 @@ test("arguments are an object, and no arguments an empty one", () => {
   expect(argumentsOf("")).toEqual({ input: {} });
 });
 
-test("what is no object is broken, in words for the model", () => {
+test("arguments that are not an object are broken, with a reason for the model", () => {
   for (const json of ["[1]", "null", "7", '{"a": ', "NaN"]) {
     const { input, broken } = argumentsOf(json);
     expect(input).toEqual({});

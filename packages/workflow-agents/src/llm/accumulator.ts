@@ -27,11 +27,11 @@ export class GrowingText {
   }
 }
 
-/** Builds an answer from what a provider sends, and passes on what it brings. */
+/** Builds an answer from a provider's events, and passes on its parts as they arrive. */
 export abstract class Accumulator {
   /** Its characters so far: text, thinking and tool calls. */
   size = 0;
-  /** Whether the end has come: nothing after it belongs to the answer. */
+  /** Whether the answer has ended. Later events don't belong to it. */
   isWhole = false;
   protected id = "";
   protected model = "";
@@ -43,7 +43,7 @@ export abstract class Accumulator {
     this.#sink = sink;
   }
 
-  /** @throws UnreadableContent for what is not of the protocol. */
+  /** @throws UnreadableContent if an event does not follow the protocol. */
   take(received: Received): void {
     if (this.isWhole) return;
     if (received.kind === "done") this.isWhole = this.isOverAtDone;
@@ -51,7 +51,7 @@ export abstract class Accumulator {
     if (received.kind === "document") this.isWhole = true;
   }
 
-  /** Whether the mark of an end is that of this answer: a gateway may send it after one that broke off. */
+  /** Whether the end mark belongs to this answer: a gateway may also send it after a broken answer. */
   protected get isOverAtDone(): boolean {
     return false;
   }
@@ -61,7 +61,7 @@ export abstract class Accumulator {
   /** The answer, null as long as its end has not come. @throws UnreadableContent */
   abstract answer(): ModelAnswer | null;
 
-  /** What was counted so far, null when nothing was. */
+  /** The usage so far, or null if none was reported. */
   get partial(): PartialUsage | null {
     return this.usage === noUsage ? null : { model: this.model, usage: this.usage };
   }
@@ -86,7 +86,7 @@ export abstract class Accumulator {
     if (this.#unread.size < mostUnread) this.#unread.add(piece.slice(0, 60));
   }
 
-  /** What every answer has of its notes. */
+  /** Returns the notes that every answer has. */
   protected notes(isCounted: boolean): Pick<ModelAnswer, "unread" | "isUncounted"> {
     return {
       ...(this.#unread.size > 0 && { unread: [...this.#unread] }),
@@ -103,8 +103,8 @@ export abstract class Accumulator {
 const mostUnread = 20;
 
 /**
- * A tool call's arguments, from JSON. An integer that a number would round is a text there, and the JSON is kept as `exact`.
- * What is no JSON object is `broken`, in words for the model.
+ * Parses a tool call's arguments. An integer that a number would round becomes a text, and `exact` keeps the JSON.
+ * If the JSON is not an object, `broken` describes the problem to the model.
  */
 export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "broken"> {
   const text = onceOf(json.trim()) || "{}";
@@ -115,7 +115,10 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
     if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
     return roundedIn(text) ? { input, exact: text } : { input };
   } catch {
-    return { input: {}, broken: `its arguments are no JSON: ${json.slice(0, 200).toWellFormed()}` };
+    return {
+      input: {},
+      broken: `its arguments are invalid JSON: ${json.slice(0, 200).toWellFormed()}`,
+    };
   }
 }
 

@@ -31,11 +31,11 @@ export type ModelOptions = {
   model: string;
   /** The most tokens of one answer, thinking included. */
   maxTokens?: number;
-  /** Sent only when given: some models no longer take it. */
+  /** Sent only if set: newer models reject it. */
   temperature?: number;
   /** The tools that the model may call. */
   tools?: ToolRunner;
-  /** Tools that the provider itself runs, in its own words: `{ type: "web_search_20260209", name: "web_search" }`. */
+  /** Tools that the provider itself runs, in its format: `{ type: "web_search_20260209", name: "web_search" }`. */
   hostedTools?: readonly HostedTool[];
   /** How many answers the model may need to end its work (50). */
   maxTurns?: number;
@@ -43,28 +43,28 @@ export type ModelOptions = {
   allowTruncated?: boolean;
   /** When a conversation that fills the model's window is summarised; `false`: never. */
   context?: ContextOptions | false;
-  /** What of the thread's steps the model gets after the prompt (`all`). */
+  /** The thread's steps that the model gets after the prompt (default `all`). */
   history?: SeenSteps;
-  /** What the model gets in place of the prompt and the steps. */
+  /** Messages that replace the prompt and the steps. */
   messages?: (ctx: ThreadContext) => Message[];
-  /** Pictures and documents that the model gets before all else: those of `image` and `file`. */
+  /** Pictures and documents, made by `image` and `file`, that the model gets first. */
   files?: (ctx: ThreadContext) => readonly Part[] | Promise<readonly Part[]>;
 };
 
 /**
- * An agent of any provider, as `anthropicAgent` and `openaiAgent` are of theirs: it asks the model, and calls its tools
- * until the model ends its turn.
+ * Makes an agent of any provider, as `anthropicAgent` and `openaiAgent` do for theirs. It asks the model, and runs the
+ * tools that the model calls, until the model ends its turn.
  *
  *     const offline = modelAgent(scriptedProvider({ "You plan": ["1. read"] }), { model: "scripted" });
  *
- * @throws ProviderError from the running agent, and what the provider throws.
+ * @throws ProviderError from the running agent, and errors of the provider.
  */
 export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
   const { tools: runner, maxTurns, allowTruncated, history, context = {}, ...asked } = options;
-  // What makes no sense is refused before a thread starts.
+  // Refuse invalid options before a thread starts.
   if (context) compactAtOf(asked.model, context);
   const messages = messagesBy(history, options.messages);
   const answer: AgentFn = async (ctx, systemPrompt) => {
@@ -122,7 +122,7 @@ const callbacks: ModelCallbacks = {
   onToolResult: (result) => publish("llm_tool_result", result),
 };
 
-/** The conversation that an agent begins, with the files read that are in it. */
+/** Starts an agent's conversation, and reads its files. */
 async function messagesOf(
   messages: readonly Message[],
   files: ModelOptions["files"],

@@ -8,8 +8,8 @@ import type { ToolUse } from "./provider.ts";
 import type { Recorded, RecordingStep } from "./recorded.ts";
 
 /**
- * What was decided on a call: with which input it is made, where that is not the model's, the hash that is approved, and
- * what the model reads before its result; or what it reads in place of it.
+ * The decision on a call: its input if a person changed it, the approved hash, and a note for the model before the
+ * result; or a text for the model instead of the result.
  */
 export type Decision = {
   wasAsked?: boolean;
@@ -23,8 +23,8 @@ type Tools = { runner: ToolRunner; context: ToolContext };
 type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext["env"] };
 
 /**
- * The decisions on the tool calls of one conversation. A question is found again by its step, its conversation, the call's
- * hash, and a number for equal calls: an approval never holds for another input.
+ * The decisions on the tool calls of one conversation. A question is found again by its step, its conversation, the
+ * call's hash, and a number for equal calls: an approval never holds for another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;
@@ -36,7 +36,7 @@ export class Approvals {
     this.#recorded = recorded;
   }
 
-  /** Decides on the calls of a turn, one after the other, before any of them begins. */
+  /** Decides on the calls of a turn, one after the other, before the first one starts. */
   async decide(turn: number, uses: readonly ToolUse[], tools: Tools): Promise<Decision[]> {
     const decisions: Decision[] = [];
     for (const use of uses) {
@@ -69,14 +69,14 @@ export class Approvals {
     } catch (error) {
       return { refusal: `${name} was not run: its approval failed: ${messageOf(error)}` };
     }
-    // What a person has decided holds, whatever the rule says now.
+    // A person's decision holds even if the rule has changed since.
     if (!need && questions?.answered(id)) need = anyInput;
     if (!need) return {};
     if (!questions) {
       const hint = "use it in a role of createRoleModerator or durable, or without approval";
       throw failure(
         "NO_APPROVAL",
-        `the call of ${name} needs an approval, and nobody can be asked`,
+        `the call of ${name} needs an approval, but this run can't ask for one`,
         hint,
       );
     }
@@ -97,13 +97,13 @@ export class Approvals {
         "tool",
         this.#question(use, need, one, problem),
       );
-      if (!answered) throw new Error("nobody was asked");
+      if (!answered) throw new Error("the approval was not requested");
       const verdict = verdictOf(answered, use);
       // The question may have been edited in a fork.
       const { asked } = answered;
       if (callHash(String(asked.tool), asked.input) !== hash) {
         problem = "the last answer was to a call with another input";
-      } else if (verdict === null) problem = "the last answer was no decision";
+      } else if (verdict === null) problem = "the last answer was not a decision";
       else if (typeof verdict === "string") return { wasAsked: true, refusal: verdict };
       else if (!("input" in verdict)) return { wasAsked: true, approved: hash };
       else {
@@ -122,7 +122,7 @@ export class Approvals {
   ): WaitRequest {
     const stepID = currentRun().stepID;
     const attempt = this.#step.attempts?.outermost ?? undefined;
-    const reason = "nobody has decided on it in time";
+    const reason = "no decision in time";
     const why = problem && ` (${problem})`;
     return {
       content: `${stepID} asks to run ${name} ${oneLine(JSON.stringify(input), 500)}${why}`,
@@ -138,7 +138,7 @@ export class Approvals {
 
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
-/** What an answer must be. A schema that refers to parts of itself can't be a part of another one. */
+/** The schema of an answer. A schema with references to its own parts can't be nested in another one. */
 function answerSchema(input: Record<string, unknown>): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
   return {
@@ -172,11 +172,11 @@ const edited = (name: string, input: unknown): Decision => ({
   note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
 });
 
-/** What was recorded has no secrets any more. */
+/** Recorded input has no secrets: they are masked. */
 function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));
 }
 
 const secretIn = (name: string): string =>
-  `${name} was not run: its input has a secret of the environment, which can't be shown to whoever must approve it. Let the tool read it itself.`;
+  `${name} was not run: its input contains a secret of the environment, which an approval must not show. Let the tool read it itself.`;

@@ -8,12 +8,12 @@ import type { Summarised } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
 
 /**
- * When a conversation is summarised: at `compactAt` (0.8) of the model's `window` in tokens, which is that of the list
- * where it is not given.
+ * When to summarise a conversation: at `compactAt` (0.8) of the model's `window` in tokens, by default the window in
+ * the list.
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 
-// What a model takes as input at the least, by how its name begins; the longest comes first.
+// The least input size of a model, by the prefix of its name, the longest prefix first.
 const windows: readonly [name: string, tokens: number][] = [
   ["claude-", 200_000],
   ["gpt-4.1", 1_000_000],
@@ -28,8 +28,8 @@ const usualShare = 0.8;
 const tooManyBytes = 413;
 
 /**
- * The tokens at which a model's conversation is summarised; null when its window is not known.
- * @throws WorkflowError `BAD_CONTEXT` for a window or a share that is none.
+ * Returns the number of tokens at which to summarise, or null if the model's window is unknown.
+ * @throws WorkflowError `BAD_CONTEXT` for an invalid window or share.
  */
 export function compactAtOf(
   model: string,
@@ -48,24 +48,27 @@ export function compactAtOf(
 /** Asks the model itself for something, with the messages so far: for a summary of them. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// What is shown of a result that is too long: its start and its end.
+// The start and end that remain of a result that is too long.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
-// The most that the last exchange may have where it is kept as it was.
+// The longest last exchange that is kept unchanged.
 const longestTail = 10_000;
 
 const instruction = `Your context is nearly full. It is about to be replaced by a summary, which you write now; call no tool. \
-Write down all that you need to go on with the task without what is above: what is asked, what you have done and found \
-(names, paths, numbers, decisions, errors, in full), what is unfinished, and what you were about to do.`;
+Write down everything that you need to continue the task without the text above: the request, your work and findings \
+(names, paths, numbers, decisions, errors, in full), the unfinished work, and your next step.`;
 
 const noteOf = (summary: string): string =>
-  `What was said here before did not fit any more. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
+  `The earlier conversation no longer fits. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
 
-/** The messages of a conversation that stays within its model's window: when it is nearly full, a summary takes their place. */
+/**
+ * The messages of a conversation that stays within its model's window: a summary replaces them when it is nearly
+ * full.
+ */
 export class Compaction {
   readonly messages: Message[];
   readonly #initial: readonly Message[];
   #at: number;
-  /** The tokens of the last turn, and of the first since the conversation was as short as it can be. */
+  /** The tokens of the last turn, and of the first turn since the last summary. */
   #size = 0;
   #least: number | null = null;
   #learned: number | undefined;
@@ -78,24 +81,24 @@ export class Compaction {
     this.#at = at ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Takes what the provider counted of a turn. */
+  /** Records the provider's counts of a turn. */
   counted(usage: Usage): void {
     this.#size = totalTokens(usage);
     this.#least ??= this.#size;
   }
 
-  /** The tokens at which the next summary comes, where a provider's refusal has shown them: recorded with a summary. */
+  /** The tokens at which to summarise next, if a refusal revealed them. Recorded with a summary. */
   get learned(): number | undefined {
     return this.#learned;
   }
 
   /** Takes that the conversation did not fit. */
   refused({ message, status }: ProviderError): void {
-    // The bytes were too many, of pictures for example, which says nothing of tokens.
+    // Too many bytes, for example of pictures, tell nothing about tokens.
     if (status === tooManyBytes) return;
     const sent = this.#size + tokensAbout(this.messages.at(-1) ?? "");
     const named = windowIn(message);
-    // What has fitted shows that the window is no smaller.
+    // A request that fitted proves a window of at least that size.
     const window = named !== null && named >= this.#size ? Math.min(named, sent) : sent;
     this.#comesAt(Math.floor(window * usualShare));
   }
@@ -105,7 +108,7 @@ export class Compaction {
     this.#learned = this.#at;
   }
 
-  /** Whether the next turn is to come after a summary. What was asked at first can't be made shorter. */
+  /** Whether to summarise before the next turn. The first request can't be made shorter. */
   get isDue(): boolean {
     const { messages } = this;
     const last = messages.at(-1);
@@ -118,9 +121,9 @@ export class Compaction {
   }
 
   /**
-   * Has the model summarise the conversation. When that does not fit either, it is asked again with what is long in
-   * results left out, and then without its earlier half, and its first three quarters.
-   * @returns null when there is no summary: the conversation goes on as it is.
+   * Makes the model summarise the conversation. If that does not fit either, asks again with long results shortened,
+   * then without the first half, then without the first three quarters.
+   * @returns null without a summary: the conversation continues unchanged.
    */
   async summary(ask: AskAside, isFull: boolean): Promise<string | null> {
     if (!this.#canCompact) return null;
@@ -155,7 +158,10 @@ export class Compaction {
     return [...messages.slice(0, start), note, ...messages.slice(answers)];
   }
 
-  /** Puts a summary in the place of all but what was asked at first, and the last exchange: a call stays with its result. */
+  /**
+   * Replaces all messages but the first request and the last exchange by a summary. A call stays with its
+   * result.
+   */
   compact({ summary, at }: Summarised): void {
     const { messages } = this;
     if (at !== undefined) this.#comesAt(at);
@@ -191,7 +197,7 @@ const withText = (message: Message | undefined): Message => ({
   content: [...(message ? blocksOf(message) : []), { type: "text", text: instruction }],
 });
 
-/** A message whose results show their start and their end alone, where they are long. */
+/** Shortens long results of a message to their start and end. */
 function shortened(message: Message): Message {
   if (typeof message.content === "string") return message;
   return { ...message, content: message.content.map(shortResult) };

@@ -29,7 +29,7 @@ import {
   type ToolUse,
 } from "./provider.ts";
 
-/** What a conversation reports while it goes on; each may be left out. */
+/** Callbacks of a running conversation; each is optional. */
 export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolUse?: (use: ToolUse) => void;
   onToolResult?: (result: ToolResult) => void;
@@ -38,7 +38,7 @@ export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
 /** The tools of a conversation: `runner` runs a call that the model asks for, in `context`. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
-/** What a conversation takes from the thread, to whom it reports, its tools and its bounds. */
+/** The input of a conversation: its surroundings in the thread, callbacks, tools and bounds. */
 export type Conversation = Surroundings & {
   callbacks?: ModelCallbacks;
   toolbox?: Toolbox;
@@ -46,13 +46,16 @@ export type Conversation = Surroundings & {
   allowTruncated?: boolean;
   /** When the conversation is summarised that fills its model's window; without it, and with `false`, it never is. */
   context?: ContextOptions | false;
-  /** What the last answer must be: one that does not fit is asked for again. */
+  /** The form of the last answer. The model is asked again if its answer does not fit. */
   form?: AnswerForm;
-  /** The step that it is part of: its turns are recorded there, and those of an earlier execution found; without it nowhere. */
+  /**
+   * The step in which to record the turns and to find turns of earlier executions. Without it nothing is
+   * recorded.
+   */
   step?: RecordingStep;
 };
 
-/** The last answer, with the text that the conversation comes to, and all answers' thinking and usage. */
+/** The last answer with the conversation's final text, and the thinking and usage of all answers. */
 export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
@@ -80,9 +83,9 @@ export async function converse(
   const approvals = new Approvals(step, recorded);
   if (turns > 0) publish("llm_resumed", { turns, tool_calls: toolCalls });
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
-  // What was spent and is not recorded yet.
+  // Spending that is not recorded yet.
   const paid: Spent[] = [];
-  // What is recorded was paid for: each execution may have as many turns of its own.
+  // Recorded turns are paid for, so each execution may have `maxTurns` of its own.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
     const asking = async () => {
@@ -162,7 +165,7 @@ export async function converse(
       const isSilent = !answer.text.trim();
       if (isSilent && form && (await form.problemsOf(text)).length > 0)
         throw emptyAnswer(provider.name);
-      // Words on the way to an answer must not stand in for one that got lost.
+      // Intermediate text must not replace a lost answer.
       if (isSilent && !isContinued && !isSilence(known ?? answer)) throw emptyAnswer(provider.name);
       const again = isSilent ? null : await repairOf(form, recorded, turn, text);
       if (again !== null) messages.push({ role: "user", content: again });
@@ -174,11 +177,11 @@ export async function converse(
   throw new ProviderError("LLM_TOO_MANY_TURNS", message);
 }
 
-/** A refusal of a conversation whose turns are recorded: a retry would send them again, so the way out is a fork. */
+/** Adds a hint to a refusal of recorded turns: fork, because a retry would send them again. */
 function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
   if (!(error instanceof ProviderError) || error.code !== "LLM_BAD_REQUEST") return error;
   const { code, message, status, isFree } = error;
-  const hint = `do the step anew, without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
+  const hint = `repeat the step without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
   return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
 }
 
@@ -214,7 +217,7 @@ async function ask(
     // Some servers do not say which model has answered.
     const model = answer.model || request.model;
     const isCounted = answer.usage !== noUsage && !answer.isUncounted;
-    // A server that does not report all usage has used, as far as a limit is concerned, all that it could.
+    // If a server does not report all usage, count the highest possible usage against a limit.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
     const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
@@ -224,7 +227,7 @@ async function ask(
     return { ...answer, model, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
-    // What broke off is paid for too, as far as it was counted.
+    // Pay for a broken answer, too, as far as its usage was reported.
     if (known?.partial) pay(known.partial);
     if (known?.isFree) meter.free();
     else meter.breakOff();
@@ -272,7 +275,7 @@ function check(
 const contextFull = (): ProviderError =>
   new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before it had answered");
 
-/** Whether an answer is of no use because the thread's limit allowed no longer one. */
+/** Whether an answer is useless because the thread's limit cut it short. */
 const isCutByLimit = (
   { stop, toolUses }: Pick<ModelAnswer, "stop" | "toolUses">,
   { allowTruncated, cap }: Capped & { allowTruncated: boolean },
@@ -298,14 +301,14 @@ const unread = (name: string, piece: string) => {
 // A model that has nothing to add still uses the tokens that end its turn.
 const mostOfNothing = 3;
 
-/** Whether a model has ended its turn without a word: then what it said before is its answer. */
+/** Whether a model ended its turn without text. Then its previous text is the answer. */
 const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
   !pieces &&
   !thinking.trim() &&
   !isUncounted &&
   usage.output_tokens - usage.thinking_tokens <= mostOfNothing;
 
-/** What a model reads of integers that its tool got as texts. */
+/** The note to the model about integers that its tool got as texts. */
 function longNote({ exact }: ToolUse): string {
   const found = [...allRounded(exact ?? "")].slice(0, 5).map(({ text }) => text);
   if (found.length === 0) return "";
@@ -316,14 +319,16 @@ type ToolRuns = {
   turn: number;
   recorded: Recorded;
   approvals: Approvals;
-  /** Whether an earlier execution has begun those calls of which there is no result. */
+  /** Whether an earlier execution has begun the calls that have no result. */
   wasBegun: boolean;
   /** Called for the calls of a recorded answer that are made now. */
   onAgain: ModelCallbacks["onToolUse"];
   onResult: ModelCallbacks["onToolResult"];
 };
 
-/** Runs those tools that an answer asks for and that have not run, in parallel. One that ignores an abort holds nobody up. */
+/**
+ * Runs the requested tools that have not run yet, in parallel. A tool that ignores an abort does not block the others.
+ */
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,

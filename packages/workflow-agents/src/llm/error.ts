@@ -7,7 +7,7 @@ const once = <Type extends string>(type: Type, hint: string) => ({ type, retryab
 const again = <Type extends string>(type: Type, hint: string) => ({ type, retryable: true, hint });
 const auth = (hint: string) => once("auth_error", hint);
 
-/** The type of each code, whether a retry may help, and what to do. */
+/** The type of each code, whether a retry may help, and the hint. */
 const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
   LLM_AUTH: auth("check the key and the base URL: the provider does not accept them"),
@@ -41,10 +41,13 @@ const kinds = {
   LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
 };
 
-/** The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others of the table of errors in the guide to agents. */
+/**
+ * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others of the table of
+ * errors in the guide to agents.
+ */
 export type ProviderErrorCode = keyof typeof kinds;
 
-/** What kind of thing went wrong with a model call; the documented words. */
+/** The documented type of a failed model call. */
 export type ProviderErrorType = (typeof kinds)[ProviderErrorCode]["type"];
 
 const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
@@ -56,8 +59,8 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 
 /**
  * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status,
- * `partial` what was counted of an answer that broke off. `isFree` when it cost nothing: the provider was
- * not called, or declined. It has no `cause`: what a client throws may quote a key.
+ * `partial` the usage of an answer that broke off. `isFree`: the call cost nothing because the provider was
+ * not called or declined. It never sets `cause`, because a client's error may quote a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;
@@ -136,14 +139,14 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
     return { kind: "connection", reason: reasonOf(thrown.cause ?? thrown) };
   }
   if (thrown instanceof SyntaxError) return { kind: "json" };
-  // A client's own code met a field of another type. What the network throws has a cause or a code.
+  // A client's own code met a field of another type. Network errors have a cause or a code.
   const isOwn = thrown instanceof TypeError && thrown.cause === undefined && !("code" in thrown);
   return isOwn ? { kind: "garbled" } : null;
 }
 
 export type Target = CallTarget & { timeoutMs: number };
 
-/** The documented error of what a client threw. Its message is one line and names no secret. */
+/** Maps a client's error to a documented one. Its message is one line and names no secret. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
@@ -242,7 +245,7 @@ const statuses: Record<number, ProviderErrorCode> = {
   504: "LLM_TIMEOUT",
   529: "LLM_OVERLOADED",
 };
-// What Anthropic calls an invalid request, and OpenAI, like others, by words of its own.
+// Anthropic reports it as an invalid request; OpenAI and others use wording of their own.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
 const tooLong = new RegExp(
@@ -264,7 +267,7 @@ const unsafe =
   /content (exists risk|management policy)|inappropriate content|requires moderation|input (was|has been) flagged/i;
 // Servers that call a schema which they can't enforce an error of their own.
 const badForm = /grammar|response_format|json.?schema|structured.?output/i;
-/** What is not there, where it is neither the model nor the address. */
+/** Matches a 404 that concerns neither the model nor the address. */
 const badPart = /^item with id|no endpoints found that (can handle|support)/i;
 
 const tooMany = /rate.?limit|too many requests/i;
@@ -297,7 +300,7 @@ function codeOf(thrown: HttpFailure): ProviderErrorCode {
 
 /** A URL as a message may show it: no user, password or query. */
 export const hostOf = (url: string): string =>
-  URL.canParse(url) ? new URL(url).host : "an address that is no URL";
+  URL.canParse(url) ? new URL(url).host : "an invalid URL";
 
 const short = (text: string): string => oneLine(text, 300) || "no message";
 

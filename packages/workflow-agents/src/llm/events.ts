@@ -4,7 +4,7 @@ import { isObject } from "../run/error.ts";
 import { StreamFailure } from "./error.ts";
 import { failureIn } from "./failure.ts";
 
-/** What a body brings: JSON, by the name of its event; a whole answer in place of a stream; the mark of an end. */
+/** A part of a body: JSON with its event's name, a whole answer instead of a stream, or an end mark. */
 export type Received =
   | { kind: "event"; name: string; value: unknown }
   | { kind: "document"; value: unknown }
@@ -14,10 +14,10 @@ export type Received =
 export class NotJson extends Error {}
 
 /**
- * Reads the body of an answer: server-sent events of JSON, whatever their content type; a whole JSON document, or one on
- * each line, of a server that does not stream. An event that the connection's end cuts off is not there.
+ * Reads the body of an answer: server-sent events of JSON with any content type, or, if the server does not stream, one
+ * JSON document or one per line. Drops an event that the end of the connection cuts off.
  *
- * @throws NotJson, StreamFailure with an error that the service reports, and what the body throws.
+ * @throws NotJson, StreamFailure with an error that the service reports, and errors of the body.
  */
 export async function* receivedIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Received> {
   const texts = textsIn(body);
@@ -51,7 +51,7 @@ async function* textsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string
     isRead = true;
     yield decoder.decode();
   } finally {
-    // What has ended in an error needs no end.
+    // A failed body needs no cancel.
     if (!isRead) await reader.cancel().catch(() => undefined);
   }
 }

@@ -39,7 +39,7 @@ test.each([
   ["null", "null", "null"],
   ["a page", "<html><head><title>502 Bad Gateway</title></head><p>x</html>", "502 Bad Gateway"],
   ["a page without a title", "<!doctype html><body><b>Sorry</b></body>", "Sorry"],
-])("%s is read as what it says", (_, body, said) => {
+])("the reason in %s is found", (_, body, said) => {
   expect(verdict(502, body).said).toBe(said);
 });
 
@@ -86,7 +86,7 @@ test("a failed schema costs nothing, so that another way to the form is tried", 
   expect(isFree).toBe(true);
 });
 
-test("what gives no reason is no error of ours", () => {
+test("a value without a reason is an HTTP failure without a message", () => {
   for (const value of [undefined, null, 5, [], [null], { error: [] }, { error: { message: {} } }]) {
     expect(failureIn(value)).toMatchObject({ kind: "http", word: "", message: "" });
   }

@@ -3,9 +3,9 @@ import { type Fields, isObject } from "../run/error.ts";
 import type { HttpFailure } from "./error.ts";
 
 /*
- * Reads the error of a model service, whatever it is wrapped in: an error object or its text (OpenAI, Anthropic, xAI), a
- * list of one (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind a
- * gateway (OpenRouter), a web page.
+ * Reads the error of a model service, whatever it is wrapped in: an error object or its text (OpenAI, Anthropic, xAI),
+ * a list of one (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind
+ * a gateway (OpenRouter), a web page.
  */
 
 /** The error in the body of a response that is not OK. */

@@ -6,10 +6,14 @@ import { ProviderError } from "./error.ts";
 import type { ModelAnswer, ModelRequest } from "./provider.ts";
 import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
 
-/** How a service can be asked for a form: by its own mode for a schema, by a tool that must be called, by the prompt. */
+/**
+ * How a service can be asked for a form: by its own mode for a schema, by a tool that must be called, by the prompt.
+ */
 type Way = "schema" | "tool" | "prompt";
 
-/** What a service knows of forms. `key` names it and its model: what it refuses is not asked of it again. */
+/**
+ * A service's support for answer forms. `key` names the service and model; a form that it refused is not tried again.
+ */
 export type Forms = {
   key: string;
   rules: SchemaRules;
@@ -30,9 +34,9 @@ const refused = new Set<string>();
 const mostRefused = 10_000;
 
 /**
- * Asks for an answer in the form that a request wants, in the best way that the service has: without a schema, as it is.
- * A way that the service refuses costs nothing, and the next one is taken. The answer's text is the form's JSON, as far
- * as the service keeps to it.
+ * Asks for an answer in the form that a request wants, in the best way that the service has: without a schema, as it
+ * is. A way that the service refuses costs nothing, and the next one is taken. The answer's text is the form's JSON, as
+ * far as the service keeps to it.
  */
 export async function inForm(
   request: ModelRequest,
@@ -124,11 +128,11 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
     const json = JSON.stringify(value);
     return json === JSON.stringify(given) ? answer : { ...answer, text: json };
   } catch {
-    return answer; // It is no JSON: whoever asked sees what is wrong with it.
+    return answer; // Invalid JSON: the caller's check reports the problem.
   }
 }
 
-/** An answer that was given as the call of a tool, as one that was given as a text. */
+/** Turns an answer in the form of a tool call into a text answer. */
 function readCall(answer: ModelAnswer, name: string): ModelAnswer {
   const use = answer.toolUses.find((one) => one.name === name);
   if (!use || answer.stop === "truncated") return answer;

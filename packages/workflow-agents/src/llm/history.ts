@@ -4,14 +4,14 @@ import { stepText } from "../run/run.ts";
 import { type Block, cacheEnd, type Message } from "./provider.ts";
 
 /**
- * What of the thread's steps an agent sees after the prompt: `all` of them, the `last` one, or the messages that a function
- * makes of them.
+ * The thread's steps that an agent sees after the prompt: `all` of them, the `last` one, or the messages that a
+ * function makes of them.
  */
 export type SeenSteps = "all" | "last" | ((steps: ThreadContext["steps"]) => readonly Message[]);
 
 type Messages = (ctx: ThreadContext) => Message[];
 
-/** @throws WorkflowError `BAD_HISTORY` at once for what is none. */
+/** @throws WorkflowError `BAD_HISTORY` at once for an invalid value. */
 export function messagesBy(
   history: SeenSteps | undefined,
   messages: Messages | undefined,

@@ -4,13 +4,13 @@ import type { ResponseHead } from "../limit/headers.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 /**
- * A model's request to run a tool. `broken` says why its arguments are no JSON object. Integers beyond 2^53 that a number would
- * round are texts in `input`; then `exact` is the JSON as the model sent it.
+ * A model's request to run a tool. `broken` says why its arguments are not a JSON object. Integers beyond 2^53 that a
+ * number would round are texts in `input`; then `exact` is the JSON as the model sent it.
  */
 export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
 /**
- * What a tool answered. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it; `parts` are the pictures and
+ * A tool's answer. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it; `parts` are the pictures and
  * documents, of which `content` has notes.
  */
 export type ToolResult = {
@@ -53,10 +53,10 @@ export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetToken
 /** The form that the answer's text must have. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
-/** A tool that the provider itself runs, in its own words: `{ type: "web_search" }`. */
+/** A tool that the provider itself runs, in its format: `{ type: "web_search" }`. */
 export type HostedTool = { type: string; [field: string]: unknown };
 
-/** A call of a tool that the provider has run, and what came of it. */
+/** A tool call that the provider ran, with its result. */
 export type HostedCall = { id: string; name: string; input: object; result: string };
 
 /** One call of a model, in the form that all providers take. Options that are left out are the provider's defaults. */
@@ -75,20 +75,20 @@ export type ModelRequest = {
   format?: Format;
 };
 
-/** What a provider has counted of an answer so far, and of which model. */
+/** The usage of an unfinished answer, and its model. */
 export type PartialUsage = { model: string; usage: Usage };
 
 /** Where an answer goes while it is streamed. None may throw. */
 export type ModelSink = {
   onToken?: (delta: string) => void;
   onThinking?: (delta: string) => void;
-  /** What the service has counted of the answer so far, each time that it reports it. */
+  /** Gets the answer's usage so far each time that the service reports it. */
   onUsage?: (partial: PartialUsage) => void;
   /** The head of the service's response, before the answer. */
   onResponse?: (head: ResponseHead) => void;
 };
 
-/** What a call takes from the thread: its environment, for keys, and its signal. */
+/** The parts of a thread that a call uses: the environment, for keys, and the signal. */
 export type Surroundings = { env: Readonly<Record<string, string>>; signal?: AbortSignal };
 
 /** Why a model stopped, the same words for every provider. */
@@ -110,11 +110,11 @@ export type ModelAnswer = {
   text: string;
   thinking: string;
   toolUses: ToolUse[];
-  /** What the provider has run itself meanwhile. */
+  /** Tool calls that the provider ran itself. */
   hosted?: HostedCall[];
   stop: Stop;
   finishReason: string;
-  /** What the provider adds about the stop, if anything: why it refused. */
+  /** The provider's explanation of the stop, for example the reason of a refusal. */
   detail?: string;
   usage: Usage;
   /** Whether the service has not counted all of it: `usage` has what it has counted. */

@@ -4,7 +4,7 @@ import { digest, type Spent, takeOver } from "../run/run.ts";
 import { idsOf } from "./accumulator.ts";
 import type { Block, ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
-/** What of a step its conversations need to be recorded. */
+/** The parts of a step that are needed to record its conversations. */
 export type RecordingStep = Pick<
   ThreadContext,
   "journal" | "key" | "attempts" | "questions" | "shared"
@@ -19,8 +19,8 @@ const asked = new Map<string, Map<string, number>>();
 const mostExecutions = 1000;
 
 /**
- * Where a conversation that begins now is recorded; null without a journal. It is found again by what is asked for, and
- * equal ones of one execution by their order.
+ * Returns the place to record a new conversation, or null without a journal. The request identifies it later; equal
+ * requests of one execution are told apart by their order.
  */
 export function placeOf(
   { journal, key, attempts }: RecordingStep,
@@ -41,10 +41,12 @@ export function placeOf(
   return { journal, key, conversation: `${sum}.${nth}` };
 }
 
-/** What took the place of all before a turn, and at how many tokens the next one comes where a provider has shown it. */
+/**
+ * A summary that replaces everything before a turn. `at` is the token count for the next one, if a provider showed it.
+ */
 export type Summarised = { summary: string; at?: number | undefined };
 
-/** `paid` is what was spent on it since the entry before. */
+/** `paid` is the spending since the previous entry. */
 type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
@@ -53,10 +55,7 @@ type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "begun" | "resumed" }
 );
 
-/**
- * `repair` is what the model was asked after an answer that did not fit; `ids` are the ids of the calls that were recorded
- * with the same one.
- */
+/** `repair` is the request after an answer that did not fit; `ids` are new ids for calls that were recorded with the same id. */
 type Turn = {
   answer: ModelAnswer;
   ids: ReadonlyMap<string, readonly string[]>;
@@ -66,21 +65,21 @@ type Turn = {
   repair?: string;
 };
 
-/** The turns and tool calls of one conversation: those that an earlier execution recorded, and the new ones. */
+/** The turns and tool calls of one conversation, both recorded by earlier executions and new. */
 export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
-  /** What took the place of all before a turn. */
+  /** Summaries by the turn that they precede. */
   readonly #summaries = new Map<number, Summarised & { paid?: readonly Spent[] }>();
   #repairs = 0;
-  /** What was dropped with the last entry: it is taken back where the next one says that the model was asked again. */
+  /** Turns dropped by the last entry. They are restored if the next entry shows a repeated request. */
   #dropped: [turn: number, value: Turn][] = [];
 
   private constructor(place: ConversationPlace | null) {
     this.#place = place;
   }
 
-  /** `isLast` says of an answer whether the conversation ends with it: one that led to a failure is asked for again. */
+  /** `isLast` tells whether an answer ends the conversation. An answer that led to a failure is requested again. */
   static async open(
     place: ConversationPlace | null,
     isLast: (answer: ModelAnswer) => boolean,
@@ -97,7 +96,7 @@ export class Recorded {
     return recorded;
   }
 
-  /** What was spent on what this execution goes on from. */
+  /** The spending on the turns that this execution continues from. */
   #paid(): Spent[] {
     const turns = [...this.#turns].flatMap(([turn, { paid, results }]) => [
       ...(this.#summaries.get(turn)?.paid ?? []),
@@ -130,17 +129,17 @@ export class Recorded {
     return this.#turns.get(turn)?.answer;
   }
 
-  /** What a tool call of a turn has given; undefined when it is to be made. */
+  /** Returns the result of a turn's tool call, or undefined if the call must run. */
   result(turn: number, id: string): ToolResult | undefined {
     return this.#turns.get(turn)?.results.get(id)?.result;
   }
 
-  /** What the model was asked after the answer of a turn that did not fit; undefined when it was not. */
+  /** Returns the request after a turn's unfit answer, or undefined if none was made. */
   repair(turn: number): string | undefined {
     return this.#turns.get(turn)?.repair;
   }
 
-  /** What was summarised before a turn; undefined when nothing was. */
+  /** Returns the summary before a turn, if any. */
   summary(turn: number): Summarised | undefined {
     return this.#summaries.get(turn);
   }
@@ -205,7 +204,7 @@ export class Recorded {
     if (kind === "repair" && dropped.at(-1)?.[0] === turn) {
       for (const [nth, value] of dropped) this.#turns.set(nth, value);
     }
-    // What follows an answer that is lost belongs to nothing.
+    // Ignore entries that follow a lost answer.
     if (turn > this.#turns.size + 1) return;
     const known = this.#turns.get(turn);
     if (kind === "answer") {
@@ -226,7 +225,7 @@ export class Recorded {
     if (failed) this.#drop(isLast);
   }
 
-  /** What an earlier version has recorded of what an answer cost. */
+  /** Reads an answer's cost as earlier versions recorded it. */
   #spentOn(turn: number, { model, usage }: ModelAnswer): Spent {
     const call = this.keyOf(turn, "");
     return { model, usage, cost: null, ...(call !== undefined && { call }) };

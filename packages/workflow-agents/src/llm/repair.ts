@@ -3,8 +3,8 @@ import { currentRun, publish } from "../run/run.ts";
 import type { Recorded } from "./recorded.ts";
 
 /**
- * What the model is asked after a last answer that does not fit, recorded; null when it fits, or was asked for often
- * enough. It is the same in every execution of the step.
+ * Returns and records the request after a last answer that does not fit. Returns null if it fits or the repairs are
+ * used up. The request is the same in every execution of the step.
  */
 export async function repairOf(
   form: AnswerForm | undefined,

@@ -37,8 +37,8 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's most within the thread's limits, and bounds its answer by what is left of them. The
- * service counts the input only when its bytes alone would be too much.
+ * Reserves a call's highest cost within the thread's limits, and bounds its answer by the rest of them. The
+ * service counts the input only if an estimate by its bytes would exceed a limit.
  */
 export async function reserveCall(
   provider: ModelProvider,
@@ -85,7 +85,7 @@ export async function reserveCall(
   return await reserveFor(count, true);
 }
 
-// What a service adds of its own: how tools and forms are used, and the marks around each message.
+// Tokens that a service adds: instructions for tools and forms, and marks around each message.
 const addedToRequest = 1024;
 const addedToPart = 16;
 // A picture at an address has few bytes, and at the most so many tokens.
@@ -122,7 +122,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
     );
 
-/** Has the thread wait until its limit allows a whole answer; false where nobody can be asked. */
+/** Makes the thread wait until its limit allows a whole answer. Returns false if it can't ask for that. */
 export async function raised({ maxTokens = outputIfUnbounded }: ModelRequest, answer: ModelAnswer) {
   const usage = { ...answer.usage, output_tokens: maxTokens };
   return (await currentRun().raise?.({ model: answer.model, usage, cost: null })) ?? false;

@@ -2,7 +2,7 @@ import { publish } from "../run/run.ts";
 import type { CallPolicy, Retrying } from "../run/retry.ts";
 import { ProviderError } from "./error.ts";
 
-// Whoever asks for more has closed for the day: a person should know.
+// A longer delay means a daily limit or an outage: fail so that a person notices.
 const longestAsked = 10 * 60_000;
 
 /** Makes a call, again after those errors and delays that a policy names. Each delay is published when it begins. */

@@ -12,7 +12,7 @@ const anthropic = anthropicForms.rules;
 const schemaOf = (zod: z.ZodObject): object => formOf(zod).schema;
 
 describe("a schema in the form that a mode allows", () => {
-  test("requires all of OpenAI, where null stands for what may be left out", () => {
+  test("requires all properties for OpenAI, where null stands for an omitted one", () => {
     const given = schemaOf(z.object({ a: z.string().optional(), b: z.number().nullish() }));
     const strict = strictSchema(given, openai);
     expect(strict).toMatchObject({
@@ -41,7 +41,7 @@ describe("a schema in the form that a mode allows", () => {
     },
   });
   const lost: Record<string, z.ZodObject> = {
-    "keys that nobody knows": z.object({ a: z.record(z.string(), z.number()) }),
+    "arbitrary keys": z.object({ a: z.record(z.string(), z.number()) }),
     "values of any type": z.object({ a: z.unknown() }),
     "more keys than it names": z.looseObject({ a: z.string() }),
     "an item of each place": z.object({ a: z.tuple([z.string(), z.number()]) }),
@@ -145,7 +145,7 @@ test("whatever a schema says, its values come back from the mode as they are", a
     if (!("validate" in compiled)) throw new Error(compiled.message);
     expect(compiled.validate({ root: strict })).toBeNull();
     const back = withoutNulls({ root: strict }, given) as { root: unknown };
-    // Who may be null or left out is null: the two are the same then.
+    // For a nullable optional property, null and omission are equal.
     const { root } = z.object({ root: zod }).parse(back);
     expect(withoutNull(root)).toEqual(withoutNull(value));
   });

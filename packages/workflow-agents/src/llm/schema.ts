@@ -1,12 +1,12 @@
 import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { isObject } from "../run/error.ts";
 
-/** What a provider's own mode allows of a JSON Schema. */
+/** The JSON Schema subset of a provider's structured-output mode. */
 export type SchemaRules = {
-  /** Whether every property must be required: one that may be left out is then null instead. */
+  /** Whether every property must be required. Optional ones are then nullable instead. */
   areAllRequired: boolean;
   mayRecur: boolean;
-  /** Whether it enforces a keyword itself. The others are shown to the model, and checked by whoever asked. */
+  /** Whether the mode enforces a keyword. Other keywords are shown to the model, and the caller checks them. */
   enforces: (keyword: string, value: unknown) => boolean;
   /** Whether a schema of this size is allowed. */
   allows: (size: SchemaSize) => boolean;
@@ -25,8 +25,8 @@ export type SchemaSize = {
 type Node = Record<string, unknown>;
 
 /**
- * A schema of an object in the form that a provider's mode allows; null when it would lose something by it: a key that
- * nobody can name beforehand, a value of any type. What the mode does not enforce is in the descriptions.
+ * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode can't express it, as
+ * with arbitrary keys or values of any type. Keywords that the mode does not enforce go into the descriptions.
  */
 export function strictSchema(schema: object, rules: SchemaRules): Node | null {
   const strict = new Strict(schema as Node, rules);
@@ -43,7 +43,7 @@ class NotAllowed extends Error {}
 const structure = `type properties required additionalProperties items anyOf oneOf const enum $ref
   $defs definitions $schema $id title description`;
 const known = new Set(structure.split(/\s+/));
-// What narrows a value, and may be left to a check that comes after. All else says what a value is.
+// Keywords that only narrow a value, so a later check can replace them. The others define the structure.
 const narrowing = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format minItems maxItems
   uniqueItems minProperties maxProperties not contains minContains maxContains default contentEncoding contentMediaType`
@@ -162,7 +162,7 @@ class Strict {
   #object({ required = [], additionalProperties }: Node, given: unknown, depth: number): Node {
     const properties = Object.entries(isObject(given) ? given : {});
     const names = new Set(Array.isArray(required) ? required : []);
-    // Who names no property and closes nothing asks for any object.
+    // A schema without properties that is not closed allows any object.
     const isClosed =
       additionalProperties === false ||
       (additionalProperties === undefined && properties.length > 0);
@@ -231,7 +231,7 @@ function isLoop(_: Node, { $defs = {}, definitions = {} }: Node): boolean {
   );
 }
 
-/** A value without those nulls that stand for what the schema lets be left out. */
+/** Removes nulls that stand for omitted optional properties. */
 export function withoutNulls(value: unknown, schema: unknown, root: unknown = schema): unknown {
   if (!isObject(schema) || !isObject(root)) return value;
   if (schema.$ref !== undefined) return withoutNulls(value, resolved(schema.$ref, root), root);
@@ -264,7 +264,7 @@ function mayBeNull(schema: unknown): boolean {
   );
 }
 
-/** Whether a value has the structure of a schema, where null may stand for what is left out. */
+/** Whether a value has the structure of a schema. Null may stand for an omitted property. */
 function fits(schema: unknown, value: unknown, root: Node): boolean {
   if (!isObject(schema)) return schema !== false;
   if (schema.$ref !== undefined) return fits(resolved(schema.$ref, root), value, root);

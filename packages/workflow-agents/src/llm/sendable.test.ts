@@ -24,7 +24,7 @@ const result = (tool_use_id: string, content: unknown = "found"): Block => {
   return { type: "tool_result", tool_use_id, content };
 };
 
-test("what is sendable stays the same, with the marks for a provider's cache", () => {
+test("a valid request stays the same, with the marks for a provider's cache", () => {
   const marked = { ...text("a"), [cacheEnd]: true };
   const messages = [user(marked), model(text("b"), call("c1")), user(result("c1"))];
   expect(sent(messages)).toEqual(messages);
@@ -36,7 +36,7 @@ test("what is sendable stays the same, with the marks for a provider's cache", (
   });
 });
 
-describe("what a service would refuse", () => {
+describe("a request that a service would refuse", () => {
   const cases: [string, Message[], Message[]][] = [
     ["half a character", [user(text("\ud83d key"))], [user(text("\ufffd key"))]],
     [
@@ -240,7 +240,7 @@ test("every request is taken by each service, whatever was recorded", () => {
     fc.property(words, messages, schema, (system, list, input_schema) => {
       const tools = [{ name: "look", description: system, input_schema }];
       const request = { ...asked, system, messages: list, tools };
-      // As it leaves: what JSON can't hold is not there any more.
+      // The body as sent, without values that JSON can't hold.
       const wire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
       expect(anthropicRefusal(wire(messagesBody(sendable(request, plainId), "5m")))).toBeNull();
       expect(chatRefusal(wire(chatBody(sendable(request, anyId), false)))).toBeNull();

@@ -9,9 +9,9 @@ import { completeSchema } from "./tool-schema.ts";
 export type IdRule = (id: string) => boolean;
 
 /**
- * A request that no service refuses for its form, whatever was recorded or given: well-formed text, no blank blocks, calls
- * with legal names and ids that have exactly one result each, exact numbers, complete schemas of tools. What is sendable
- * already stays the same, so that a provider's cache finds it.
+ * Repairs a request so that no service refuses its form: well-formed text, no blank blocks, calls with legal names and
+ * ids and exactly one result each, exact numbers, complete tool schemas. A valid request stays the same, so that a
+ * provider's cache finds it.
  */
 export function sendable<Request extends ModelRequest>(request: Request, isId: IdRule): Request {
   const { system, messages, tools } = request;
@@ -179,7 +179,7 @@ class Conversation {
 const hasResults = (message: Message | undefined): boolean =>
   message?.role === "user" && listOf(message).some(({ type }) => type === "tool_result");
 
-/** The blocks of a message without those that say nothing. */
+/** Returns the blocks of a message without empty ones. */
 function listOf({ content }: Message): Block[] {
   const blocks: Block[] =
     typeof content === "string" ? [{ type: "text", text: content }] : [...content];
@@ -217,7 +217,7 @@ function resultOf(block: Block, tool_use_id: string): Block {
   return { ...block, tool_use_id, ...(isNone && { content: noResult }) };
 }
 
-/** A result whose call is not there any more is a text. */
+/** Turns a result without its call into a text. */
 function strayResult(block: Block): Block {
   const { type, content } = block;
   if (type !== "tool_result") return block;

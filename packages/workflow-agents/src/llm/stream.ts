@@ -59,8 +59,8 @@ export async function callClient<Result>(
 }
 
 /**
- * Has a client answer, and reads the answer to its end. A connection that breaks off or falls silent after the end takes
- * nothing from it. A ProviderError has what was counted of the answer.
+ * Has a client answer, and reads the answer to its end. A connection that breaks off or falls silent after the end
+ * takes nothing from it. A ProviderError has what was counted of the answer.
  */
 export async function streamAnswer(
   call: ClientCall,
@@ -181,13 +181,13 @@ export class StallGuard {
     clearTimeout(this.#timer);
   }
 
-  /** The answer is whole: what may follow is not waited for. */
+  /** Marks the answer as whole, so that the reader does not wait for more. */
   expectEnd(): void {
     this.#silenceMs = Math.min(this.#silenceMs, lastWaitMs);
     this.#arm(this.#silenceMs);
   }
 
-  /** The text of an error's body, as far as it may matter; that of one that breaks off too. */
+  /** Reads the start of an error's body, also if the body breaks off. */
   async #beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";

@@ -6,7 +6,7 @@ const tokensOfPicture = 1600;
 // A page of a PDF is a picture and its text: about 3,000 tokens, in some 60,000 characters of base64.
 const charactersPerDocumentToken = 20;
 
-/** About how many tokens parts of a request have: a text by its characters, pictures and documents by what they are. */
+/** Estimates the tokens of a request's parts: texts by length, pictures and documents by kind. */
 export function tokensAbout(part: unknown): number {
   if (typeof part === "string") {
     const [head] = part.startsWith("data:") ? (/^[^,]{0,100};base64,/.exec(part) ?? []) : [];

@@ -13,8 +13,8 @@ const mapsOfSchemas = [
 const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains"];
 
 /**
- * A tool's JSON Schema with all that services ask for: an object at its root, with its properties and without a union there,
- * and the items of each list. What a root's union says of properties is said beside it; the tool itself checks the rest.
+ * Completes a tool's JSON Schema as services require: an object with properties and without a union at the root, and
+ * items for each list. Properties of a root's union move to the root; the tool itself checks the rest.
  */
 export function completeSchema(schema: unknown): Schema {
   const root = complete(isObject(schema) ? schema : {});
@@ -29,7 +29,7 @@ export function completeSchema(schema: unknown): Schema {
   };
 }
 
-/** A root with what the schemas of its union and its reference say of properties. */
+/** Merges the properties of a root's union and reference into it. */
 function rootOf(schema: Schema, root: Schema, path: readonly unknown[]): Schema {
   const { $ref, anyOf, oneOf, allOf, ...own } = schema;
   const target = $ref === undefined ? null : localOf($ref, root);

@@ -11,8 +11,8 @@ import { tokensAbout } from "./tokens.ts";
 const free: Turn = { send: () => () => undefined };
 
 /**
- * Waits until a provider's limits allow a call: they are shared by all threads of the machine that have its key and ask the
- * same model. The wait is published when it begins.
+ * Waits until a provider's limits allow a call: they are shared by all threads of the machine that have its key and ask
+ * the same model. The wait is published when it begins.
  * @throws ProviderError when the role's deadline would pass meanwhile; the signal's reason when it is aborted.
  */
 export async function turnAt(

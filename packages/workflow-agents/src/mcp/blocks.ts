@@ -6,7 +6,7 @@ type Resource = ReadResourceResult["contents"][number];
 
 const deepest = 8;
 
-/** Content as blocks that are what their types say; a note stands in place of what can't be shown. */
+/** Reads content as valid blocks. A note replaces an invalid block. */
 export function blocksIn(content: unknown, depth = 0): ContentBlock[] {
   if (content === undefined || content === null) return [];
   if (Array.isArray(content) && depth < deepest) {

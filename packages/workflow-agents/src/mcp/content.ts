@@ -4,7 +4,7 @@ import { isObject } from "../run/error.ts";
 
 type Resource = ReadResourceResult["contents"][number];
 
-/** What of a server's answer a model gets: its texts, pictures and documents, and a note on all else. */
+/** Converts a block for a model: texts, pictures and documents, and a note for other types. */
 export function contentOf(block: ContentBlock): string | Part {
   switch (block.type) {
     case "text":
@@ -47,7 +47,7 @@ function linkOf(link: ContentBlock & { type: "resource_link" }): string {
   return `[resource ${[uri, name, mimeType, description].filter(Boolean).join(", ")}]`;
 }
 
-/** What bytes are decides, and not what the server calls them: a provider refuses what is not what it says. */
+/** Makes a part typed by its bytes, not by the server's label, because providers refuse a wrong media type. */
 function partOr(what: string, data: string, make: (bytes: Buffer) => Part): string | Part {
   try {
     return make(Buffer.from(data, "base64"));

@@ -6,17 +6,18 @@ import { type Asked, resultIn } from "./reader.ts";
 
 type Id = string | number;
 
-/** The error code of an answer that was lost with its connection: nobody knows what has been done. */
+/** The error code of an answer that was lost with its connection. The outcome of its request is unknown. */
 export const lostAnswer = -32097;
 const unreadable = -32096;
 const longestPart = 2 ** 20;
 
 /**
- * The messages between the client and one server. It knows which requests wait for an answer, so that an answer is found
- * by its request also where its id is of another type or absent, and is read by the method that was asked for.
+ * The messages between the client and one server. It knows which requests wait for an answer, so that an answer is
+ * found by its request also where its id is of another type or absent, and is read by the method that was asked for.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
- * 2. An answer without a known id belongs to the only request that waits. While several wait, it is kept until one is left.
+ * 2. An answer without a known id belongs to the only request that waits. While several wait, it is kept until one is
+ * left.
  * 3. A message that can't be read is reported, and does not end the connection.
  */
 export class Exchange {
@@ -45,14 +46,14 @@ export class Exchange {
     this.#waiting.set(id, { method, params: given, cursors, note: this.#note });
   }
 
-  /** The cursors of a list that was asked for so far; a request without one begins the list anew. */
+  /** The cursors used so far for a list. A request without a cursor restarts the list. */
   #cursorsOf(method: string, cursor: unknown): Set<unknown> {
     const cursors = (cursor !== undefined && this.#cursors.get(method)) || new Set();
     this.#cursors.set(method, cursors.add(cursor));
     return cursors;
   }
 
-  /** Drops a request that nobody waits for any more. */
+  /** Drops an abandoned request. */
   forget(id: Id): void {
     this.#waiting.delete(id);
   }
@@ -61,7 +62,7 @@ export class Exchange {
     return this.#waiting.has(id);
   }
 
-  /** The messages of a line. What is not JSON is a part of a message that was broken into lines, or no message. */
+  /** Returns the messages of a line. Invalid JSON is a part of a message broken into lines, or not a message. */
   line(line: string, own?: Id): JSONRPCMessage[] {
     if (line.trim() === "") return [];
     const whole = this.parsed(line);
@@ -188,7 +189,7 @@ export class Exchange {
   }
 }
 
-// A request that stays open as long as its connection; what comes without an id is not its answer.
+// Requests that stay open as long as their connection. A message without an id does not answer them.
 const longLived = new Set(["subscriptions/listen"]);
 const allowsNothing = new Set(["ping", "initialize"]);
 

@@ -9,16 +9,16 @@ export const longestMessage = 64 * mib;
 const mostTries = 3;
 const longestWaitMs = 30_000;
 
-/** Answers of a server, or of what stands before it, that say that nothing was done. */
+/** Status codes of a server or its proxy that mean that the request was not processed. */
 const isNotDone = new Set([429, 503]);
 const mayRepeat = /^(initialize|server\/discover|tools\/list|resources\/|prompts\/)/;
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
- * Fetches from an MCP server by HTTP, and gives the client messages that it understands: a body of JSON and a stream of events
- * are read by the exchange, whatever the type of their content is said to be. A request that the server was too busy for is
- * sent again, with the server's own delay.
+ * Fetches from an MCP server by HTTP, and gives the client messages that it understands: a body of JSON and a stream of
+ * events are read by the exchange, whatever the type of their content is said to be. A request that the server was too
+ * busy for is sent again, with the server's own delay.
  */
 export const tolerantFetch =
   (exchange: Exchange): Fetch =>
@@ -98,7 +98,10 @@ function jsonOf(
 
 export const tooLong = `its answer is longer than ${longestMessage / mib} MiB`;
 
-/** A stream of events with messages that the client understands. Its own request is always answered, by an error at the end. */
+/**
+ * A stream of events with messages that the client understands. Its own request is always answered, by an error at the
+ * end.
+ */
 function eventsOf(
   body: ReadableStream<Uint8Array>,
   exchange: Exchange,

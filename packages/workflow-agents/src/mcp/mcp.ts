@@ -28,29 +28,29 @@ export type McpServer = ToolSource & {
   ): (context: PromptContext) => Promise<string>;
 };
 
-/** What a prompt is asked for with; a role's `ThreadContext` has it. */
+/** The context of a prompt request; a role's `ThreadContext` includes it. */
 type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { journal?: Journal };
 
 /**
- * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of
- * its own, from the first look at the tools until the thread's signal, or 5 minutes without a call. A
- * program that died is started again for the next call, unless it has died twice without an answer in between; the call
- * that it died in is an error. A server that has resources has two tools more, which list and read them. Nothing that it
- * asks for itself (a model's answer, a person's, a folder) is given.
+ * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of its own, from
+ * the first look at the tools until the thread's signal, or 5 minutes without a call. A program that died is started
+ * again for the next call, unless it has died twice without an answer in between; the call that it died in is an error.
+ * A server that has resources has two tools more, which list and read them. Nothing that it asks for itself (a model's
+ * answer, a person's, a folder) is given.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
- * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_BUSY`, `MCP_UNAVAILABLE`,
- *   `MCP_TOOL_FAILED`, `MCP_RESOURCE_FAILED`, `MCP_PROMPT_FAILED`, `MCP_REFUSED`.
+ * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_BUSY`,
+ *   `MCP_UNAVAILABLE`, `MCP_TOOL_FAILED`, `MCP_RESOURCE_FAILED`, `MCP_PROMPT_FAILED`, `MCP_REFUSED`.
  */
 export function mcpTools(options: McpOptions): McpServer {
   const { name } = options;
   const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
   if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
-    throw refuse(`${JSON.stringify(name)} is no name: letters, digits and - only, 32 at most`);
+    throw refuse(`invalid name ${JSON.stringify(name)}: use at most 32 letters, digits and -`);
   }
   if ("url" in options && !URL.canParse(options.url)) {
-    throw refuse(`${JSON.stringify(options.url)} is no URL`);
+    throw refuse(`${JSON.stringify(options.url)} is not a URL`);
   }
   const threads = new WeakMap<AbortSignal, ThreadServer>();
   const serverOf = (context: ToolContext) => {
@@ -101,7 +101,7 @@ async function promptOf(
     .join("\n\n");
 }
 
-/** A part of a prompt. What is no text has no place in a system prompt, and must not be missed there. */
+/** Returns a part of a prompt as text. Fails for other parts, because a system prompt can't hold them. */
 function promptText(name: string, content: ContentBlock): string {
   const isBytes =
     content.type === "resource"
@@ -155,7 +155,7 @@ const exactOf = (
 
 const longest = 64;
 
-/** `server__tool`, of 64 characters at most; one that had to be changed ends in digits of its own. */
+/** Returns `server__tool`, at most 64 characters. A changed name ends in digits that make it unique. */
 function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   const isKept = plain.length <= longest && !taken.has(plain);

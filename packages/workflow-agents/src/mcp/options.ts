@@ -1,8 +1,8 @@
-// A file of its own, so that the types of who imports it do not need those of the MCP client.
+// A separate file, so that importing these types does not require the MCP client's types.
 
 /**
- * Where a server is. A command runs in the thread's directory; `env` names the variables that it gets
- * besides those that hold no secret. `headers` may be made of the thread's environment.
+ * The address of a server. A command runs in the thread's directory; `env` names the variables that it gets
+ * besides the harmless ones. `headers` may be a function of the thread's environment.
  */
 export type Address =
   | { command: string; args?: readonly string[]; env?: readonly string[] }

@@ -32,7 +32,7 @@ export class ServerProcess implements Transport {
     this.#onErrorOutput = onErrorOutput;
   }
 
-  /* By these two the client knows a program from a service: one that is late to answer is no error then. */
+  /* With these two the client treats it as a local program, whose late answer is not an error. */
   get pid(): number | null {
     return this.#server?.pid ?? null;
   }

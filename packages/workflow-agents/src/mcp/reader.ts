@@ -16,7 +16,7 @@ export type Asked = {
   note: (problem: string) => void;
 };
 
-/** Reads a result by the request that it answers. @throws UnreadableContent for what can't be used at all. */
+/** Reads a result by the request that it answers. @throws UnreadableContent if nothing of it can be used. */
 export function resultIn(result: unknown, asked: Asked): Fields {
   const read = Object.hasOwn(readers, asked.method) ? readers[asked.method] : undefined;
   return read ? { ...complete, ...read(result, asked) } : isObject(result) ? result : {};
@@ -64,7 +64,7 @@ const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
   "prompts/get": (result) => ({ messages: messagesIn(result) }),
 };
 
-/** What a server offers. One that says nothing is asked for tools: it answers that it has none. */
+/** Reads a server's capabilities. Without any, assumes tools: the server then answers with an empty list. */
 function capabilitiesIn(value: unknown): Fields {
   const given = fieldsOf(value);
   const names = ["prompts", "resources"].filter((name) => isOffered(given[name]));
@@ -134,7 +134,7 @@ function entriesOf(result: unknown, field: string): unknown[] {
   return listIn(value, `result.${field}`);
 }
 
-/** What a tool has answered. It has run: whatever can be shown of its answer is. */
+/** Reads a tool's answer. The tool has run, so every readable part is kept. */
 function callIn(result: unknown): Fields {
   if (!isObject(result)) return { content: blocksIn(result) };
   const { content, structuredContent, isError, resultType, ...others } = result;

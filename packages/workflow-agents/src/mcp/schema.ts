@@ -3,8 +3,8 @@ import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { type Fields, isObject } from "../run/error.ts";
 
 /**
- * A tool's schema as an object with `properties`, whose names are plain as every provider wants them. `restored` gives what a
- * model made of it the names that the server knows.
+ * A tool's schema as an object with `properties`, whose names are plain as every provider wants them. `restored` gives
+ * what a model made of it the names that the server knows.
  */
 export type Sendable = { schema: Fields; restored: (input: Fields) => Fields };
 
@@ -24,7 +24,7 @@ export function sendable(given: Fields): Sendable {
   };
 }
 
-/** A schema whose properties have plain names; `names` keeps those that were changed. */
+/** Renames a schema's properties to plain names. `names` keeps the changed ones. */
 function renamed(value: unknown, names: Map<string, string>, depth: number): unknown {
   if (Array.isArray(value)) return value.map((one) => renamed(one, names, depth + 1));
   if (!isObject(value) || depth > deepest) return value;

@@ -27,7 +27,7 @@ import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
 
 const connectMs = 30_000;
-/** How long a program is given to say its version; one that is still starting is asked as an older one is. */
+/** Timeout for a program to report its version. After it, the older handshake is used. */
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
@@ -80,7 +80,7 @@ export class ThreadServer {
   }
 
   /**
-   * Sends requests, and says what was `running` where the server dies of them. What it refuses has the code `failed`.
+   * Sends requests. `running` names them in the error if the server dies. A refusal has the code `failed`.
    *
    * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_REFUSED`, `failed`.
    */
@@ -97,7 +97,7 @@ export class ThreadServer {
     try {
       const answer = await send(client, limits).catch(async (error) => {
         if (signal.aborted || !isSessionGone(error, client.transport)) throw error;
-        // Nothing has run: the session is not known any more, as after a restart of the server.
+        // Nothing has run: the server forgot the session, as after its restart.
         this.#forget(client);
         client = await this.#connected();
         return await send(client, limits);
@@ -133,7 +133,7 @@ export class ThreadServer {
   async #connected(): Promise<Client> {
     this.#context.signal.throwIfAborted();
     if (!this.#client && this.#deaths > 1) {
-      const message = `the MCP server ${this.#options.name} died again once it was started anew`;
+      const message = `the MCP server ${this.#options.name} crashed again after a restart`;
       throw failure("MCP_DIED", message, "fix the server; then retry the thread");
     }
     const opened = (this.#opened ??= this.#open());
@@ -186,7 +186,7 @@ export class ThreadServer {
     }
   }
 
-  /** The way to the server; from then on the secrets that it gets are masked in what it sends. */
+  /** Opens the transport to the server. Its secrets are masked in its messages from then on. */
   #transport(address: Address): Transport {
     const { cwd, env } = this.#context;
     const exchange = new Exchange((problem) =>
@@ -211,7 +211,7 @@ export class ThreadServer {
     return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch });
   }
 
-  /** What a server asks of its client: nothing of it is given. */
+  /** Refuses a server's request to its client. */
   #refuse(method: string): never {
     const known = Object.hasOwn(refusals, method) ? refusals[method] : undefined;
     const reason = known ?? "a thread's agents answer nothing that a server asks for";
@@ -276,11 +276,11 @@ export class ThreadServer {
   }
 }
 
-// What servers ask for most, with the reason that is given.
+// The reason of a refusal, by method.
 const refusals: Record<string, string> = {
   "sampling/createMessage":
     "a server calls no model at a thread's cost, where no budget and no record would have it",
-  "elicitation/create": "nobody sits before a thread; a tool takes what it needs as its input",
+  "elicitation/create": "threads are not interactive; a tool must take its data as input",
   "roots/list": "a server gets its folders by its arguments",
 };
 
@@ -301,7 +301,7 @@ const isSessionGone = (error: unknown, transport: Transport | undefined): boolea
   transport?.sessionId !== undefined &&
   (error.status === 404 || (error.status === 400 && /session/i.test(error.message)));
 
-/** The tools of a server; none of one that does not know the question. */
+/** Lists the tools of a server. The list is empty if the server does not know the method. */
 async function toolsOf(
   client: Client,
   limits: { timeout: number; signal: AbortSignal },
@@ -316,13 +316,13 @@ async function toolsOf(
   }
 }
 
-/** What came in answer to the question for a version was none, as where the program exits. */
+/** Whether the version request got no answer, as when the program exits. */
 const isUnversioned = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
 
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
-    "check the server's command or URL, and what it needs in the thread's environment",
+    "check the server's command or URL, and the variables that it needs in the thread's environment",
   MCP_BUSY: "call it again later: nothing was done",
   MCP_UNAVAILABLE: "it is not known whether it was done; call it again if that does no harm",
   MCP_DIED: "call it again if that does no harm: the server is then started again",

@@ -37,7 +37,7 @@ import {
 
 const longestDescription = 1024;
 
-/** A request in the words of chat completions, without those that the server has refused. */
+/** Builds a request for chat completions, without the fields that the server has refused. */
 export function bodyOf(
   request: ModelRequest,
   official: boolean,
@@ -102,14 +102,16 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   ];
 }
 
-/** What a tool's message can't hold comes after it, as the user's. */
+/** Returns a user message with the parts that a tool's message can't hold. */
 function pictured({ tool_use_id, parts }: Block): ChatCompletionMessageParam[] {
   if (!Array.isArray(parts)) return [];
   const text = `What the tool call ${String(tool_use_id)} gave:`;
   return [{ role: "user", content: [{ type: "text", text }, ...(parts as Block[]).map(partOf)] }];
 }
 
-/** A block as a part of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own. */
+/**
+ * A block as a part of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own.
+ */
 function partOf(block: Block): ChatCompletionContentPart {
   const { type, text, source, title } = block;
   if (type === "text") return { type, text: String(text) };
@@ -163,7 +165,7 @@ function assistantOf(
   };
 }
 
-/** `extra` is what Google signs a call with: its result is refused without it. */
+/** `extra` holds Google's signature of a call: Google refuses the result without it. */
 type Call = {
   index: number | null;
   id: string;
@@ -175,7 +177,7 @@ type Call = {
 /** The block that holds what a model thought before its calls. */
 const reasoningType = "uncaged_reasoning";
 
-/** What of a delta is no part of the answer. */
+/** Fields of a delta that are not part of the answer. */
 const silent = new Set([
   ...["role", "name", "annotations", "reasoning_signature", "citations"],
   ...["logprobs", "provider_specific_fields", "extra_content", "thinking_blocks", "index"],
@@ -261,7 +263,7 @@ export class CompletionAccumulator extends Accumulator {
     };
   }
 
-  /** What was thought before a call, which some servers want back with the call's result. */
+  /** Returns the reasoning before a call. Some servers require it with the call's result. */
   #reasoning(): Block[] {
     const text = String(this.#thinking);
     const details = this.#details;

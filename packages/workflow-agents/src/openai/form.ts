@@ -6,8 +6,8 @@ const enforced = new Set(
 const formats = new Set("date-time time date duration email hostname ipv4 ipv6 uuid".split(" "));
 
 /**
- * What OpenAI's strict mode allows: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. Servers
- * of the same protocol hold the answer to the schema and mostly don't show it to their model.
+ * Schema rules of OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas.
+ * Other servers of the protocol enforce the schema, but most don't show it to their model.
  */
 export const openaiForms = (isOfficial: boolean): Omit<Forms, "key"> => ({
   rules: {

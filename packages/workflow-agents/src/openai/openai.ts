@@ -23,8 +23,8 @@ export type OpenAIAccess = Access & {
 };
 
 /**
- * An agent that asks a model of OpenAI, or of any server that speaks its chat completions or its Responses API, with the
- * official client: streaming, and with tools until the model ends its turn.
+ * An agent that asks a model of OpenAI, or of any server that speaks its chat completions or its Responses API, with
+ * the official client: streaming, and with tools until the model ends its turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *
@@ -39,9 +39,9 @@ const officialUrl = "https://api.openai.com/v1";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * OpenAI's chat completions or its Responses API, or those of another server, which may be asked without a key. The key is
- * `apiKey`, or `OPENAI_API_KEY` of the thread's environment, the address `baseUrl` or its
- * `OPENAI_BASE_URL`; `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
+ * OpenAI's chat completions or its Responses API, or those of another server, which may be asked without a key. The key
+ * is `apiKey`, or `OPENAI_API_KEY` of the thread's environment, the address `baseUrl` or its `OPENAI_BASE_URL`;
+ * `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   const patience = patienceOf(access);
@@ -97,7 +97,7 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
 const isChatId = (id: string): boolean => id !== "";
 const isItemId = (id: string): boolean => id !== "" && id.length <= 64;
 
-/** What a server, or a model of it, may not take, by the words of its refusal. */
+/** Features that a server or model may not support, with the wording of its refusal. */
 type Refusals = Readonly<Record<string, RegExp>>;
 
 // Only the newest models of OpenAI, behind whatever host, refuse `max_tokens`.

@@ -39,8 +39,8 @@ import { titledText } from "./completion.ts";
 const encrypted = "reasoning.encrypted_content" as const;
 
 /**
- * A request of the Responses API. Nothing is stored there: the conversation is ours, and what the model reasoned comes back
- * encrypted, where it knows how (`isEncrypted`), and is sent with the next turn.
+ * Builds a request of the Responses API. The service stores nothing: the request has the whole conversation. If the
+ * model supports it (`isEncrypted`), its reasoning comes back encrypted and is sent with the next turn.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;
@@ -89,7 +89,7 @@ function itemsOf(message: Message): ResponseInputItem[] {
   ];
 }
 
-/** What the model itself said, as it said it; reasoning that nobody can read any more is left out. */
+/** Returns the model's own item unchanged. Leaves out reasoning that can no longer be decrypted. */
 function ownItem({ type, item, text, id, name, input }: Block): ResponseInputItem[] {
   if (isObject(item)) {
     const isLost = item.type === "reasoning" && typeof item.encrypted_content !== "string";
@@ -110,7 +110,9 @@ function resultItem({ tool_use_id, content, is_error, parts }: Block): ResponseI
   return { type: "function_call_output", call_id: String(tool_use_id), output };
 }
 
-/** A block as content of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own. */
+/**
+ * A block as content of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own.
+ */
 function contentOf(block: Block): ResponseInputContent {
   const { type, text, source, title } = block;
   if (type === "text") return { type: "input_text", text: String(text) };
@@ -133,7 +135,7 @@ function contentOf(block: Block): ResponseInputContent {
   return { type: "input_file", filename, file_data: address };
 }
 
-/** An item of an answer: `type` is what it is, all else is as it came. */
+/** An item of an answer. Fields other than `type` are unchecked. */
 type Item = { type: string } & Fields;
 
 const itemIn = (sent: unknown): Item => {
@@ -283,7 +285,9 @@ export class ResponseAccumulator extends Accumulator {
   }
 }
 
-/** An item that did not come whole, or without the text that was streamed; null for one that others have. */
+/**
+ * Builds an item that arrived incomplete or without its streamed text. Returns null if another item has its content.
+ */
 function streamedItem(
   known: Item | undefined,
   { item, text, json }: Growing,
@@ -358,7 +362,7 @@ const messageOf = ({ content, phase }: Item): Said & { isAside: boolean } => {
   return { ...saidIn(content, "message.content"), isAside: phase === "commentary" };
 };
 
-/** What the model says in the end: not what it says on the way there. */
+/** Returns the final text of the model, without intermediate texts. */
 function spokenIn(messages: readonly (Said & { isAside: boolean })[]): string {
   const last = messages.filter(({ isAside }) => !isAside);
   return (last.length > 0 ? last : messages).map(({ text }) => text).join("");

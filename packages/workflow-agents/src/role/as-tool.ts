@@ -12,9 +12,9 @@ import type { RoleEntry } from "./role.ts";
 export type RoleToolOptions = {
   /** The name by which a model calls the role, and by which its attempts are shown. */
   name: string;
-  /** What a model reads about it (the role's own description). */
+  /** The description for models (default: the role's own). */
   description?: string;
-  /** What one call may spend, and all that is called within it; it counts to the thread's limit, too. */
+  /** The limit of one call, including its nested calls. Its spending also counts towards the thread's limit. */
   budget?: Limits;
   /** How many levels of roles may call each other from here on, this one included (3). */
   maxDepth?: number;
@@ -25,9 +25,9 @@ export type RoleToolOptions = {
 const input = object({ message: string() });
 
 /**
- * Makes a role a tool of another one's agent. It gets the message as its prompt and sees no step of the thread; its text is
- * the tool's result, and what it fails by an error that the model reads. Several that are called in one turn run in
- * parallel, each in an attempt of its own within that of its caller, whose step counts what they spend.
+ * Makes a role a tool of another role's agent. It gets the message as its prompt and sees no step of the thread. Its
+ * text is the tool's result; the model reads its error. Calls of one turn run in parallel, each in its own attempt
+ * within the caller's attempt. The caller's step includes their spending.
  *
  *     const tools = toolRegistry([asTool(researcher, { name: "researcher", budget: { maxCost: 0.5 } })]);
  *
@@ -74,7 +74,7 @@ export function asTool(
   };
 }
 
-/** What a role that is called sees of the thread. Its journal's key is that of the call. */
+/** The thread as a called role sees it. Its journal has the key of the call. */
 function called(
   name: string,
   message: string,

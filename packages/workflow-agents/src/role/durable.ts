@@ -82,7 +82,7 @@ export function roleSteps(
   };
 }
 
-/** What a step has asked while it worked is no news to others: they see what came of it. */
+/** Removes the questions of running steps: other roles see only the result. */
 const withoutStepQuestions = (steps: readonly Step[]): Step[] =>
   steps.filter((step, at) => {
     const before = steps[at - 1];

@@ -16,9 +16,9 @@ import {
 } from "../run/run.ts";
 
 /**
- * After which errors the next agent takes over: those with one of these codes or types, or those for which the function is
- * true. Without it those after which another agent may succeed: what a call still failed with after it was made again, a
- * model that is not there, an account that can't pay, a command that is missing, failed or took too long.
+ * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
+ * another agent may succeed, that is an error that remains after the retries, a missing model, an account that can't
+ * pay, or a command that is missing, failed or timed out.
  */
 export type FallbackOptions = {
   on?: readonly string[] | ((error: WorkflowError) => boolean);
@@ -36,12 +36,12 @@ const unavailable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * An agent that is the first of several, or the next when that one fails. Whoever takes over gets the thread and not what
- * the other has said; it is that one again after a crash, once it has recorded anything.
+ * Makes an agent that calls the first of several agents, and the next one if that fails. The next agent gets the thread
+ * without the failed agent's output. After a crash it continues if it has recorded anything.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
- * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent what the last of them throws.
+ * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent the error of the last one.
  */
 export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {}): AgentFn {
   check(agents, on);
@@ -49,7 +49,7 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
     inAttempt(ctx, async ({ index }) => {
       const place = new FallbackPlace(ctx, index, systemPrompt);
       const first = await place.first(agents.length);
-      // Those before the one that goes on are the last to be asked.
+      // The agents before the first one come last.
       const order = agents.map((_, at) => (first + at) % agents.length);
       for (const [nth, at] of order.entries()) {
         const next = order[nth + 1];
@@ -73,11 +73,14 @@ function check(agents: readonly AgentFn[], on: FallbackOptions["on"]): void {
     agents.length === 0 ||
     agents.some((one) => typeof one !== "function")
   ) {
-    throw bad("has something that is no agent", "give it a list of one agent or more");
+    throw bad("needs a list of agents", "pass one agent or more");
   }
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on === undefined || typeof on === "function" || isList) return;
-  throw bad("has an on that is no list of codes", 'such as ["service_unavailable"], or a function');
+  throw bad(
+    "needs a list of codes or a function as on",
+    'such as ["service_unavailable"], or a function',
+  );
 }
 
 function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is WorkflowError {
@@ -107,7 +110,7 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
   return result;
 }
 
-/** Who goes on where a role asks its agents again. */
+/** The agent that continues when a role asks its agents again. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
 /** One use of a fallback in a step, by which its choice is found again. */
@@ -120,7 +123,7 @@ class FallbackPlace {
     this.#id = `${index}.${digest(JSON.stringify([systemPrompt, ctx.start.content]))}`;
   }
 
-  /** The agent that begins: the one that an earlier execution had come to, if that has recorded anything. */
+  /** Returns the agent to start with: the last one of an earlier execution, if it has recorded anything. */
   async first(count: number): Promise<number> {
     const { journal, key } = this.#ctx;
     const run = outerRun();
@@ -134,7 +137,7 @@ class FallbackPlace {
       else if (entry.fallback === this.#id) [agent, hasBegun] = [Number(entry.agent), false];
     }
     if (hasBegun && agent < count) return agent;
-    // What the first one records from now on is not taken for that of the other.
+    // Mark that the first agent records from now on, not the other.
     if (agent > 0) await this.#record(0);
     return 0;
   }

@@ -8,7 +8,7 @@ import { role } from "./role.ts";
 
 const block = (fields: object) => `So:\n\`\`\`json\n${JSON.stringify(fields)}\n\`\`\``;
 
-/** A desk that hands over, and two that may hand back, by what each says at each of its turns. */
+/** A desk that hands over, and two that may hand back. `answers` lists the text of each turn. */
 function desks(answers: readonly string[]) {
   const seen: string[] = [];
   const member = <const Name extends string>(name: string, others: readonly Name[]) =>
@@ -64,7 +64,7 @@ group("a handoff", () => {
     expect(error.code).toBe("EXTRACTION_FAILED");
   });
 
-  test("names to the model who there is, and what each does", () => {
+  test("describes each role to the model", () => {
     const { desk } = desks([]);
     const one = role({
       ...{ description: "Leads", systemPrompt: "", agent: async () => "" },

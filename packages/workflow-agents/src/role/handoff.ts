@@ -3,18 +3,18 @@ import { enum as oneOf, optional, type ZodMiniEnum, type ZodMiniOptional } from 
 import { misuse } from "../run/error.ts";
 import type { RoleEntry } from "./role.ts";
 
-/** Who may go on: names of the moderator's roles, or by each name what it does. */
+/** Names of the moderator's roles that may run next, optionally with descriptions. */
 export type HandoffRoles<Name extends string> =
   | readonly Name[]
   | Readonly<Record<Name, string | { readonly descriptor: RoleEntry }>>;
 
 /**
- * A field by which a model chooses the role that goes on, or none, and which the moderator sees as `meta.handoff`.
+ * Makes a field in which a model chooses the next role, or none. The moderator reads it as `meta.handoff`.
  *
  *     schema: z.object({ handoff: handoff({ coder: "writes the code", reviewer: "reviews it" }) }),
  *     moderator: ({ steps }) => (steps.length === 0 ? "planner" : (steps.at(-1)?.meta.handoff ?? END)),
  *
- * @throws WorkflowError `BAD_HANDOFF` without a name, and for one that no role may have.
+ * @throws WorkflowError `BAD_HANDOFF` without names, and for an invalid role name.
  */
 export function handoff<const Name extends string>(
   roles: HandoffRoles<Name>,

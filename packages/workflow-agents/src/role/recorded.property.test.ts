@@ -12,7 +12,7 @@ type Field = z.ZodType;
 // A descriptor that names it is refused when its bundle is added.
 const isAllowed = (key: string): boolean => key !== "__proto__";
 
-/** Schemas as people write them; what their names say is arbitrary too. */
+/** Typical schemas, with arbitrary names. */
 const field: fc.Arbitrary<Field> = fc.letrec<{ field: Field }>((tie) => ({
   field: fc.oneof(
     { depthSize: "small", withCrossShrink: true },

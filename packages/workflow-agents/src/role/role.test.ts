@@ -18,7 +18,7 @@ import { scriptedAgent } from "../scripted/scripted.ts";
 import { roleSteps } from "./durable.ts";
 import { describe, role, type RoleSpec } from "./role.ts";
 
-// Held: Bun forgets the subscribers of a channel that nobody holds.
+// Keep a reference: Bun drops the subscribers of an unreferenced channel.
 const eventsOn = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const listen = (message: unknown) => void events.push(message as WorkflowEvent);
@@ -195,7 +195,7 @@ group("extraction", () => {
     });
   });
 
-  test("does not ask again for what the text does not state: it would be made up", async () => {
+  test("does not ask again for a value that the text does not state: it would be made up", async () => {
     const extract = reads(reported(null, ["files"]), reported({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);
@@ -246,7 +246,7 @@ group("the events of a role", () => {
     });
   });
 
-  test("hold what it was asked in full, and the beginning of what its step has", async () => {
+  test("hold its full request, and the beginning of its step", async () => {
     const agent = async () => JSON.stringify({ files: ["x".repeat(20_000)] });
     await runThread(twice(planner({ agent })), { prompt: "y".repeat(20_000) });
     expect(events[0]?.payload.resolvedInputs).toMatchObject({ prompt: "y".repeat(20_000) });
@@ -267,7 +267,7 @@ group("the events of a role", () => {
   });
 });
 
-group("what goes wrong", () => {
+group("errors", () => {
   test("an agent that returns no text is named", async () => {
     const agent = (async () => 7) as unknown as Spec["agent"];
     expect(await failureOf(planner({ agent }))).toMatchObject({ code: "BAD_AGENT_RESULT" });
@@ -279,7 +279,7 @@ group("what goes wrong", () => {
     expect(bad).toThrow("a role's schema has the field cost");
   });
 
-  test("an agent may throw what lets nothing be added to it, and what is no error", async () => {
+  test("an agent may throw frozen errors and values that are not errors", async () => {
     const throwing = (thrown: unknown) => planner({ agent: () => Promise.reject(thrown) });
     const frozen = Object.freeze(new Error("as it is"));
     expect(await failureOf(throwing(frozen))).toMatchObject({ message: "as it is" });
@@ -307,7 +307,7 @@ group("what goes wrong", () => {
   });
 });
 
-test("a descriptor reports the fields of each role and what a step spends", () => {
+test("a descriptor reports the fields of each role and its spending fields", () => {
   const { description, roles } = describe("Plans", {
     planner: planner(),
     person: { description: "Approves", schema: true },
@@ -339,7 +339,7 @@ group("a role in a durable workflow", () => {
     ]);
   });
 
-  test("is not played again for what the log has", async () => {
+  test("is not played again for a step in the log", async () => {
     const first = await runThread(run, { prompt: "fix it", maxRounds: 1 });
     events = [];
     const { steps } = await runThread(run, { prompt: "fix it", steps: first.steps });

@@ -34,24 +34,24 @@ import {
 
 /** Options of {@link role}. The defaults are in parentheses. */
 export type RoleSpec<S extends $ZodObject> = {
-  /** What the role does, in a line: for the bundle's descriptor. */
+  /** One line about the role, for the bundle's descriptor. */
   description: string;
   agent: AgentFn;
   systemPrompt: string | ((ctx: ThreadContext) => string | Promise<string>);
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
-   * What the agent answers with: the fields alone (`fields`, the default), by its provider's own mode for a schema, where it
-   * has one; or a text that ends with them (`text`), for roles whose words the later ones are to read.
+   * The agent's answer: only the fields (`fields`, the default), by the provider's structured-output mode if it has
+   * one; or a text that ends with them (`text`), if later roles should read the text.
    */
   answer?: "fields" | "text";
   /** Reads the fields out of a text that is not JSON itself; then the agent is not asked for them. */
   extract?: Extractor;
-  /** How often the agent, or the extractor, is asked again for what did not fit (2). */
+  /** How often to ask the agent or the extractor again if its answer does not fit (2). */
   repairs?: number;
   /**
-   * What of the role survives its process, and is neither paid nor done again: each turn of its models and each call of
-   * a tool (`turns`, the default), or only the whole step (`role`).
+   * The unit that survives a crash, and is not paid for or run again: each turn of a model and each tool call
+   * (`turns`, the default), or only the whole step (`role`).
    */
   durable?: "turns" | "role";
   /** How often a call of a model is made, and when again; without it as its agent says (`maxRetries`). */
@@ -61,7 +61,7 @@ export type RoleSpec<S extends $ZodObject> = {
 /** The entry of a role in a bundle's descriptor: a description, and the JSON Schema of its steps' meta. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
-/** A step's meta: the schema's fields, and what the step spent. */
+/** A step's meta: the schema's fields and the step's spending. */
 export type AgentMeta<S extends $ZodObject> = output<S> & Spending;
 
 /** A role for `createRoleModerator`, and its descriptor entry for `describe`. */
@@ -70,8 +70,9 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 };
 
 /**
- * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text, in which the secrets of the
- * thread's environment are `***`; its meta has the fields, each as that text states it, and `usage`, `model` and `cost`.
+ * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text, in which the secrets
+ * of the thread's environment are `***`; its meta has the fields, each as that text states it, and `usage`, `model` and
+ * `cost`.
  *
  *     const planner = role({
  *       description: "Plans the change",
@@ -80,12 +81,12 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  *       schema: z.object({ files: z.array(z.string()) }),
  *     });
  *
- * Whatever it throws fails the thread, whose end record then keeps the agent's text and what was spent in
- * `meta.error.kept`; `retry` runs the role again.
+ * An error fails the thread. Its end record then keeps the agent's text and the spending in `meta.error.kept`; `retry`
+ * runs the role again.
  *
- * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at once; from the running role `EXTRACTION_FAILED`,
- *   `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`, `BAD_BUDGET`, and
- *   what the agent throws.
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at once; from the running role
+ *   `EXTRACTION_FAILED`, `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`,
+ *   `BAD_BUDGET`, and errors of the agent.
  */
 export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const form = formOf(spec.schema, spendingKeys);
@@ -120,8 +121,8 @@ type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
 };
 
 /**
- * `path` is where the role is played; null for a concurrent part, which has no steps of its own. Its calls are in the journal
- * also where its turns are not.
+ * `path` is where the role is played; null for a concurrent part, which has no steps of its own. Its calls are in the
+ * journal also where its turns are not.
  */
 async function execute<S extends $ZodObject>(
   spec: MadeRole<S>,
@@ -175,7 +176,10 @@ async function execute<S extends $ZodObject>(
   }
 }
 
-/** The agent's text, without the secrets of the environment, and the fields in it. An agent that does not ask again itself is asked again for what does not fit. */
+/**
+ * Returns the agent's text, without the secrets of the environment, and its fields. Asks the agent again if the fields
+ * do not fit, unless the agent does that itself.
+ */
 async function answered<S extends $ZodObject>(
   { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,
   run: RoleRun,
@@ -207,7 +211,7 @@ async function systemPromptOf<S extends $ZodObject>(
   return form ? withInstruction(text, form.schema) : text;
 }
 
-/** What the role's agent is asked for; undefined where another reads the fields, or there are none. */
+/** The form of the agent's answer. Undefined if an extractor reads the fields, or there are none. */
 function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undefined {
   const { form, answer = "fields", extract: extractor, repairs = 2 } = spec;
   if (extractor !== undefined || form.empty) return undefined;
@@ -224,7 +228,7 @@ function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undef
 const isViolation = (error: unknown): error is WorkflowError =>
   isWorkflowError(error) && error.code === "EXTRACTION_FAILED";
 
-/** The thread with an agent's answer, and what was wrong with it: a session goes on in its conversation. */
+/** Adds an agent's answer and its problems to the thread, so that a session continues its conversation. */
 function askedAgain(
   run: RoleRun,
   ctx: ThreadContext,
@@ -240,7 +244,7 @@ function askedAgain(
   const content = againText(problems, null);
   const said = { role: run.stepID, content: answer, meta: {}, timestamp: Date.now() };
   const steps = [...ctx.steps, said, { ...said, role: "check", content }];
-  // The first agent of the role is asked, and its own answer is no news to it.
+  // Start with the role's first agent, which knows its own answer.
   run.agents = { started: 0, running: 0 };
   run.remembered = ctx.steps.length;
   return { ...ctx, steps };
@@ -277,7 +281,7 @@ function failWith(error: unknown, text: string | null, run: RoleRun): void {
   attach(error, "kept", { role: run.stepID, ...(raw !== null && { raw }), ...paid });
 }
 
-/** What the agents of the role's last step with the same path have kept for this one. */
+/** Returns the memory that the agents of the role's last step with the same path kept. */
 function memoryOf(
   { role: name = "agent", steps }: ThreadContext,
   path: Path | null,
@@ -292,7 +296,7 @@ function memoryOf(
   const kept = meta?.agent;
   if (!isObject(kept)) return { memory: {}, path };
   const { path: _, said, ...memory } = kept;
-  // What somebody has edited is not what the agents remember.
+  // An edited step no longer matches the agents' memory.
   if (said !== undefined && said !== digest(content)) return { memory: {}, path };
   return { memory: structuredClone(memory), remembered, path };
 }

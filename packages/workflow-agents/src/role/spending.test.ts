@@ -26,7 +26,7 @@ async function spend(input_tokens: number): Promise<string> {
 
 const work = (tokens: number) => () => spend(tokens);
 
-test("a step's work reports what it came to and what it spent", async () => {
+test("a step's work reports its result and spending", async () => {
   const { result, spending } = await paid(threadOf(), { stepID: "LLM_A" }, work(1000));
   expect(result).toBe("said");
   expect(spending).toEqual({ usage: { ...noUsage, input_tokens: 1000 }, model, cost: 0.002 });
@@ -45,7 +45,7 @@ test("all work of a thread is held to its limit together, what failed included",
   expect(await paid(threadOf({ maxTokens: 3000 }), { stepID: "LLM_C" }, work(1000))).toBeDefined();
 });
 
-test("what the work publishes is observed first, and kept when the one who sees it wants so", async () => {
+test("an observer sees the work's events first, and decides whether to keep them", async () => {
   const observed: unknown[] = [];
   const intercept = (event: object) => observed.push(event) > 0;
   await paid(threadOf(), { stepID: "LLM_A", intercept }, async () =>

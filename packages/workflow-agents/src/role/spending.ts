@@ -8,8 +8,8 @@ import { type RoleRun, withRun } from "../run/run.ts";
 type Sum = { usage: Usage; cost: number | null };
 
 /**
- * What a step spent, in its meta: `cost` in US dollars, null when a price is not known; the last `model`,
- * null when none was called; `models` when there were several; `agent` is what agents keep for later steps.
+ * The spending of a step, in its meta: `cost` in US dollars, null if a price is unknown; the last `model`,
+ * null if none was called; `models` if there were several; `agent` is the agents' memory for later steps.
  */
 export type Spending = Sum & {
   model: string | null;
@@ -79,9 +79,9 @@ export function checkFields(names: readonly string[]): void {
 export type Paid<T> = { result: T; spending: Spending };
 
 /**
- * Runs a step's work, whose model calls the thread pays for, for a front end that has steps and no roles.
+ * Runs a step's work and charges its model calls to the thread, for a front end with steps instead of roles.
  * The thread's limits hold for all such calls and `ctx.steps`, which must be one list that does not grow.
- * @throws what the work throws, with what was spent as `error.spent`; those of {@link openAccount}.
+ * @throws errors of the work, with the spending as `error.spent`; errors of {@link openAccount}.
  */
 export async function paid<T>(
   ctx: ThreadContext,

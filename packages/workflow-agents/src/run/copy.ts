@@ -1,18 +1,18 @@
 import type { ThreadContext } from "@uncaged/workflow";
 
-/** What each copy was made of. */
+/** The original of each copy. */
 const originals = new WeakMap<object, object>();
 
-/** What a copy was made of; anything else as it is. */
+/** Returns the original of a copy, and any other value unchanged. */
 export const originalOf = <T extends object>(one: T): T =>
   (originals.get(one) as T | undefined) ?? one;
 
-/** A value that may be changed: what it was copied from stays as it was. */
+/** Returns a mutable copy. Changes don't reach the original. */
 export function copyOf<T>(given: T): T {
   try {
     return structuredClone(given);
   } catch {
-    // What no model and no record can have said: code that calls a tool itself may give it anything.
+    // Not cloneable, so it comes from code that calls a tool directly.
     return given;
   }
 }
@@ -20,8 +20,8 @@ export function copyOf<T>(given: T): T {
 const parts = ["start", "steps", "allSteps", "params", "options", "env"] as const;
 
 /**
- * A thread for a tool: what it changes of the prompt, the steps and the rest changes nothing for others. Each part is copied
- * when it is first looked at.
+ * Returns a copy of a thread for a tool: its changes to the prompt, the steps and the rest do not reach others. Each
+ * part is copied on first access.
  */
 export function threadCopy(thread: ThreadContext): ThreadContext {
   const copy = { ...thread };

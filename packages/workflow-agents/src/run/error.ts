@@ -12,7 +12,7 @@ export const failure = (
     cause === undefined ? undefined : { cause },
   );
 
-/** An error in a workflow's source, or in what its starter has given. */
+/** Makes an error in a workflow's source or in the start request. */
 export const misuse = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "usage", message, hint });
 

@@ -1,13 +1,13 @@
 /**
- * The form that a role's answer must have. The role asks for it in the system prompt; an agent whose provider has a mode
- * of its own for it takes that text out again, and gives the provider the schema.
+ * The form that a role's answer must have. The role asks for it in the system prompt; an agent whose provider has a
+ * mode of its own for it takes that text out again, and gives the provider the schema.
  */
 export type AnswerForm = {
   /** A JSON Schema of the fields. */
   schema: object;
   /** Whether the answer is the fields alone; else a text that ends with them. */
   isAlone: boolean;
-  /** What of an answer does not fit, a line each. */
+  /** Returns the problems of an answer, one line each. */
   problemsOf: (text: string) => Promise<string[]>;
   /** How often an answer that does not fit is asked for again. */
   repairs: number;
@@ -15,7 +15,7 @@ export type AnswerForm = {
   settled?: string;
 };
 
-/** What a system prompt says where the form is asked for there. */
+/** The instruction about the form in a system prompt. */
 const instructionOf = (schema: object): string =>
   `\n\nEnd your answer with one JSON code block, the only one, that fits this JSON Schema:\n${JSON.stringify(schema)}`;
 
@@ -29,7 +29,7 @@ export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm)
   return isAsked ? systemPrompt.replace(instruction, () => "") : null;
 }
 
-/** What an agent is asked after an answer that does not fit. */
+/** The request after an answer that does not fit. */
 export function againText(problems: readonly string[], form: AnswerForm | null): string {
   // Not every server shows its model the schema that it is given.
   const how = form?.isAlone

@@ -10,11 +10,10 @@ export type FailedCall = WorkflowError & {
 };
 
 /**
- * How often a call of a model is made, and when again. `attempts` counts the first one too (3). The delay before the second
- * is `backoff` (1 second), doubles each time up to `maxDelay` (1 minute), and is up to a quarter shorter by chance; a
- * longer one that the provider asks for is kept to. `on` is which errors are tried again: those with one of these codes or
- * types, or those for which the function is true; without it those that are `retryable`. No try begins later than
- * `deadline` after the role.
+ * Retry policy of a model call. `attempts` includes the first one (3). The delay before the second is `backoff` (1
+ * second), doubles each time up to `maxDelay` (1 minute), and is up to a quarter shorter by chance. A longer delay that
+ * the provider requests takes precedence. `on` selects the errors to retry by code or type, or by a function; by
+ * default `retryable` errors. No attempt begins later than `deadline` after the start of the role.
  */
 export type CallRetry = {
   attempts?: number;
@@ -36,7 +35,7 @@ export type CallPolicy = {
 const mostAttempts = 1_000;
 const dayMs = 86_400_000;
 
-/** @throws WorkflowError `BAD_RETRY` for what is none. */
+/** @throws WorkflowError `BAD_RETRY` for an invalid policy. */
 export function callPolicy(retry: CallRetry = {}): CallPolicy {
   const { attempts = 3, backoff = 1_000, maxDelay = 60_000, deadline, on } = retry;
   const known = ["attempts", "backoff", "maxDelay", "deadline", "on"];
@@ -55,7 +54,7 @@ export function callPolicy(retry: CallRetry = {}): CallPolicy {
   };
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on !== undefined && typeof on !== "function" && !isList) {
-    throw bad("has an on that is no list of codes", 'such as ["rate_limit"], or a function');
+    throw bad("needs a list of codes or a function as on", 'such as ["rate_limit"], or a function');
   }
   return {
     attempts,

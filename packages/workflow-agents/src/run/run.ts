@@ -21,8 +21,8 @@ import type { Retrying } from "./retry.ts";
 import { failure } from "./error.ts";
 
 /**
- * What one model call spent. `cost` is in US dollars, null when the model's price is not known; `cacheWrites` is how long
- * what it wrote to the cache lives, where that has a price of its own; `call` is the id by which the thread's journal has it.
+ * The spending of one model call. `cost` is in US dollars, null if the model's price is unknown; `cacheWrites` is the
+ * lifetime of its cache entries, if that affects the price; `call` is its id in the thread's journal.
  */
 export type Spent = {
   model: string;
@@ -35,8 +35,8 @@ export type Spent = {
 type AgentCount = { started: number; running: number };
 
 /**
- * One run of a role: what its agents and tools publish belongs to `stepID`, what they spend is collected in
- * `spent`. It is found through the async context, so that an `AgentFn` needs nothing but its arguments.
+ * One run of a role. Events of its agents and tools belong to `stepID`; `spent` collects their spending. The
+ * async context holds it, so that an `AgentFn` needs only its arguments.
  */
 export type RoleRun = {
   stepID: string;
@@ -47,10 +47,10 @@ export type RoleRun = {
    * and throws when a limit would be passed all the same.
    */
   reserve: Reserve;
-  /** Adds the cost to what a call spent. */
+  /** Adds the cost to a call's spending. */
   withCost?: (spent: Spent) => Spent;
   /**
-   * Has the thread wait until somebody has raised its limit for such a call; false where nobody can be asked.
+   * Makes the thread wait until a person raises its limit for such a call. Returns false if it can't ask for that.
    */
   raise?: (next: Spent) => Promise<boolean>;
   /** Sees what is added to `spent`. */
@@ -59,14 +59,14 @@ export type RoleRun = {
   takeOver?: (calls: readonly Spent[]) => void;
   /** Resolves when the journal has what was published of calls. */
   settled?: () => Promise<void>;
-  /** What remains of the thread's limit, in US dollars; null when it has none. */
+  /** Returns the rest of the thread's limit in US dollars, or null without a limit. */
   remaining?: () => number | null;
   /** Whether there is a limit: then no model is called without a bound of its answer. */
   isLimited?: boolean;
   /** Whether a limit is one of costs. */
   limitsCost?: boolean;
   /**
-   * What agents keep for the role's later steps, as JSON: at first as its last step of the same path left
+   * The agents' memory for later steps of the role, as JSON. Starts as the last step of the same path left
    * it.
    */
   memory: Record<string, unknown>;
@@ -87,8 +87,8 @@ export type RoleRun = {
 };
 
 /**
- * Which output a call can do with (all of it), and whether it waits for others (it does). `atRoot` is what is reserved of the
- * storage root's limits where that is not what the call may cost: a command tells its cost only afterwards.
+ * The least output that a call accepts (default: all), and whether it waits for others (default: yes). `atRoot`
+ * replaces the amount to reserve of the storage root's limits, for a command whose cost is known only afterwards.
  */
 export type ReserveOptions = {
   least?: number;
@@ -126,7 +126,7 @@ export function spend(...spent: readonly Spent[]): void {
   for (const one of spent) run.onSpent?.(one);
 }
 
-/** Counts what earlier executions have spent on what the current run goes on from. */
+/** Counts the spending of earlier executions that the current run continues. */
 export function takeOver(spent: readonly Spent[]): void {
   currentRun().takeOver?.(spent);
   spend(...spent);
@@ -156,8 +156,8 @@ export function publish(type: WorkflowEvent["type"], payload: Record<string, unk
 const counts = new Map<string, AgentCount>();
 
 /**
- * Does an agent's or a role's work in the attempt that it is called in; those that one runs concurrently get
- * a child attempt each. `index` counts those that the attempt has started, from 0.
+ * Runs an agent's or a role's work in the current attempt. Concurrent work gets a child attempt each. `index`
+ * counts the works that the attempt has started, from 0.
  */
 export async function inAttempt<T>(
   ctx: ThreadContext,
@@ -181,7 +181,7 @@ export async function inAttempt<T>(
   }
 }
 
-/** Does a part of a step's work in an attempt of its own, within the one that it is called in. */
+/** Runs a part of a step's work in a child of the current attempt. */
 export async function inOwnAttempt<T>(
   ctx: ThreadContext,
   spec: AttemptSpec,
@@ -249,7 +249,7 @@ export class Meter {
   }
 }
 
-/** What an agent's work came to; what is left out is nothing, and an answer that ended its turn. */
+/** The result of an agent's work. Omitted fields mean empty, and an answer that ended its turn. */
 type AgentEnd = {
   usage?: Usage;
   model?: string | null;
@@ -257,7 +257,7 @@ type AgentEnd = {
   hasToolUse?: boolean;
 };
 
-/** Publishes how an agent's work ends: `llm_done` with what it came to, or `llm_error`. */
+/** Publishes the end of an agent's work: `llm_done` with the result, or `llm_error`. */
 export class AgentReport {
   readonly #startedAt = performance.now();
 
@@ -300,7 +300,7 @@ export function cwdOf({ cwd }: ThreadContext, who: string): string {
   throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
 }
 
-/** By it a later step finds out whether a text is still the one that an agent wrote or read. */
+/** Returns a digest by which a later step detects that a text has changed. */
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 

@@ -14,7 +14,7 @@ test("a list answers by the number of steps, and so the same after a restart", a
   });
 });
 
-test("a table answers by what stands in the system prompt", async () => {
+test("a table answers by words in the system prompt", async () => {
   const agent = scriptedAgent({ plan: "1. read", code: (ctx) => `for ${ctx.start.content}` });
   expect(await agent(threadOf(), "You plan")).toBe("1. read");
   expect(await agent(threadOf(), "You code")).toBe("for fix the sum");

@@ -4,9 +4,8 @@ import { misuse } from "../run/error.ts";
 import { digest } from "../run/run.ts";
 
 /**
- * Which calls of a tool a person must approve before they are made: all, or those for which `when` is true. `within` is
- * how long the question stands, for ever without it; a call that nobody has decided on until then is refused, or made
- * with `otherwise: "approve"`.
+ * The calls of a tool that need a person's approval: all, or only if `when` returns true. `within` is the time to
+ * decide, unlimited by default. An undecided call is then refused, or made with `otherwise: "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;
@@ -20,14 +19,14 @@ export type Approve<Input = unknown> =
   | NonNullable<Approval<Input>["when"]>
   | Approval<Input>;
 
-/** A rule that was checked. Where nobody answers within `ms` a call is decided by `otherwise`. */
+/** A checked rule. Without an answer within `ms`, `otherwise` decides. */
 export type ApprovalRule = {
   ms: number | null;
   otherwise: "approve" | "refuse";
   isNeeded: (input: unknown) => Promise<boolean>;
 };
 
-/** How a call is to be asked for. `problem` is what is wrong with an input, null for one that fits. */
+/** The approval that a call needs. `problem` describes an invalid input, or returns null. */
 export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
   schema: Record<string, unknown>;
   problem: (input: unknown) => string | null;
@@ -55,7 +54,7 @@ export function approvalRule<Input>(tool: string, given: Approve<Input>): Approv
   return {
     ms,
     otherwise,
-    // Whatever else it gives, or is, is no leave to go on.
+    // Any other result requires approval.
     async isNeeded(input) {
       const answer: unknown = when === undefined || (await when(input));
       return answer !== false;

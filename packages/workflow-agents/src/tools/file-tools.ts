@@ -47,7 +47,7 @@ function fitting(lines: readonly string[], from: number, limit: number): number 
 export const writeFile = tool({
   name: "writeFile",
   description:
-    "Writes a text file of the working directory whole, in place of what it held. Makes missing folders.",
+    "Writes a whole text file in the working directory, replacing its content. Makes missing folders.",
   input: z.object({ path: z.string().check(z.minLength(1)), content: z.string() }),
   async execute({ path, content }, execution) {
     const call = callOf(execution, "writeFile", path, content);

@@ -83,7 +83,7 @@ describe("no tool leaves the thread's directory", () => {
       spawnSync("mkfifo", [join(cwd, "fifo")]);
       const answer = await said(name, input("fifo"));
       if (name === "search") expect(answer).toBe("[nothing found]");
-      else expect(answer).toMatch(/is no plain file|is no folder/);
+      else expect(answer).toMatch(/is not a regular file|is not a folder/);
     });
   }
 
@@ -100,7 +100,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(openConfined(place, 0)).rejects.toThrow("leads out");
   });
 
-  test("what is written into an open folder stays there, though its name leads out by now", async () => {
+  test("a write into an open folder stays there, even if its name leads out by now", async () => {
     put("folder/a.txt", "inside");
     const folder = await Folder.open(await confinedPath(cwd, "folder"));
     renameSync(join(cwd, "folder"), join(cwd, "moved"));
@@ -200,10 +200,10 @@ describe("readFile", () => {
     truncateSync(join(cwd, "long"), 10 * 1024 * 1024 + 1);
     expect(await said("readFile", { path: "none" })).toContain('"none" is not there');
     expect(await said("readFile", { path: "no/folder" })).toContain("nor is its folder");
-    expect(await said("readFile", { path: "binary" })).toContain("is no text");
-    expect(await said("readFile", { path: "latin1" })).toContain("is no text");
+    expect(await said("readFile", { path: "binary" })).toContain("is not text");
+    expect(await said("readFile", { path: "latin1" })).toContain("is not text");
     expect(await said("readFile", { path: "long" })).toContain("is too long: 10485761 bytes");
-    expect(await said("readFile", { path: "." })).toContain("is no plain file");
+    expect(await said("readFile", { path: "." })).toContain("is not a regular file");
     expect(await said("readFile", { path: "" })).toContain("arguments of readFile are wrong");
   });
 });

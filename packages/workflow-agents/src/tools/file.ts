@@ -7,7 +7,7 @@ import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./p
 
 const longestFile = 10 * 1024 * 1024;
 
-/** Bytes as text, with a byte order mark; throws for what is none. */
+/** Decodes bytes as text, keeping a byte order mark. Throws for invalid UTF-8. */
 export const textIn = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
@@ -21,7 +21,7 @@ export async function readText(
     const text = textIn(bytes);
     if (!text.includes("\0")) return { place, text };
   } catch {}
-  throw pathError("NOT_TEXT", place.name, "is no text", "it is a binary file: leave it as it is");
+  throw pathError("NOT_TEXT", place.name, "is not text", "leave the binary file as it is");
 }
 
 /** A file's bytes, `most` of them at most; @throws WorkflowError `FILE_TOO_LONG`, `PATH_OUTSIDE`, … */
@@ -48,7 +48,7 @@ async function contentOf(
   if (size > most) throw tooLong(name, size, most);
   const pieces: Buffer[] = [];
   let length = 0;
-  // A file may grow while it is read, and what is in /proc has no size.
+  // A file may grow during the read, and files in /proc report no size.
   while (length <= most) {
     const piece = Buffer.alloc(Math.max(size - length, 0) + 1024);
     const { bytesRead } = await file.read(piece, 0, piece.length);
@@ -64,12 +64,12 @@ const tooLong = (name: string, size: number, most: number) => {
   return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
 };
 
-/** What a file holds: null when there is none, `too long` for one of more than 10 MB. */
+/** A file's bytes: null for a missing file, `too long` for more than 10 MB. */
 export type Content = Uint8Array | null | "too long";
 
 /**
- * How a file is written: `isNew` refuses one that is there, `most` is the longest that it may be. `onWrite` gets what it
- * held, when all that can be known to prevent the change does not: the file changes when that is done.
+ * Options of a write: `isNew` refuses an existing file, `most` limits the length. `onWrite` gets the old content after
+ * all checks have passed; the file changes once it is done.
  */
 export type WriteOptions = {
   isNew?: boolean;
@@ -144,7 +144,7 @@ const shortContentOf = (file: FileHandle, place: ConfinedPath): Promise<Content>
 const exists = ({ name }: ConfinedPath) =>
   pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
 
-/** Removes a file, where {@link writeConfined} would write it; one that is not there is removed. */
+/** Removes a file in the place where {@link writeConfined} would write it. Ignores a missing file. */
 export async function removeConfined(cwd: string, given: string): Promise<void> {
   const { folder, base } = await placeToWrite(cwd, given);
   try {

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "./path.ts";
 
-// A file of its own, so that the types of who imports a path do not need those of Node.
+// A separate file, so that importing path types does not require Node's types.
 
 /** Opens a plain file. Waits at no FIFO, and opens no device and no folder. */
 export async function openConfined(
@@ -17,7 +17,7 @@ export async function openConfined(
   throw notAFile(place.name);
 }
 
-// Another tool may replace a file just as it is opened: what is there then is opened in its place.
+// Another tool may replace a file during the open; then the new file is opened.
 const mostReplaced = 10;
 
 /** Opens what a path leads to, when that lies inside. */
@@ -46,7 +46,7 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
       if (code === "ELOOP") throw outside(place.name);
       if (code === "EISDIR" || code === "ENXIO") throw notAFile(place.name);
       if (code === "ENOENT" || code === "ENOTDIR") {
-        const problem = code === "ENOENT" ? "is not there" : "is no folder";
+        const problem = code === "ENOENT" ? "is not there" : "is not a folder";
         throw pathError("FILE_MISSING", place.name, problem);
       }
       throw pathError("FILE_FAILED", place.name, `can't be opened: ${code}`);
@@ -54,7 +54,7 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
   );
 }
 
-/** Whether the path still leads to what was opened, and inside. */
+/** Tells whether the path still leads to the opened file, inside the root. */
 async function whereIs(
   opened: FileHandle,
   { root, path }: ConfinedPath,
@@ -68,7 +68,7 @@ async function whereIs(
   return now?.dev === dev && now.ino === ino ? "inside" : "replaced";
 }
 
-export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is no plain file");
+export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is not a regular file");
 
 const openFiles = "/proc/self/fd";
 

@@ -37,7 +37,7 @@ async function realPlace(path: string, given: string): Promise<string> {
   return join(folder, basename(path));
 }
 
-/** The nearest folder above a path that is there, and the names of those that are missing below it. */
+/** Returns the nearest existing folder above a path, and the names of the missing ones below it. */
 export async function nearestConfined(
   cwd: string,
   given: string,
@@ -58,7 +58,7 @@ export async function nearestConfined(
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
-/** For `catch`: nothing is there. What else went wrong is thrown again. */
+/** For `catch`: returns null for a missing file, rethrows other errors. */
 export const nullIfMissing = (error: Error & { code?: string }): null => {
   if (/^(ENOENT|ENOTDIR|ELOOP|ENAMETOOLONG)$/.test(error.code ?? "")) return null;
   throw error;

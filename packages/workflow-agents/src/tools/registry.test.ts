@@ -7,7 +7,7 @@ import { toolRegistry } from "./registry.ts";
 import { runTool } from "./run.ts";
 import { type Tool, tool, type ToolContext, type ToolExecution } from "./tools.ts";
 
-// Held: Bun forgets the subscribers of a channel that nobody holds.
+// Keep a reference: Bun drops the subscribers of an unreferenced channel.
 const published = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const record = (event: unknown) => void events.push(event as WorkflowEvent);
@@ -72,11 +72,11 @@ describe("a registry", () => {
     expect((await registry.run("late", {}, here())).content).toBe("from the source");
   });
 
-  test("refuses a name twice, a name no model takes, and an input that is no object", () => {
+  test("refuses a name twice, a name no model takes, and an input that is not an object", () => {
     const one = returning(() => 1);
     expect(() => toolRegistry([one, one])).toThrow("two tools have the name try_it");
     expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow('the name "try it"');
-    expect(() => toolRegistry([{ ...one, input: z.string() }])).toThrow("is no object");
+    expect(() => toolRegistry([{ ...one, input: z.string() }])).toThrow("is not an object");
     expect(() => toolRegistry([{ ...one, input: z.object({ at: z.date() }) }])).toThrow(
       "can't be a JSON Schema",
     );
@@ -144,7 +144,7 @@ describe("a call", () => {
     }
   });
 
-  test("that throws reports what was thrown, and what to do when the tool knows", async () => {
+  test("that throws reports the error, with the tool's hint if there is one", async () => {
     const plain = await answer(() => {
       throw new Error("no such table");
     });
@@ -156,7 +156,7 @@ describe("a call", () => {
     expect((await answer(() => Promise.reject(null))).content).toContain("failed: null");
   });
 
-  test("that hangs ends with its time, and what it reports later goes nowhere", async () => {
+  test("that hangs ends at its timeout, and its later reports are dropped", async () => {
     const late = Promise.withResolvers<void>();
     const hung = await answer(
       (_, runtime) =>
@@ -173,7 +173,7 @@ describe("a call", () => {
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("ends with the thread, also one that began after the thread's end", async () => {
+  test("ends with the thread, also if it began after the thread's end", async () => {
     const abort = new AbortController();
     const registry = toolRegistry([returning(() => new Promise(() => abort.abort()))]);
     const first = await runTool(registry, "try_it", {}, here(abort.signal));
@@ -184,7 +184,7 @@ describe("a call", () => {
     expect(ran).toBe(false);
   });
 
-  test("with a result that is no JSON is an error about it", async () => {
+  test("with a result that JSON can't hold is an error about it", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     for (const bad of [ring, { n: 1n }, () => 1, Symbol("s"), { toJSON: () => undefined }]) {

@@ -84,7 +84,7 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
   } catch (error) {
     throw badTool(`the input of the tool ${name} can't be a JSON Schema: ${String(error)}`);
   }
-  throw badTool(`the input of the tool ${name} is no object`);
+  throw badTool(`the input of the tool ${name} is not an object`);
 }
 
 // Zod's words come with the language that a schema's maker chose, or with none: these are always there.

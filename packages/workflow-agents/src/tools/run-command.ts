@@ -10,9 +10,9 @@ import { confinedPath, pathError } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
 
 /**
- * `env` names the variables that commands get besides those that hold no secret. `timeoutMs` (2 minutes) is for
- * calls that name none, `longestMs` (10 minutes) the most that one may name, `graceMs` (2 seconds) the time
- * between SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default
+ * of calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between
+ * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
@@ -33,9 +33,9 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * A tool that runs commands, in the thread's directory or a folder in it. Without `sandbox` a command may do whatever the
- * user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that it has started
- * where bubblewrap is installed.
+ * A tool that runs commands, in the thread's directory or a folder in it. Without `sandbox` a command may do whatever
+ * the user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that it has
+ * started where bubblewrap is installed.
  *
  * @throws WorkflowError `BAD_TOOL` at once for options of a sandbox that make no sense
  */
@@ -70,7 +70,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const args = argvOf(call);
   const { path } = await confinedPath(execution.cwd, call.cwd ?? ".");
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
-  if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is no command", "name a program");
+  if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is not a command", "name a program");
   const env = allowed(execution.env, options.env ?? []);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
@@ -81,7 +81,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
     const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;
-    const ending = `[ended after ${timeoutMs} ms: what it printed until then is above]`;
+    const ending = `[ended after ${timeoutMs} ms: its output is above]`;
     throw failure("COMMAND_TIMEOUT", message, `${text}\n${ending}`.trim());
   }
   const failed = exitCode === 0 ? "" : `[exit code ${exitCode}]`;

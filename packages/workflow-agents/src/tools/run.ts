@@ -9,8 +9,8 @@ import { callHash } from "./approval.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
 
 /**
- * `content` is what a model is shown, with `parts`, the pictures and documents in it; `output` the `result` of what the tool
- * returned, if it has one.
+ * `content` is the text for the model, with `parts`, its pictures and documents. `output` is the `result` in the tool's
+ * return value, if it has one.
  */
 export type ToolOutcome =
   | { ok: true; content: string; parts: Part[]; output: unknown; toolResult: unknown }
@@ -25,10 +25,9 @@ export type ToolOutcome =
 export type RunToolContext = ToolContext & { allowError?: boolean };
 
 /**
- * Runs one tool of a registry: checks the arguments, gives it its time, and limits what it returned.
- * Publishes `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is what
- * the tool threw, or a `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_NOT_APPROVED`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`,
- * `…_RESULT`.
+ * Runs one tool of a registry: checks the arguments, applies the timeout, and limits the result. Publishes
+ * `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is the tool's own, or a
+ * `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_NOT_APPROVED`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`, `…_RESULT`.
  */
 export async function runTool(
   registry: ToolRegistry,
@@ -67,7 +66,7 @@ export async function runTool(
 // A longer one would end at once.
 const longestTimer = 2 ** 31 - 1;
 
-/** Runs a tool within its time. Then its signal is aborted, and what it reports after that is dropped. */
+/** Runs a tool within its timeout. Then aborts its signal, and drops its later reports. */
 async function execute(
   registry: ToolRegistry,
   name: string,
@@ -89,7 +88,7 @@ async function execute(
     const message = `it is not known whether ${name} was done: its process ended while it was at work`;
     throw failure("TOOL_UNKNOWN_OUTCOME", message, "find out before you call it again");
   }
-  // Whoever calls it has asked before, or does not know that it must.
+  // The caller asked for approval before, or does not know that it must.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
     const judged = tool.check(copyOf(given));
@@ -124,12 +123,12 @@ async function execute(
 const notApproved = (name: string): WorkflowError =>
   failure(
     "TOOL_NOT_APPROVED",
-    `${name} was not run: nobody has approved this call`,
-    "it needs a person's approval, which a model's call in a role asks for",
+    `${name} was not run: the call is not approved`,
+    "call it through a model in a role, which asks for a person's approval",
   );
 
 function executionOf(name: string, context: ToolContext, signal: AbortSignal): ToolExecution {
-  // What it reports may come from another async context: a connection that several attempts share.
+  // Reports may come from another async context, such as a connection that several attempts share.
   const inThisAttempt = AsyncLocalStorage.snapshot();
   const report = (level: string, message: string, data: unknown): void => {
     if (signal.aborted) return;
@@ -165,7 +164,7 @@ function errorOf(name: string, thrown: unknown): WorkflowError {
   });
 }
 
-/** What a value gives; null when it gives nothing, or throws: a cycle, a BigInt, a getter. */
+/** Reads a value. Returns null if it is undefined or the read throws: a cycle, a BigInt, a getter. */
 function orNull<T>(read: () => T | undefined): T | null {
   try {
     return read() ?? null;
@@ -194,7 +193,7 @@ function brief(value: unknown): string {
   return line.length > briefLength ? `${cut(line, briefLength - 1)}…` : line;
 }
 
-/** What a model is shown of a tool's output: its text, with a note for each part; and the parts, read. */
+/** Returns a tool's output for a model: its text with a note for each part, and the parts. */
 async function shownOf(output: unknown, cwd: string): Promise<{ text: string; parts: Part[] }> {
   const list: unknown[] = Array.isArray(output) ? output : [output];
   if (!list.some(isPart)) return { text: textOf(output), parts: [] };
@@ -225,12 +224,14 @@ function textOf(result: unknown): string {
 }
 
 const mib = 2 ** 20;
-// A recorded result has at most 32 MiB, with what is recorded beside it.
+// A record of a result has at most 32 MiB, including other fields.
 const largestResult = 31 * mib;
 // A character has at most so many bytes in JSON.
 const mostBytes = 6;
 
-/** @throws WorkflowError `TOOL_RESULT` when it is too large to be recorded: after a crash the tool would be run again. */
+/**
+ * @throws WorkflowError `TOOL_RESULT` when it is too large to be recorded: after a crash the tool would be run again.
+ */
 function refuseTooLarge(content: string, parts: readonly Part[]): void {
   const inParts = parts.reduce((sum, { source }) => {
     return sum + ("data" in source ? source.data.length : 0);

@@ -15,7 +15,7 @@ const slowLineMs = 150;
 /** Finds lines by a regular expression or a plain text. */
 export const search = tool({
   name: "search",
-  description: `Finds lines in the text files of the working directory by a regular expression (JavaScript's), or by a plain text when \`plain\` is true: ${mostLines} lines at most, as path:line: text. \`path\` is a folder or a file, \`files\` a pattern of file names (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and what a .gitignore names.`,
+  description: `Finds lines in the text files of the working directory by a regular expression (JavaScript's), or by a plain text when \`plain\` is true: ${mostLines} lines at most, as path:line: text. \`path\` is a folder or a file, \`files\` a pattern of file names (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
   input: z.object({
     pattern: z.string().check(z.minLength(1), z.maxLength(1000)),
     plain: z.optional(z.boolean()),
@@ -104,14 +104,14 @@ const mostFiles = 1000;
 /** Lists files and folders, without what Git ignores. */
 export const listFiles = tool({
   name: "listFiles",
-  description: `Lists the files of the working directory, or of the folder \`path\` in it, with all below: ${mostFiles} at most. \`pattern\` chooses among them (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and what a .gitignore names.`,
+  description: `Lists the files of the working directory, or of the folder \`path\` in it, with all below: ${mostFiles} at most. \`pattern\` chooses among them (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
   input: z.object({
     path: z.optional(z.string()),
     pattern: z.optional(z.string().check(z.minLength(1))),
   }),
   async execute({ path = ".", pattern }, { cwd, signal }) {
     const { place, isFolder: isRoot } = await startingAt(cwd, path);
-    if (!isRoot) throw pathError("NOT_A_FOLDER", path, "is no folder", "read it");
+    if (!isRoot) throw pathError("NOT_A_FOLDER", path, "is not a folder", "read it");
     const matches = pattern === undefined ? null : matcher(pattern);
     const lines: string[] = [];
     for await (const { name, isFolder } of walk(place)) {

@@ -4,10 +4,10 @@ import type { Part } from "../content/part.ts";
 import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
- * What a tool's run belongs to. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call, for
- * a call that is made again after a crash. `wasBegun` says that this one is: it was at work when its process ended.
- * `thread` is what the agent itself was given.
- * `approved` is the hash of the call that a person has approved. `exact` is the JSON of the arguments, where it has integers
+ * The context of a tool's run. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call: a
+ * call repeated after a crash has the same key. `wasBegun`: this call was running when its process ended.
+ * `thread` is the thread as the agent got it.
+ * `approved` is the hash of the call that a person approved. `exact` is the JSON of the arguments if it has integers
  * beyond 2^53 that a number would round: the arguments have them as texts.
  */
 export type ToolContext = {
@@ -23,8 +23,8 @@ export type ToolContext = {
 };
 
 /**
- * What a running tool may use. `signal` is aborted with the thread and when the tool's time is up. The rest
- * reports progress: `tool_message` events, and nothing once the tool is done.
+ * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The rest
+ * reports progress as `tool_message` events, which are dropped once the tool is done.
  */
 export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -36,12 +36,12 @@ export type ToolExecution = ToolContext & {
 };
 
 /**
- * A tool. `name` has letters, digits, `_` and `-`, 64 at most; `execute` gets what the Zod schema `input`
- * made of the model's arguments. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of
- * these; `{result, …}` shows the model the `result` and keeps the whole for who called the tool. Whatever it throws is
- * given to the model: a `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows.
- * With `idempotent: false` a call that was at work when its process ended is not made again: the model learns that
- * nobody knows whether it was done. With `approve` a person decides on its calls, or on some, before they are made.
+ * A tool. `name` has letters, digits, `_` and `-`, 64 at most. `execute` gets the model's arguments as parsed by the
+ * Zod schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these;
+ * `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets its
+ * errors, a `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows. With
+ * `idempotent: false` a call that was running when its process ended is not made again: the model learns that its
+ * outcome is unknown. With `approve` a person decides on all or some of its calls before they are made.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -76,27 +76,27 @@ export type ReadyTool = ToolDefinition & {
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
 /**
- * What a model gets back. An error's `content` is what is wrong, in words that it can act on. `parts` are the pictures and
- * documents, of which `content` has notes.
+ * A tool's answer to a model. An error's `content` is the problem, in words that the model can act on. `parts` are the
+ * pictures and documents that `content` has notes about.
  */
 export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
- * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`.
- * It publishes the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's. `callId` is the id that
- * the model gave its call. A call that needs an approval is run only with it in the context (`approved`); `approval` says
- * whether one does.
+ * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`. It publishes
+ * the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's. `callId` is the id that the model gave its
+ * call. A call that needs an approval is run only with it in the context (`approved`); `approval` says whether one
+ * does.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
   run(name: string, input: unknown, context: ToolContext, callId?: string): Promise<ToolAnswer>;
-  /** How a call is to be asked for; null for one that needs no approval. Rejects when its rule does. */
+  /** Returns the approval that a call needs, or null. Rejects when its rule does. */
   approval?(name: string, input: unknown, context: ToolContext): Promise<NeededApproval | null>;
 };
 
 /**
- * How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). `approve` is for
- * the tools that have none of their own, those of an MCP server too.
+ * How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). `approve` is
+ * for the tools that have none of their own, those of an MCP server too.
  */
 export type ToolLimits = {
   timeoutMs?: number;

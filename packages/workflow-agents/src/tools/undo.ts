@@ -7,8 +7,8 @@ import type { ConfinedPath } from "./path.ts";
 import { type ToolContext, type ToolExecution, tool } from "./tools.ts";
 
 /*
- * What takes a change of a file back. Before a tool changes one, the thread keeps a blob: a line of JSON, and then what the
- * file held. So a change that was made can always be taken back, and one that was not made is seen by the file itself.
+ * Undoes changes of files. Before a tool changes a file, the thread stores a blob: a line of JSON, then the file's old
+ * content. So every change that was made can be undone, and the file itself shows that a change was not made.
  */
 
 /** The line: `existed` is false for a new file, `after` the state that the change leads to, `call` who makes it. */
@@ -20,7 +20,7 @@ const sha256 = (data: Uint8Array | string): string =>
 const missing = "missing";
 const stateOf = (bytes: Uint8Array | null): string => (bytes === null ? missing : sha256(bytes));
 
-/** Who calls: the same text when the same call is made again after a crash; undefined where that can't be known. */
+/** Identifies a call: the same text if it is repeated after a crash; undefined without an idempotency key. */
 export const callOf = ({ key }: ToolContext, ...request: unknown[]): string | undefined =>
   key === undefined ? undefined : sha256(JSON.stringify([key, ...request]));
 
@@ -64,7 +64,7 @@ export async function changedBefore(
 
 const known = new WeakMap<Blobs, Promise<Map<string, string>>>();
 
-/** The undo ids of a thread by their calls: those that it was resumed with are read once. */
+/** Returns a thread's undo ids by call. Reads those from before the resume once. */
 function callsIn(blobs: Blobs): Promise<Map<string, string>> {
   const calls = known.get(blobs) ?? readCalls(blobs);
   known.set(blobs, calls);
@@ -74,7 +74,7 @@ function callsIn(blobs: Blobs): Promise<Map<string, string>> {
 async function readCalls(blobs: Blobs): Promise<Map<string, string>> {
   const calls = new Map<string, string>();
   for (const undoId of await blobs.ids()) {
-    // One that is damaged matters to who wants it back.
+    // A damaged blob matters only to an undo.
     const kept = await keptIn(blobs, undoId).catch(() => null);
     if (kept?.head.call !== undefined) calls.set(kept.head.call, undoId);
   }

@@ -7,8 +7,8 @@ import { failure, oneLine } from "../run/error.ts";
 import { ownGitDir } from "./own-git-dir.ts";
 
 /**
- * How git runs for a thread. `folder` is one of the thread's own, where nothing that works in a repository can write;
- * `identity` are the variables of who commits, where git knows no one.
+ * The context of git for a thread. `folder` belongs to the thread, and work in a repository can't write to it.
+ * `identity` has the committer's variables, if git has no identity.
  */
 export type GitContext = {
   folder: string;
@@ -18,10 +18,10 @@ export type GitContext = {
 };
 
 /**
- * Where a command of git's works: a repository by its common directory, with the one of a worktree, if any. It never looks
- * for a repository above a folder but for `inFolder`, so that nothing that an agent does to the `.git` of its worktree leads
- * to another repository; and it reads the settings of a repository for `inFolder` alone, which is for commands that find
- * one and start nothing.
+ * Where a command of git's works: a repository by its common directory, with the one of a worktree, if any. It never
+ * looks for a repository above a folder but for `inFolder`, so that nothing that an agent does to the `.git` of its
+ * worktree leads to another repository; and it reads the settings of a repository for `inFolder` alone, which is for
+ * commands that find one and start nothing.
  */
 export type GitPlace =
   | { repository: string; gitDir?: string; workTree?: string }
@@ -47,8 +47,8 @@ const isLocked =
   /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process|failed to read .*commondir/;
 
 /**
- * Runs git, without the user's hooks, and gives what it puts out. What another git's lock keeps from being done is
- * tried again.
+ * Runs git without the user's hooks and returns its output. Retries while another git process holds a lock.
+ *
  * @throws WorkflowError `GIT_MISSING`, `GIT_FAILED`; the signal's reason when the thread is ended.
  */
 export async function git(

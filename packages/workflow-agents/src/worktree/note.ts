@@ -11,10 +11,10 @@ import { dirname, join, resolve } from "node:path";
 import { isObject } from "../run/error.ts";
 
 /**
- * What the file `<name>.json` beside a worktree says of it. A host reads `repository` alone, to remove the worktree.
- * `entry` is git's folder for the worktree in the repository. The files are those of the step with the idempotency key
- * `key`, which began with the commit `base`; `commit` has them, once it has ended. `id` is another each time that the
- * files are made anew.
+ * The content of `<name>.json` beside a worktree. A host reads only `repository`, to remove the worktree.
+ * `entry` is git's folder for the worktree in the repository. The files belong to the step with the idempotency key
+ * `key`, which began with the commit `base`; `commit` has them once the step has ended. `id` changes each time that the
+ * files are recreated.
  */
 export type Note = {
   repository: string;
@@ -50,7 +50,7 @@ export function writeNote(at: TreePlace, note: Note): void {
   renameSync(aside, notePath(at));
 }
 
-/** Whether a note's worktree is there, and is the one that git has an entry for. */
+/** Whether a note's worktree exists and matches git's entry. */
 export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   if (entry === null || dirname(entry) !== join(repository, "worktrees")) return false;
   const link = firstLine(join(entry, "gitdir"));
@@ -64,7 +64,7 @@ export function entryIn(at: TreePlace): string | null {
   return link === undefined ? null : resolve(pathOf(at), link);
 }
 
-/** What git has of a worktree in a repository, also where a killed git has left half of it. */
+/** Lists git's entries of a worktree in a repository, including the leftovers of a killed git. */
 export function entriesOf(at: TreePlace, repository: string): string[] {
   const folder = join(repository, "worktrees");
   const names = existsSync(folder) ? readdirSync(folder) : [];

@@ -15,9 +15,9 @@ import { join } from "node:path";
 
 /*
  * Git takes hooks, filters, merge drivers, a file system monitor, remotes and further files from the configuration of a
- * repository, and whoever works in a repository can write it. So git is given a common directory of our own: links to what
- * is data in the repository's, no hooks, and a configuration with what says how that data is stored, and who commits.
- * There is no list of dangerous settings: what is not listed here is not there for git.
+ * repository, and any work in the repository can change it. So git gets a separate common directory: links to the data
+ * of the repository's, no hooks, and a configuration with only the storage format and the committer. This is an
+ * allowlist: git does not see other settings.
  */
 
 const data: readonly string[] = [

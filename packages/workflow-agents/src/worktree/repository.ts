@@ -5,8 +5,8 @@ import { failure } from "../run/error.ts";
 import { type GitContext, git } from "./git.ts";
 
 /**
- * A repository by its git directory, that of its checkout which a thread works in, and the folder of that. `prefix` is where
- * in it, `""` or ending with a slash; `isBare` when there is no checkout.
+ * A repository by its git directory, that of its checkout which a thread works in, and the folder of that. `prefix` is
+ * where in it, `""` or ending with a slash; `isBare` when there is no checkout.
  */
 export type Repository = {
   gitDir: string;
@@ -44,7 +44,7 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
     throw failure(
       "NO_REPOSITORY",
       `a worktree needs a git repository, and ${JSON.stringify(folder)} ${why}`,
-      "start the thread in a repository, or give worktree the `repository`; one that was moved is named anew",
+      "start the thread in a repository, or set the worktree's `repository`; if it was moved, to its new path",
       { cause: error },
     );
   }
@@ -75,7 +75,7 @@ export async function commitNamed(
   throw failure("NO_SUCH_COMMIT", message, "see its branches: git branch --all");
 }
 
-/** Whether there is what a name of git's stands for. */
+/** Tells whether a git name refers to an existing object. */
 export async function hasObject(
   context: GitContext,
   { gitDir }: Repository,
@@ -104,7 +104,7 @@ export async function hasChanges(
 
 const ours = { name: "uncaged-workflow", email: "uncaged-workflow@localhost" };
 
-/** The variables of who commits, where the user's settings of git name no one. */
+/** Returns variables for a committer, if the user's git settings have none. */
 export async function identityOf(
   context: GitContext,
   { gitDir }: Repository,

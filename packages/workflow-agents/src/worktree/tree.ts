@@ -1,10 +1,10 @@
 /*
- * One git worktree of a thread, from the begin of a step in it to its commit.
+ * One git worktree of a thread, from the start of a step in it to its commit.
  *
- * W1 Git is called with the worktree's own folders, whatever an agent has done to its `.git`. W2 A step begins with the
- * files of its base, byte for byte, or with those that its last execution has left, and then only together with the
- * journal of that execution. W3 A commit that was recorded keeps a ref of its own until the thread is removed. W4 Of the
- * repository nothing is changed but the worktree's entry and the refs `refs/uncaged/<threadId>/`.
+ * W1 Git runs with the worktree's own folders, even if an agent changed its `.git`. W2 A step begins with the
+ * files of its base, byte for byte, or with the files of its last execution, and then only together with the journal of
+ * that execution. W3 A recorded commit keeps its own ref until the thread is removed. W4 Only the worktree's entry and
+ * the refs `refs/uncaged/<threadId>/` change in the repository.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
@@ -26,16 +26,16 @@ import {
 } from "./note.ts";
 import type { Repository } from "./repository.ts";
 
-/** Whose worktree it is, and of which repository. */
+/** The owner of a worktree, and its repository. */
 export type TreeOwner = TreePlace & { threadId: string; repository: Repository };
 
-/** What a step has in its worktree: the base, its idempotency key, and the files that it goes on with, if any. */
+/** The start of a step in a worktree: the base, the idempotency key, and the files to continue with, if any. */
 export type Begin = { base: string; key: string | null; from: Begun | null };
 
 /** A worktree whose files an execution of a step has left. */
 export type Begun = { at: TreePlace; note: Note };
 
-/** The worktrees, of this thread and of those that it is a fork of, in which a step has begun before. */
+/** Lists the worktrees of this thread and its ancestors in which a step has begun before. */
 export const begunIn = (places: readonly TreePlace[], gitDir: string, key: string): Begun[] =>
   places.flatMap((at) => {
     const note = readNote(at);
@@ -89,7 +89,7 @@ export class Tree {
     return this.#note.id;
   }
 
-  /** The base's files and no others; what git ignores may stay where nothing was broken off. */
+  /** Resets to exactly the base's files. Keeps ignored files if no execution was interrupted. */
   async #reset(isUndisturbed: boolean): Promise<void> {
     const { base } = this.#note;
     if (this.#note.entry !== null) {
@@ -101,7 +101,7 @@ export class Tree {
         await this.#git(["clean", "-ffdq", ...(isUndisturbed ? [] : ["-x"])]);
         return;
       } catch {
-        // Whatever it is that can't be reset is made anew.
+        // If the reset fails, recreate the worktree.
         this.#context.signal.throwIfAborted();
       }
     }
@@ -109,7 +109,7 @@ export class Tree {
     await this.#git(["reset", "--hard", "--quiet", base]);
   }
 
-  /** Makes the worktree, without files. What a killed git has left of it goes. */
+  /** Makes the worktree, without files. Removes the leftovers of a killed git. */
   async #make(commit: string): Promise<void> {
     const { repository } = this.#owner;
     // A host that removes the thread from now on finds it by its note. Its files are not yet those of any id.
@@ -130,7 +130,7 @@ export class Tree {
     throw failure("GIT_FAILED", message, "see what is there, and retry the thread");
   }
 
-  /** The files of another thread's worktree, also those that git ignores. */
+  /** Copies the files of another thread's worktree, including ignored ones. */
   async #copy({ at, note }: Begun): Promise<void> {
     const place = { repository: note.repository, gitDir: note.entry ?? "" };
     const head = await git(this.#context, place, ["rev-parse", "HEAD"]);
@@ -143,7 +143,7 @@ export class Tree {
     await this.#git(["reset", "--quiet"]);
   }
 
-  /** Removes the locks of git processes that were killed: nobody else works in the worktree. */
+  /** Removes the locks of killed git processes. Safe because no other process works in the worktree. */
   async #unlock(): Promise<void> {
     const { repository, threadId, name } = this.#owner;
     const entry = this.#note.entry ?? "";
@@ -158,12 +158,12 @@ export class Tree {
   async #link(): Promise<void> {
     if (entryIn(this.#owner) === this.#note.entry) return;
     await removeTree(join(this.path, ".git"));
-    // What is there by now was put there meanwhile, and may be a link.
+    // A file here was created meanwhile and may be a link, so don't overwrite it.
     await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`, { flag: "wx" });
   }
 
   /**
-   * Commits the files as they are. `left` names what git can't take: what can't be read, and repositories within.
+   * Commits the files as they are. `left` names paths that git can't add: unreadable files and nested repositories.
    * `merged` are further parents.
    */
   async commit(
@@ -188,7 +188,7 @@ export class Tree {
     const refs = ["HEAD", worktreeRef(threadId, name), worktreeRef(threadId, name, commit)];
     const input = refs.map((ref) => `option no-deref\nupdate ${ref} ${commit}\n`).join("");
     await this.#git(["update-ref", "--stdin"], { input });
-    // What a merge has begun is over with its commit.
+    // The commit ends a merge, so clear its state.
     if (merged.length > 0) await this.#git(["reset", "--hard", "--quiet"]);
     this.#note = { ...this.#note, commit };
     writeNote(this.#owner, this.#note);
@@ -203,7 +203,7 @@ export class Tree {
     const add = ["add", "--all", "--ignore-errors", ...(await this.#withoutSubmodules())];
     const added = await this.#git(add, { answers: [0, 1] }).catch(async () => {
       this.#context.signal.throwIfAborted();
-      // An index that an agent has spoilt is made anew.
+      // Recreate an index that an agent has damaged.
       await rm(join(this.#note.entry ?? "", "index"), { force: true });
       return await this.#git(add, { answers: [0, 1] });
     });
@@ -236,7 +236,7 @@ export class Tree {
     return nested.map((path) => `${JSON.stringify(path)} is a repository of its own`);
   }
 
-  /** Whether a commit is in what the worktree has. */
+  /** Whether the worktree's history has a commit. */
   async has(commit: string): Promise<boolean> {
     const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
     return (await this.#git(args, { answers: [0, 1] })).code === 0;

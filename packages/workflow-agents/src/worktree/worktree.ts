@@ -26,13 +26,13 @@ import { type Begun, begunIn, Tree } from "./tree.ts";
 /** Options of {@link worktree}. The defaults are in parentheses. */
 export type WorktreeOptions = {
   /**
-   * What it begins with: a branch, a tag or a commit of the repository (`HEAD`). A function is asked before each step, and
-   * where it gives nothing the worktree goes on with its own last commit.
+   * The start: a branch, tag or commit of the repository (default `HEAD`). A function is called before each step; if it
+   * returns undefined, the worktree continues with its own last commit.
    */
   from?: string | ((ctx: ThreadContext) => string | undefined);
   /**
-   * Whose it is: the `thread`'s, whose roles work in it one after the other (the default), or each `role`'s own, and each
-   * member's own of several that run concurrently.
+   * The scope: one worktree per `thread`, in which the roles work one after the other (the default), or one per `role`,
+   * and one per concurrent member.
    */
   of?: "thread" | "role";
   /** The name of a thread's worktree (`thread`), where it has several. */
@@ -48,7 +48,7 @@ export type WorktreeRole<R> =
         (R extends { readonly descriptor: infer Entry } ? { readonly descriptor: Entry } : unknown)
     : never;
 
-/** What a merge gives: the names of the worktrees that were merged, and the files in which they conflict. */
+/** The result of a merge: the names of the merged worktrees, and the files with conflicts. */
 export type MergeMeta = { merged: string[]; conflicts: string[] };
 
 /** A role that merges worktrees, as {@link Worktree.merge} returns it, with its descriptor entry. */
@@ -61,8 +61,8 @@ export type Worktree = {
   /** The same role, in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;
   /**
-   * A role that merges what others have committed in worktrees of their own. Where they conflict it does not fail: the files
-   * have git's marks then, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   * A role that merges what others have committed in worktrees of their own. Where they conflict it does not fail: the
+   * files have git's marks then, and `meta.conflicts` names them for the role that resolves them in this worktree.
    */
   merge(...roles: string[]): MergeRole;
 };
@@ -75,8 +75,9 @@ export type Worktree = {
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
  *
- * @throws WorkflowError `BAD_WORKTREE` and `RESERVED_FIELD` at once; from the running role `NO_WORKTREES`, `NO_CWD`, `NO_REPOSITORY`,
- *   `NO_COMMIT_YET`, `NO_SUCH_COMMIT`, `COMMIT_MISSING`, `WORKTREE_BUSY`, `GIT_MISSING`, `GIT_TOO_OLD`, `GIT_FAILED`.
+ * @throws WorkflowError `BAD_WORKTREE` and `RESERVED_FIELD` at once; from the running role `NO_WORKTREES`, `NO_CWD`,
+ *   `NO_REPOSITORY`, `NO_COMMIT_YET`, `NO_SUCH_COMMIT`, `COMMIT_MISSING`, `WORKTREE_BUSY`, `GIT_MISSING`,
+ *   `GIT_TOO_OLD`, `GIT_FAILED`.
  */
 export function worktree(options: WorktreeOptions = {}): Worktree {
   const { name = "thread" } = options;
@@ -203,7 +204,7 @@ async function withTree(
   });
 }
 
-/** What the files of a worktree belong together with: what was recorded while they became what they are. */
+/** The journal entries that belong to a worktree's files: those recorded during their changes. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
   ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),
@@ -322,11 +323,11 @@ function slug(text: string): string {
   return `${text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 40)}-${digest(text).slice(0, 6)}`;
 }
 
-/** Who works in which worktree, and until when. */
+/** The current user of each worktree, and the end of its work. */
 const busy = new Map<string, { signal: AbortSignal; ended: Promise<unknown> }>();
 const leavingMs = 60_000;
 
-/** Does work while no other role is in the worktree. One whose time was up, or whose thread was ended, is waited for. */
+/** Runs work while no other role uses the worktree. Also waits for a role that timed out or whose thread was ended. */
 async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let other = busy.get(path); other; other = busy.get(path)) {
     const isLeaving = other.signal.aborted && (await settledWithin(other.ended, leavingMs));

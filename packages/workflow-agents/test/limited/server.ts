@@ -8,8 +8,9 @@ export type Counting = "bucket" | "window";
 export const perSecond = 10;
 
 /**
- * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in order;
- * while it hangs, it answers no request. `hold` stops each answer in its middle, until what it returns is called.
+ * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in
+ * order; while it hangs, it answers no request. `hold` stops each answer in its middle, until what it returns is
+ * called.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];

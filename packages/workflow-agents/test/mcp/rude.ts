@@ -1,4 +1,4 @@
-// A server that asks its client for what it never offered, in plain JSON-RPC: the official SDK would not.
+// A server that sends requests beyond its client's capabilities, in plain JSON-RPC: the official SDK refuses that.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

@@ -9,7 +9,10 @@ import {
   worktree,
 } from "../../src/entry/index.ts";
 
-/* A planner, three coders who run concurrently in worktrees of their own, and a merge. The prompt is the planner's script. */
+/*
+ * A planner, three coders who run concurrently in worktrees of their own, and a merge. The prompt is the planner's
+ * script.
+ */
 const shell = (script: string) => commandAgent({ argv: ["sh", "-c", script, "sh", "{prompt}"] });
 const schema = z.object({});
 const planner = role({

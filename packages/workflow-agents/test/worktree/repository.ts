@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A git repository of a test's own, and what git gives in it. Nothing of this machine's settings counts. */
+/** A git repository for a test. This machine's git settings do not apply. */
 export class TestRepository {
   readonly folder: string;
   readonly env: Record<string, string>;
@@ -28,7 +28,7 @@ export class TestRepository {
     this.git(...who, "commit", "-q", "--allow-empty", "-m", message);
   }
 
-  /** What git puts out; throws what it complains of. */
+  /** Runs git and returns its output. Throws git's error. */
   git(...args: string[]): string {
     const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...args], {
       cwd: this.folder,
@@ -38,7 +38,7 @@ export class TestRepository {
     return stdout.toString();
   }
 
-  /** What the user sees of the repository: the checkout, its index, the stash, branches, worktrees, refs. */
+  /** Returns the repository as the user sees it: the checkout, its index, the stash, branches, worktrees, refs. */
   seen(): Record<string, string> {
     const commands = [
       "status --porcelain",
