@@ -17,7 +17,7 @@ import { sourceText } from "./source-text.ts";
 const unedited = [
   ...["packages/cli-workflow", "packages/evals", "packages/server", "packages/workflow"],
   ...["packages/workflow-agents", "packages/workflow-plan"],
-  ...["packages/workflow-steps", "apps", "docs", "rfcs", "test", "scripts", "examples", "bench"],
+  ...["apps", "docs", "rfcs", "test", "scripts", "examples", "bench"],
   ...["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"],
 ];
 

@@ -136,7 +136,7 @@ test("any text is a target or one error that says so", () => {
   );
 });
 
-test("an out is its targets with what they get", () => {
+test("an out is its targets with their values", () => {
   expect(outEntries(undefined)).toEqual([]);
   expect(outEntries("$x")).toEqual([["$x", "=_result"]]);
   expect(outEntries({ $x: "=_result.a", "/f": null })).toEqual([
