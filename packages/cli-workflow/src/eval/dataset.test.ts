@@ -20,7 +20,7 @@ test.each([
   ['\uFEFF{"prompt":"a",}', '1:15: a key in " is expected'],
   ['{"prompt":"a}', '1:11: the text has no closing "'],
   ["x", '1:1: a value is expected, not "x"'],
-  ["[]", "1:1: it is no JSON object"],
+  ["[]", "1:1: it is not a JSON object"],
   [" {}", "1:2: it has no prompt"],
   ['{"prompt":1}', "1:11: its prompt is not a text"],
   ['{"prompt":"a","id":1.5}', "1:20: its id is neither"],

@@ -77,7 +77,7 @@ export async function readDataset(
 
 async function readCase(line: string, number: number, readFixture: ReadFixture): Promise<EvalCase> {
   const value = jsonOf(line);
-  if (!isObject(value)) throw new Wrong("it is no JSON object");
+  if (!isObject(value)) throw new Wrong("it is not a JSON object");
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     throw new Wrong(
@@ -138,7 +138,7 @@ function jsonOf(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Error(`it is no JSON (${messageOf(error)})`, { cause: error });
+    throw new Error(`invalid JSON (${messageOf(error)})`, { cause: error });
   }
 }
 

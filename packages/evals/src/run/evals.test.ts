@@ -46,9 +46,9 @@ describe("a data set", () => {
   test.each([
     ["", "set.jsonl has no cases"],
     ["\n\n", "set.jsonl has no cases"],
-    ['{"prompt":"a"}\n{', "set.jsonl:2: it is no JSON"],
-    ["[]", "set.jsonl:1: it is no JSON object"],
-    ["null", "set.jsonl:1: it is no JSON object"],
+    ['{"prompt":"a"}\n{', "set.jsonl:2: invalid JSON"],
+    ["[]", "set.jsonl:1: it is not a JSON object"],
+    ["null", "set.jsonl:1: it is not a JSON object"],
     ["{}", "set.jsonl:1: it has no prompt"],
     ['{"prompt":1}', "set.jsonl:1: its prompt is not a text"],
     ['{"prompt":"a","id":""}', "its id is neither"],
