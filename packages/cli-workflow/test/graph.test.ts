@@ -41,5 +41,5 @@ test("a graph that is not sound is refused in one line, with its position", asyn
   expect(await refused("half.yaml", "connections: []\nnodes:\n  - id: a\n")).toContain(
     "half.yaml:3:5: nodes[0].type is missing",
   );
-  expect(await refused("other.json", '{"a": 1}')).toContain("this is no step workflow");
+  expect(await refused("other.json", '{"a": 1}')).toContain("not a step workflow");
 });

@@ -109,7 +109,7 @@ describe("add", () => {
   test("refuses JSON that is no step workflow, and names what one has", async () => {
     const { code, stderr } = await store.run(["add", "bad", write("package.json", { name: "x" })]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/package\.json:1:1: this is no step workflow.*"steps"/);
+    expect(stderr).toMatch(/package\.json:1:1: not a step workflow.*"steps"/);
   });
 });
 

@@ -39,7 +39,7 @@ export class ApiDocument {
     return all.filter((one) => !this.#seen.has(one));
   }
 
-  /** What is wrong with an answer to a request, as `GET /api/threads/{id}`; nothing when all is well. */
+  /** Returns the differences of an answer from its description, for a request such as `GET /api/threads/{id}`. */
   errorsOf(request: string, { status, type, text }: Answer): string[] {
     const [method = "", path = ""] = request.split(" ");
     const place = `${request} ${status}`;
@@ -64,7 +64,7 @@ export class ApiDocument {
     );
   }
 
-  /** A schema without references, whose objects have no keys but those that it names. */
+  /** Returns a schema without references, whose objects allow only declared keys. */
   #closed(schema: Schema): Schema {
     const whole = this.#merged(schema);
     const { properties, additionalProperties } = whole;

@@ -52,7 +52,7 @@ async function killed(): Promise<string> {
   return id;
 }
 
-test("what a killed worker spent is in the ledger", async () => {
+test("the spending of a killed worker is in the ledger", async () => {
   const id = await killed();
   const broken = await ledgerOf(id);
   expect(broken.total).toMatchObject({ tokens: 142, cost: 0.14 });

@@ -13,7 +13,7 @@ afterAll(stopServing, 180_000);
 const path = "/api/events";
 const isReady = (sent: Sent[]) => sent.some(({ name }) => name === "reload");
 
-/** Watches until that is enough, and does something first. What comes meanwhile is looked at when it is done. */
+/** Starts to watch, then calls `act`. Watches until `act` is done and `enough` is true. */
 async function watch(act: () => Promise<unknown>, enough: (sent: Sent[]) => boolean) {
   let begun: Promise<unknown> | null = null;
   return await follow(serving, path, {
@@ -30,7 +30,7 @@ const rowsOf = (sent: Sent[], id: string) =>
     .map(({ data }) => data);
 
 // First, for the server goes on watching for some time when a client has left.
-test("a thread that began and ended while nobody watched gets no row: the lists have it", async () => {
+test("a thread that began and ended without listeners gets no row: the lists have it", async () => {
   const before = await serving.run("counter");
   await serving.until(before, "completed");
   const after = await (async () => {
@@ -111,7 +111,7 @@ test("a client that reconnects behind an id gets what came since, and no reload 
   expect(late.map(({ name }) => name)).toContain("reload");
 });
 
-test("threads are followed on the same stream, each from its own cursor, and what is wrong with one hinders no other", async () => {
+test("threads are followed on the same stream, each from its own cursor, and an error of one does not affect the others", async () => {
   const [whole, part] = [await serving.run("counter"), await serving.run("counter")];
   await Promise.all([whole, part].map((id) => serving.until(id, "completed")));
   const own = await follow(serving, `/api/threads/${part}/events`);

@@ -17,7 +17,7 @@ serving.options = { allowOrigins: [allowed] };
 beforeAll(() => serving.begin("counter"));
 afterAll(stopServing, 180_000);
 
-/** What is answered to a page's request, and which page may read it. */
+/** Returns the status of a page's request, and the origin that may read the response. */
 async function answer(first: string, headers: Record<string, string>) {
   const own = { Host: `127.0.0.1:${serving.port}`, "Sec-Fetch-Site": "cross-site" };
   const got = await send(serving.port, request(first, { ...own, ...headers }));

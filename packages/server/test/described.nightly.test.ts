@@ -55,7 +55,7 @@ afterAll(() => running.stop(), 180_000);
 
 type Request = { status: number; send?: unknown; headers?: Record<string, string> };
 
-/** Sends a request, as `GET /api/threads/{id}/log?limit=1` with what stands for `{id}`. */
+/** Sends a request such as `GET /api/threads/{id}/log?limit=1`, with the value of `{id}`. */
 async function fits(
   described: string,
   { status, send, headers = {} }: Request,
@@ -82,7 +82,7 @@ async function fits(
   return text;
 }
 
-test("what reads threads gives what is described", async () => {
+test("paths that read threads answer as described", async () => {
   await fits("GET /api/server", { status: 200 });
   await fits("GET /api/threads?limit=3", { status: 200 });
   await fits("GET /api/threads?details=true", { status: 200 });
@@ -113,7 +113,7 @@ async function lastId(path: string): Promise<string | undefined> {
     ?.slice(4);
 }
 
-test("what acts on threads gives what is described", async () => {
+test("paths that act on threads answer as described", async () => {
   const start = { status: 201, send: { workflow: "counting", options: { note: "described" } } };
   const { threadId } = JSON.parse(await fits("POST /api/threads", start)) as { threadId: string };
   await serving.until(threadId, "running", 1);
@@ -129,7 +129,7 @@ test("what acts on threads gives what is described", async () => {
   await fits("POST /api/threads/{id}/input", { status: 200, send: { content: "1" } }, ids.teller);
 });
 
-test("what is about workflows gives what is described", async () => {
+test("paths of workflows answer as described", async () => {
   const file = { "Content-Type": "application/octet-stream" };
   const sent = { status: 200, send: `${counting}\n// another`, headers: file };
   await fits("POST /api/workflows/{name}?file=counting.esm.js", sent, "counting");
@@ -149,7 +149,7 @@ test("what is about workflows gives what is described", async () => {
   await fits("DELETE /api/workflows/{name}", { status: 200 }, "counting");
 });
 
-test("what is about runs gives what is described", async () => {
+test("paths of runs answer as described", async () => {
   for (const id of [ids.failing, ids.writer, ids.asking]) {
     await fits("GET /workflow/{runID}/status", { status: 200 }, id);
     await fits("GET /workflow/{runID}/variables", { status: 200 }, id);
@@ -177,13 +177,13 @@ test("what is about runs gives what is described", async () => {
   await fits("POST /workflow/{runID}/abort", { status: 200 }, runID);
 });
 
-test("what is about evals gives what is described", async () => {
+test("paths of evals answer as described", async () => {
   recordEval(serving.path);
   await fits("GET /api/evals", { status: 200 });
   await fits("GET /api/evals/{id}", { status: 200 }, evalId);
 });
 
-test("what is about graphs gives what is described", async () => {
+test("paths of graphs answer as described", async () => {
   const nodes = [
     { id: "s", type: "start" },
     { id: "ok", type: "approval" },
@@ -223,7 +223,7 @@ const ofPlans = (described: string): boolean => / \/api\/plan/.test(described);
 
 const unknown: Record<string, string> = { id: nobody, at: "0", name: "none", workflow: "none" };
 
-test("what is missing is answered as it is described, at each path that names something", async () => {
+test("missing items are answered as described, at each path that names one", async () => {
   const bodies: Record<string, unknown> = { input: { content: "x" }, fork: {}, retry: {} };
   for (const place of document.unseen.filter((one) => /\}.* 404$/.test(one) && !ofPlans(one))) {
     const [method = "", path = ""] = place.split(" ");
@@ -236,7 +236,7 @@ test("what is missing is answered as it is described, at each path that names so
   }
 });
 
-test("what is refused whatever the path is answered as it is described", async () => {
+test("refusals on any path are answered as described", async () => {
   const all = [...new Set(document.unseen.map((one) => one.replace(/ \d+$/, "")))];
   for (const one of all) {
     const [method = ""] = one.split(" ");
@@ -252,7 +252,7 @@ test("what is refused whatever the path is answered as it is described", async (
   }
 }, 180_000);
 
-test("what is done to all threads gives what is described", async () => {
+test("paths for all threads answer as described", async () => {
   await fits("GET /api/interrupted", { status: 200 });
   await fits("POST /api/interrupted/resume", { status: 200 });
   await fits("POST /api/pause", { status: 200 });

@@ -7,8 +7,7 @@ import type { Serving } from "./serving.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 /*
- * The client of section 9.5 of the documented API, as it stands there: only the port is another, and the
- * token is added to what it sends.
+ * The client of section 9.5 of the documented API, with another port, and with the token in its requests.
  */
 const client = readFileSync(join(import.meta.dir, "documented/client.js.txt"), "utf8");
 

@@ -56,7 +56,7 @@ test("a document is given as it was saved first, byte for byte, and by each vers
   expect((await documentOf(`drawn@${hash}`)).text).toBe(odd);
 });
 
-test("a step workflow comes with those that it runs, also as YAML", async () => {
+test("a step workflow comes with its child workflows, also as YAML", async () => {
   const { steps: _, ...head } = asking;
   const run = { id: "Subflow_A", in: { workflow_path: "parts/b.json" }, next: "RETURN" };
   const text = `# asks\n${Bun.YAML.stringify({ ...head, steps: [run] })}`;
@@ -68,7 +68,7 @@ test("a step workflow comes with those that it runs, also as YAML", async () => 
   expect(JSON.parse(saved.subflows["parts/b.json"] ?? "")).toEqual(asking);
 });
 
-test("what was built from a program has no document, not even if that imports one", async () => {
+test("a bundle built from a program has no document, even if the program imports one", async () => {
   const program = `import graph from "./graph.json";
 const agentGraph = { document: JSON.stringify(graph) };
 export const descriptor = { description: "d", roles: {}, agentGraph };
@@ -79,7 +79,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
   expect([status, body.error.code]).toEqual([404, "NO_DOCUMENT"]);
 });
 
-test("of two that save on top of one version at once one is refused, and what the other saved stays", async () => {
+test("of two concurrent saves on one version one is refused, and the other is kept", async () => {
   const none = await Promise.all(
     ["a", "b"].map((one) => save("tabs", JSON.stringify(graph(one)), "tabs.json", "none")),
   );

@@ -43,7 +43,7 @@ describe("the stream of a thread that has ended", () => {
     });
   });
 
-  test("continues after every id that it has sent, with what was not sent yet", async () => {
+  test("continues after every sent id, with unsent messages only", async () => {
     for (const [at, { id: position }] of logged(whole).entries()) {
       if (position === null || at === logged(whole).length - 1) continue;
       const rest = await follow(serving, streamOf(id), { lastEventId: position });
@@ -60,7 +60,7 @@ describe("the stream of a thread that has ended", () => {
     expect(names(asked)).toEqual(["end"]);
   });
 
-  test("does not begin at what is no cursor of it", async () => {
+  test("does not begin at an invalid cursor", async () => {
     for (const from of [
       "d1.i0",
       "d0.i1",
@@ -77,7 +77,7 @@ describe("the stream of a thread that has ended", () => {
   });
 });
 
-test("a thread that nobody knows has no stream", async () => {
+test("an unknown thread has no stream", async () => {
   const { status, body } = await serving.ask<Failure>(streamOf("01ARZ3NDEKTSV4RRFFQ69G5FAV"));
   expect(status).toBe(404);
   expect(body.error.code).toBe("THREAD_NOT_FOUND");

@@ -12,7 +12,7 @@ export type Message =
 
 export type Answer = RunResult & { error?: string; details?: unknown; runId: string };
 
-/** Reads a stream as its document describes it: lines `data: {json}`. What else there is, is no line of ours. */
+/** Reads a stream as documented: lines `data: {json}`. Ignores all other lines. */
 export async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   let text = "";

@@ -18,7 +18,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 setDefaultTimeout(180_000);
 
 let drawn: Drawn;
-/** What fails as long as it is in here. */
+/** The names that fail while they are in this set. */
 const broken = new Set<string>();
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ async function lastIdOf(runId: string): Promise<string> {
   );
 }
 
-test("a retry runs what failed and what follows, and shows the log of what was kept", async () => {
+test("a retry runs the failed node and its successors, and shows the log of the kept steps", async () => {
   broken.add("weak");
   const nodes = [
     start("tea"),

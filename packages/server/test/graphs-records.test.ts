@@ -101,7 +101,7 @@ test("a version that was collected is built again", async () => {
   expect([again.status, again.body.status]).toEqual([200, "completed"]);
 });
 
-test("a run does not depend on its record: one that can't be written is only reported", async () => {
+test("a run does not depend on its record: a failed write is only reported", async () => {
   // In one step: the server may be writing a record there.
   renameSync(folder, join(home, "before"));
   writeFileSync(folder, "no folder");

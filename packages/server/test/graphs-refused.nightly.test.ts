@@ -58,7 +58,7 @@ test("a run of another kind is none", async () => {
   }
 });
 
-test("a run that does not wait takes no answer, and one that has not failed is not retried", async () => {
+test("a run that does not wait takes no answer, and a run that has not failed is not retried", async () => {
   const ended = await drawn.post("run", { graph: graphOf([start("x"), agent("a")], "s a") });
   const { runId } = ended.body;
   expect(ended.body.status).toBe("completed");

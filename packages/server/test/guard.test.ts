@@ -114,7 +114,7 @@ describe("the printed URL", () => {
     expect((await visit("/api/threads", stolen)).status).toBe(403);
   });
 
-  test("lets nobody in with another token, and never to another host", async () => {
+  test("refuses other tokens, and never redirects to another host", async () => {
     expect((await visit("/?token=wrong")).status).toBe(401);
     expect((await visit(`/api/threads?token=${serving.token}`)).status).toBe(401);
     const { headers } = await visit(`//evil.example/?token=${serving.token}`);
@@ -195,7 +195,7 @@ describe("a body", () => {
     expect(await refusal("POST /api/threads", {}, form)).toBe("400 BAD_CONTENT_TYPE");
   });
 
-  test("that is no JSON, or not the right JSON, is refused", async () => {
+  test("that is not valid JSON, or does not match the schema, is refused", async () => {
     const headers = { "Content-Type": "application/json" };
     const bad: [string, string][] = [
       ["{", "400 BAD_JSON"],

@@ -20,7 +20,7 @@ const own = () => ({
   Authorization: `Bearer ${serving.token}`,
 });
 
-test("a request that names a host instead of a path is refused, and is no bug", async () => {
+test("a request that names a host instead of a path is refused, not reported as a bug", async () => {
   const { status, body } = await send(
     serving.port,
     request(`CONNECT 127.0.0.1:${serving.port}`, own()),
@@ -41,7 +41,7 @@ test("a part of the console that there is not is not found, and no page", async 
   expect((await serving.fetch("/threads/x")).headers.get("content-type")).toContain("text/html");
 });
 
-test("a page is sent packed to whoever takes it so, and to nobody else", async () => {
+test("a page is compressed only for clients that accept it", async () => {
   const encodingFor = async (accepted: string) => {
     const headers = { ...own(), "Accept-Encoding": accepted };
     return (await send(serving.port, request("GET /", headers))).headers.get("content-encoding");
@@ -67,7 +67,7 @@ describe("a cookie", () => {
     expect(await visit(`a; ${name()}="${serving.token}"; b=c=d;;`)).toBe(200);
   });
 
-  test("lets in nobody with anything else", async () => {
+  test("refuses any other cookie", async () => {
     expect(await visit(`${name()}=x; ${name()}=y`)).toBe(401);
     expect(await visit(`${name()}=%zz; ${name()}; =; =${serving.token}`)).toBe(401);
     expect(await visit(`x${name()}=${serving.token}`)).toBe(401);
@@ -98,7 +98,7 @@ describe("a number", () => {
     }
   });
 
-  test("of a body is no text, and no null", async () => {
+  test("of a body is neither a text nor null", async () => {
     for (const iteration of [null, "1", true, [], -1, 1.5]) {
       const path = [{ in: "Loop_A", child: "Set_A", iteration }];
       const body = { checkpoint: { threadId: id, steps: 0 }, stepID: "Set_A", path };

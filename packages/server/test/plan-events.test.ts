@@ -6,7 +6,7 @@ import type { PlanRow } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
-/* The changes of plans as a stream. What changes them is mostly this process, as a command or the service would. */
+/* The changes of plans as a stream. Mostly this process changes them, as a command or the service would. */
 
 const path = "/api/plans/events";
 let serving: ServingProcess;
@@ -90,7 +90,7 @@ test("a client that reconnects behind an id reads nothing again, also after a re
   const first = behind(from);
   await renew();
   expect(namesOf(await first)).toEqual([["plan", id]]);
-  // What came behind it is held, and given again.
+  // Later messages are held, and sent again.
   const held = await behind(from);
   expect(namesOf(held)).toEqual([["plan", id]]);
   const last = held.at(-1)?.id ?? "";
@@ -113,7 +113,7 @@ test("a client that reconnects behind an id reads nothing again, also after a re
   expect(namesOf(await behind(last))).toEqual([["plans", undefined]]);
 }, 90_000);
 
-test("the plans come on the stream of all changes too, and only those that wait are listed on their own", async () => {
+test("the stream of all changes has the plans too, and only waiting plans are listed separately", async () => {
   let id = "";
   const sent = await watch(
     async () => (id = await create()),

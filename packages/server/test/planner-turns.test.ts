@@ -5,7 +5,7 @@ import type { PlannerConversation } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf, type Sent } from "./sse.ts";
 
-/* A turn with the planner that somebody else follows, that is stopped, and that is lost with the server. */
+/* A planner turn that another client follows, that is stopped, and that is lost with the server. */
 
 const replies: Reply[] = [];
 let model: Awaited<ReturnType<typeof anthropicServer>>;
@@ -23,7 +23,7 @@ afterAll(async () => {
   await model.stop();
 }, 60_000);
 
-/** An answer that ends only when nobody waits for it any more. */
+/** An answer that ends only when no client waits for it. */
 const endless: Reply = { text: "Let me think. ".repeat(20), fault: { kind: "silence", after: 12 } };
 const question: Reply = { tools: [{ name: "ask_question", input: { question: "Which ones?" } }] };
 const step = { id: "look", description: "do look", agent: "claude", inputs: {}, depends_on: [] };
@@ -127,7 +127,7 @@ test("a turn that is lost with the server is interrupted, and the conversation g
   expect(await read(session)).toMatchObject({ turn: null, workflow: expect.any(String) });
 }, 60_000);
 
-test("what is no conversation is missing, and no path", async () => {
+test("an unknown conversation is reported as missing, not as an unknown path", async () => {
   for (const id of ["ps_none", "..%2Fsecrets", "x"]) {
     const { status } = await serving.ask(`/api/planner/${id}`);
     expect([404, 409]).toContain(status);

@@ -127,7 +127,7 @@ test("a conversation streams the model's text, and ends with its turn", async ()
   await ask("DELETE /api/plans/{id}", { id: row?.id });
 }, 60_000);
 
-test("a plan is edited, and only what was shown is confirmed; what fails is decided and done again", async () => {
+test("a plan is edited, and only the shown definition is confirmed; a failed step is decided and run again", async () => {
   const { id } = await plan(["look"], "ask_user");
   const { hash } = await ask<PlanView>("GET /api/plans/{id}", { id });
   const other = definition(["look", "report"], "ask_user");
@@ -210,7 +210,7 @@ test("who only asks for plans makes no plan home", async () => {
   expect(existsSync(home)).toBe(false);
 }, 60_000);
 
-test("what is not there is missing, and what is no plan is refused", async () => {
+test("a missing plan is reported, and an invalid plan is refused", async () => {
   for (const path of ["confirm", "run", "retry", "pause", "resume", "cancel", "reject"]) {
     await ask(`POST /api/plans/{id}/${path}`, { id: "none", status: 404 });
   }

@@ -6,7 +6,7 @@ import { request } from "./raw.ts";
 export class Reader {
   readonly #socket: ReturnType<typeof connect>;
   #text = "";
-  /** What came and is not a whole chunk yet. */
+  /** Received bytes of an incomplete chunk. */
   #raw = "";
   #wanted: { part: string; resolve: () => void } | null = null;
 
@@ -24,7 +24,7 @@ export class Reader {
     });
   }
 
-  /** What it was sent, as it came. */
+  /** The received text. */
   get text(): string {
     return this.#text;
   }

@@ -92,7 +92,7 @@ afterAll(async () => {
 
 type Event = { type: string; stepID: string | null; payload: Record<string, unknown> };
 
-/** What the engine publishes of a run; a Pause without a timeout gets a wrong answer first. */
+/** Returns the engine's events of a run. A Pause without a timeout gets a wrong answer first. */
 async function inEngine(document: WorkflowDocument, abort = false): Promise<Event[]> {
   const events: RunEvent[] = [];
   const cwd = serving.folder;
@@ -178,7 +178,7 @@ test("each event has the keys of the table, in the engine, the log and the strea
     inEach.engine.push(...engine);
     inEach.log.push(...logged);
     inEach.stream.push(...streamed);
-    // What the log has is what is sent, but for the end of a run that was ended from outside.
+    // The stream matches the log, except for the end of a run that was ended from outside.
     expect(streamed.filter(({ type }) => type !== "workflow_cancelled")).toEqual(logged);
   }
   for (const [place, events] of Object.entries(inEach)) {

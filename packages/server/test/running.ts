@@ -66,7 +66,7 @@ export class Running {
     return this.serving.ok(`/workflow/${runID}/checkpoint${query}`);
   }
 
-  /** What a POST gives, also when it is refused. */
+  /** Sends a POST and returns its response, also a refusal. */
   post(path: string, body: unknown = {}): Promise<{ status: number; body: Refused }> {
     return this.serving.ask<Refused>(`/workflow/${path}`, body);
   }

@@ -48,7 +48,7 @@ async function ran(workflow: string, status: ThreadRow["status"] = "completed"):
 }
 
 describe("the checkpoint of a run's first steps", () => {
-  test("is what they make, from none of them to all", async () => {
+  test("is the state after them, from none of them to all", async () => {
     const runID = await ran("rounds");
     const at = (steps: number) => get<RunCheckpoint>(runID, `checkpoint?steps=${steps}`);
     expect(await at(0)).toMatchObject({ steps: 0, status: "running", variables: { $out: null } });

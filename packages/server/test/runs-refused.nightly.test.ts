@@ -73,7 +73,7 @@ describe("a workflow that is sent along", () => {
 });
 
 describe("a checkpoint of no known run", () => {
-  test("and one that was changed wins over the run that it is of", async () => {
+  test("and a changed checkpoint wins over its run", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");
     const checkpoint = { ...(await running.checkpoint(source)), variables: { $n: 12, $m: null } };
@@ -83,10 +83,10 @@ describe("a checkpoint of no known run", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("refused requests", () => {
   const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-  test("are runs that nobody knows, in the words of the documented API", async () => {
+  test("are requests for unknown runs, in the words of the documented API", async () => {
     for (const what of ["status", "variables", "artifacts"]) {
       const { status, body } = await serving.ask<object>(`/workflow/${nobody}/${what}`);
       expect({ status, body }).toEqual({ status: 404, body: { error: "not found" } });
@@ -147,7 +147,7 @@ describe("what is refused", () => {
   });
 });
 
-test("a thread that is no step workflow's is no run", async () => {
+test("a thread of another kind of workflow is not a run", async () => {
   await serving.add("greet", greet);
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {
     workflow: "greet",

@@ -88,7 +88,7 @@ describe("a stream that is taken up again", () => {
     whole = await running.events(runID);
   }, 180_000);
 
-  test("continues after every id with what was not sent yet", async () => {
+  test("continues after every id with unsent messages only", async () => {
     for (const [at, { id }] of whole.slice(0, -1).entries()) {
       expect(await running.events(runID, id ?? "")).toEqual(whole.slice(at + 1));
     }
@@ -189,7 +189,7 @@ describe("a Pause", () => {
   }, 180_000);
 });
 
-// Clients give every request a type, also one that has nothing to send.
+// Clients set a content type on every request, even without a body.
 test("a run is held from outside, and goes on by a request with nothing to send", async () => {
   const json = { "content-type": "application/json" };
   const chapters = Array.from({ length: 40 }, (_n, n) => n);

@@ -62,7 +62,7 @@ test("a wrong port and a wrong address are refused", async () => {
   await Promise.all(refused);
 });
 
-test("Ctrl-C ends it at once, also while somebody follows", async () => {
+test("Ctrl-C ends it at once, also with an open stream", async () => {
   const own = await ServingProcess.start("endless");
   const id = await own.run("endless");
   const following = follow(own, `/api/threads/${id}/events`);
@@ -139,7 +139,7 @@ test("in a project it serves the project's threads, and names the project", asyn
   await child.exited;
 });
 
-test("it knows its version, since when it runs, and what it serves", async () => {
+test("it reports its version, its start time, and its storage root", async () => {
   const server = await serving.ok<Server>("/api/server");
   expect(server).toMatchObject({
     name: "uncaged-workflow",
@@ -173,7 +173,7 @@ test("a storage root that vanishes is an empty one, and comes back", async () =>
   expect(await own.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
 });
 
-test("no token and no storage root stands in what is served without a reason", async () => {
+test("no response contains the token or the storage root without a reason", async () => {
   const { token } = serving;
   const answers = await Promise.all(
     ["/", "/api/threads", "/api/openapi.json", "/api/x"].map(async (path) =>

@@ -52,7 +52,7 @@ export class Serving {
   readonly path = join(this.folder, "root");
   /** More in the environment that the server gives to its threads. */
   more: Record<string, string> = {};
-  /** What the server is started with beside its host and its port. */
+  /** Options of the server other than its host and its port. */
   options: Partial<ServerOptions> = {};
   #host: Host | null = null;
   #server: RunningServer | null = null;
@@ -147,7 +147,7 @@ export class Serving {
     return { status: response.status, body: (await response.json()) as T };
   }
 
-  /** What {@link ask} gives, when all was well. */
+  /** Returns the body of {@link ask}. Throws for a refusal. */
   async ok<T>(path: string, send?: unknown, method?: string): Promise<T> {
     const { status, body } = await this.ask<T>(path, send, method);
     if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
@@ -228,7 +228,7 @@ export class ServingRoot extends Serving {
 
 /** The same, served by the command in a process of its own. */
 export class ServingProcess extends ServingRoot {
-  /** What the command is called with beside the port. */
+  /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
   #running: (Address & { child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null = null;
 

@@ -3,7 +3,7 @@ import type { Serving } from "./serving.ts";
 /** A server-sent event as its reader has it. */
 export type Sent = { name: string; id: string | null; data: Record<string, unknown> };
 
-/** Reads a stream: to its end, or until `enough` is true of what came so far. */
+/** Reads a stream to its end, or until `enough` is true for the received messages. */
 export async function follow(
   serving: Serving,
   path: string,
@@ -74,5 +74,5 @@ function parse(block: string): Sent | null {
   return { name, id: fields.get("id") ?? null, data };
 }
 
-/** Only what is in the log: a status is no record. */
+/** Returns only the records of the log, without statuses. */
 export const logged = (sent: Sent[]): Sent[] => sent.filter(({ id }) => id !== null);

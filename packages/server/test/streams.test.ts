@@ -101,7 +101,7 @@ test("a silent stream sends a comment now and then, and still what comes", async
   reader.close();
 }, 180_000);
 
-test("no more streams are opened than may be, and one that closes makes room", async () => {
+test("the number of open streams is limited, and a closed stream makes room", async () => {
   serve({ most: 3, patienceMs: 60_000 });
   const three = [await open(), await open(), await open()];
   expect(three.map(({ status }) => status)).toEqual([200, 200, 200]);

@@ -21,13 +21,13 @@ beforeAll(async () => {
 });
 afterAll(stopServing, 180_000);
 
-/** The status and the code of what is refused. */
+/** Returns the status and the code of a refusal. */
 async function refusal(path: string, send?: unknown, method?: string): Promise<string> {
   const { status, body } = await serving.ask<Failure>(path, send, method);
   return `${status} ${body.error.code}`;
 }
 
-test("a thread is what the host reads, with its last step and failure", async () => {
+test("a thread is the same as the host's view, with its last step and failure", async () => {
   const id = await serving.run("counter", { count: 4 });
   const thread = await serving.until(id, "completed");
   const { stepCount, last, failure, ...whole } = thread;
@@ -107,7 +107,7 @@ test("a list has the total where it is known, and the address of the next page",
   expect((await page("/api/threads?status=waiting")).total).toBeNull();
 });
 
-test("what is asked of a list must make sense", async () => {
+test("the parameters of a list are checked", async () => {
   for (const query of ["status=done", "limit=0", "before=../x", "details=1", "workflow=a@b@c"]) {
     expect(await refusal(`/api/threads?${query}`)).toBe("400 BAD_REQUEST");
   }
@@ -213,7 +213,7 @@ describe("a fork", () => {
     expect(diff).toMatchObject({ same: false, firstDifference: 2 });
   });
 
-  test("of what is not there is refused", async () => {
+  test("of a missing step, role or workflow is refused", async () => {
     const fork = (body: unknown) => refusal(`/api/threads/${id}/fork`, body);
     expect(await fork({ keep: { atStep: 99 } })).toBe("404 NO_SUCH_STEP");
     expect(await fork({ keep: { fromRole: "nobody" } })).toBe("404 NO_SUCH_ROLE");
@@ -224,7 +224,7 @@ describe("a fork", () => {
   });
 });
 
-test("what is deleted is gone", async () => {
+test("a deleted thread is not found", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
@@ -233,7 +233,7 @@ test("what is deleted is gone", async () => {
   }
 });
 
-test("what there is no path for is not found, in the same words", async () => {
+test("an unknown path is not found, with the usual error", async () => {
   for (const path of ["/api", "/api/", "/api/x", "/api/threads/a/b/c", "/api/threads/"]) {
     expect(await refusal(path)).toBe("404 NO_SUCH_PATH");
   }

@@ -52,7 +52,7 @@ test("an uploaded source imports no file of the server, by whatever path", async
   }
 });
 
-test("what was sent imports what was sent with it, and our own package", async () => {
+test("an uploaded file imports other uploaded files, and our own package", async () => {
   const imports = 'import { durable } from "@uncaged/workflow"; import secret from "./own.txt";';
   const files = { "flow.ts": flow(`${imports} durable;`), "own.txt": "sent along" };
   expect((await send("flow.ts", files)).status).toBe(200);

@@ -167,7 +167,7 @@ describe("files that are sent together", () => {
     });
   });
 
-  test("are named as they were sent where they are wrong, also one that is imported", async () => {
+  test("are named as they were sent in errors, also an imported file", async () => {
     const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
     const answer = await send("flow.ts", { files: broken });
     expect({ status: answer.status, code: answer.code }).toEqual({
@@ -288,7 +288,7 @@ test("a name is removed, and its threads stay", async () => {
   expect((await serving.ask(`/api/threads/${id}`)).status).toBe(200);
 });
 
-test("the descriptor, the form and the text of what is not there are not found", async () => {
+test("the descriptor, the form and the text of a missing version are not found", async () => {
   for (const path of ["", "/descriptor", "/form", "/source"]) {
     const { status, body } = await serving.ask<Failure>(`/api/bundles/nobody${path}`);
     expect(`${status} ${body.error.code}`).toBe("404 WORKFLOW_NOT_FOUND");

@@ -36,7 +36,7 @@ export class Trial {
     this.subflows = subflows;
   }
 
-  /** Runs a thread from steps that it has already, to its end or to what fails. */
+  /** Runs a thread with given steps to its end or its failure. */
   async run(before: RoleOutput[] = []): Promise<RecordedThread> {
     const steps = [...before];
     const { run } = stepsBundle(this.document, { subflows: this.subflows, customHandlers: works });

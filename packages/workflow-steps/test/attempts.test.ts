@@ -157,7 +157,7 @@ describe("the attempts of a step workflow", () => {
     ]);
   });
 
-  test("of a step with children are two: its own work, and what its children do", async () => {
+  test("of a step with children are two: its own work, and the work of its children", async () => {
     const { log, of } = await hosted([
       { id: "Work_A", children: ["Work_B"], next: "RETURN" },
       { id: "Work_B", next: "RETURN" },

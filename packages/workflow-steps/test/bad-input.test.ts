@@ -49,7 +49,7 @@ test("an invalid workflow is refused before any event, with all that is wrong", 
   expect(events).toEqual([]);
 });
 
-test("what is no workflow at all is payloads, not thrown", () => {
+test("a value that is not a workflow is reported, not thrown", () => {
   for (const document of [null, undefined, 3, "text", [], {}, { steps: {} }]) {
     const engine = new Engine(document as unknown as typeof simple);
     expect(engine.validate().length).toBeGreaterThan(0);

@@ -18,7 +18,7 @@ const set = (id: string, target: string, value: unknown, next = "RETURN"): StepD
   next,
 });
 
-/** Drives a bundle as an engine does: what it yields becomes steps, a question gets an answer. */
+/** Drives a bundle as an engine does: its outputs become steps, a question gets an answer. */
 async function drive(
   document: WorkflowDocument,
   given: BundleOptions & {
@@ -66,7 +66,7 @@ const linear = flow(
   { params: ["n(INT) = 3"], vars },
 );
 
-test("each step that is done is a step of the thread, with what it wrote", async () => {
+test("each finished step is a step of the thread, with its writes", async () => {
   const { steps, result } = await drive(linear);
   expect(steps.map(({ role }) => role)).toEqual(["Set_A", "Set_B", "Set_B", "Loop_A", "Stop_A"]);
   expect(result).toEqual({ returnCode: 0, summary: "flow" });
@@ -149,7 +149,7 @@ test("a Pause is a question, and its answer goes on with the thread", async () =
   expect(variables).toMatchObject({ $reply: { yes: 1 }, $list: [1] });
 });
 
-test("a Pause that was answered while nobody ran goes on from the log", async () => {
+test("a Pause that was answered without a worker continues from the log", async () => {
   const { steps } = await drive(pausing);
   expect(steps.map(({ role }) => role)).toEqual(["Set_A", "__wait__"]);
   const answered = [...steps, { ...input({ value: { yes: 2 } })(), timestamp: 1 }];
@@ -221,7 +221,7 @@ test("an invalid workflow makes no bundle", () => {
   );
 });
 
-test("a step that no step workflow made is refused", async () => {
+test("a step of another kind of workflow is refused", async () => {
   const steps = [{ role: "coder", content: "", meta: {}, timestamp: 1 }];
   expect(drive(linear, { steps })).rejects.toMatchObject({ code: "NOT_STEPS" });
 });

@@ -4,13 +4,13 @@ import type { RegistryDocument, StepDocument } from "../src/document/format.ts";
 import { type Call, type Called, shown } from "../src/step/call.ts";
 import { executors } from "../src/step/tool.ts";
 
-/** An event as an executor payloads it. */
+/** An event as an executor publishes it. */
 export type Published = { type: string; payload: Record<string, unknown> };
 
 /** A file that a step wrote. */
 export type Written = { path: string; data: string | Uint8Array; mode: string };
 
-/** How a step went: what it payloads, wrote and gave, or what it failed with. */
+/** The outcome of a step: its events, files and result, or its error. */
 export type Went = { events: Published[]; files: Written[]; called: Called | null; error: unknown };
 
 type Around = {

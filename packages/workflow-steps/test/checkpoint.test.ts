@@ -232,7 +232,7 @@ test("a variable of ten million characters is written, checkpointed and taken up
   expect([again.variables.$a, again.variables.$note === text]).toEqual([10_000_000, true]);
 });
 
-test("what is written concurrently to one variable stands in the checkpoint as it does in memory", async () => {
+test("concurrent writes to one variable are the same in the checkpoint and in memory", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Work_A", "Work_B", "Work_C"], next: "RETURN" },

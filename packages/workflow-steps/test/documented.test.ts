@@ -27,7 +27,7 @@ const workflow = flow(
   { params: ["projectName(STRING)"], vars },
 );
 
-/** Answers with what it was asked; fails while it is payloads to. */
+/** Answers with its request; fails while it is told to. */
 function claude() {
   const state = { calls: 0, isDown: false };
   const adapter: NonNullable<Adapters["llm"]> = {
@@ -134,7 +134,7 @@ test("4.4: a rerun from a step, with a fixed variable or from a minimal object",
   }
 });
 
-test("4.7: the checkpoints of parallel branches, and the resume of the one that is missing", async () => {
+test("4.7: the checkpoints of parallel branches, and the resume of the missing branch", async () => {
   const document = flow(
     [
       { id: "Noop_Fork", children: ["Set_A", "Set_B", "Work_C"], next: "RETURN" },

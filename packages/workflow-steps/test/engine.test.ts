@@ -43,7 +43,7 @@ test("a run is aborted from inside of onCheckpoint", async () => {
   expect(checkpoints).toHaveLength(1);
 });
 
-test("a failed run that nobody waits for disturbs nobody", async () => {
+test("a failed run without a waiting caller has no side effects", async () => {
   const { engine, events } = trial(flow([{ id: "Noop_A", if: "1 / 0", next: "RETURN" }]));
   engine.start();
   await until(() => events.at(-1)?.type === "workflow_failed");
@@ -61,7 +61,7 @@ test("an entry that fails is dropped by `continue`, and the run completes", asyn
   expect(collected.error).toMatchObject({ errors: [{ stepID: "Work_A" }], stepID: null });
 });
 
-test("files that can't be removed at the end hold nobody up who aborts", async () => {
+test("files that can't be removed at the end do not block an abort", async () => {
   const removing = held();
   const document = flow([{ id: "Write_A", target: "/.tmp/a", value: "a", next: "RETURN" }]);
   const { engine } = trial(document);

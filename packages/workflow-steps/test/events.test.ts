@@ -257,7 +257,7 @@ test("a workflow that is changed after its engine was made runs as it was", asyn
   expect(context.snapshot().variables.$a).toBe(1);
 });
 
-test("what an event holds of a variable does not change with later writes, nor the variable with it", async () => {
+test("an event's copy of a variable does not change with later writes, nor the variable with the copy", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [1, 2, 3], children: ["Set_A"], next: "Set_C" },
@@ -280,7 +280,7 @@ test("what an event holds of a variable does not change with later writes, nor t
   expect(checkpoints[0]?.variables.$b).toEqual({ list: [{ n: 1 }] });
 });
 
-test("what a listener does to an event changes neither the run nor what others hear", async () => {
+test("a listener that changes an event affects neither the run nor other listeners", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$b", value: { list: [1] }, next: "Set_B" },

@@ -179,7 +179,7 @@ test("marks stand for the first time that a construct is come to, not for the ne
   expect(variables.$seen).toEqual(["Set_B", "Set_A", "Set_B"]);
 });
 
-test("marks of a fork that runs in several iterations at once are no one's", async () => {
+test("marks of a fork in several concurrent iterations are ignored", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [0, 1], mode: "parallel", children: ["Noop_Fork"], next: "RETURN" },

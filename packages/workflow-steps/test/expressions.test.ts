@@ -85,7 +85,7 @@ test("every field that may hold an expression gets its value", async () => {
   expect(events.at(-1)).toMatchObject({ type: "workflow_done", payload: { stop_id: "Stop_A" } });
 });
 
-test("print is payloads after success by a step of any type, before its step_done", async () => {
+test("print is published after the success of a step of any type, before its step_done", async () => {
   const steps = [
     { id: "Noop_A", print: "='fork of ' + 2", children: ["Set_A", "Set_B"], next: "Branch_A" },
     { id: "Set_A", target: "$x", value: 1, print: "=$x", next: "RETURN" },
@@ -120,7 +120,7 @@ test("a print that can't be evaluated fails its step", async () => {
 });
 
 test.each(["=$x = 1", "=f(1)", "=$x ? 1 : 2", "='open", "=($x", "=$x[1"])(
-  "%s is payloads by the validator with its step, and never runs",
+  "%s is reported by the validator with its step, and never runs",
   async (value) => {
     const document = flow([{ id: "Set_A", target: "$x", value, next: "RETURN" }], {
       vars: ["$x(INT)"],

@@ -1,6 +1,6 @@
 import { chain, error, type Faulty, llm, one, set, warning, workflow } from "./faulty.ts";
 
-/** What is wrong with expressions and targets. */
+/** Documents with errors in expressions and targets. */
 export const faultyExpressions: Faulty[] = [
   {
     what: "an undeclared variable in a value",
@@ -45,7 +45,7 @@ export const faultyExpressions: Faulty[] = [
     ],
   },
   {
-    what: "a name that is no param",
+    what: "a name that is not a param",
     document: one(set({ value: "=gaol" })),
     payloads: [warning('Set_A: value: "gaol" is not declared in registry.params')],
   },
@@ -61,7 +61,7 @@ export const faultyExpressions: Faulty[] = [
   },
 ];
 
-/** What is wrong with how steps hang together. */
+/** Documents with errors in the connections of steps. */
 export const faultyFlows: Faulty[] = [
   {
     what: "references to steps that are not there",
@@ -81,13 +81,13 @@ export const faultyFlows: Faulty[] = [
     ],
   },
   {
-    what: "children that are no array",
+    what: "children that are not an array",
     document: one({ id: "Noop_A", children: "Set_A" }),
     payloads: [error('Noop_A: children must be an array, not "Set_A"')],
     inSchema: true,
   },
   {
-    what: "a child that is no text",
+    what: "a child that is not a text",
     document: one({ id: "Noop_A", children: [{ id: "Set_A" }] }),
     payloads: [error("Noop_A: children[0] must be the id of a step, not an object")],
     inSchema: true,
@@ -171,7 +171,7 @@ export const faultyFlows: Faulty[] = [
     payloads: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
   },
   {
-    what: "no Stop, which is no error",
+    what: "no Stop, which is not an error",
     document: workflow([{ id: "Noop_A", next: "RETURN" }]),
     payloads: [warning("no step is a Stop")],
   },

@@ -15,7 +15,7 @@ const loop = (fields: Fields = {}): Fields[] => [
   set({ next: "RETURN" }),
 ];
 
-/** What is wrong with one step. */
+/** Documents with errors in one step. */
 export const faultySteps: Faulty[] = [
   {
     what: "no id",
@@ -40,7 +40,7 @@ export const faultySteps: Faulty[] = [
       what: `the reserved id ${id}`,
       document: workflow([...chain({ id: "Noop_A" }), { id, next: "Stop_End" }]),
       payloads: [
-        error(`${id}: this id is reserved: RETURN, BREAK, ELSE and what begins with __ are`),
+        error(`${id}: this id is reserved: RETURN, BREAK, ELSE and ids that begin with __ are`),
       ],
       inSchema: true,
     }),
@@ -69,12 +69,12 @@ export const faultySteps: Faulty[] = [
     document: one({ id: "Foo_A" }),
     payloads: [
       error(
-        'Foo_A: "Foo" is no type of step: Service, API, Component, LLM, Set, Write, Download, Unzip, Pause, Branch, Loop, Stop, Noop, Tool, Subflow are',
+        'Foo_A: "Foo" is not a type of step: Service, API, Component, LLM, Set, Write, Download, Unzip, Pause, Branch, Loop, Stop, Noop, Tool, Subflow are',
       ),
     ],
   },
   {
-    what: "a type that is no text",
+    what: "a type that is not a text",
     document: one({ id: "Noop_A", type: 3 }),
     payloads: [error("Noop_A: type must be a text, not 3")],
     inSchema: true,
@@ -265,7 +265,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "cases that are no pairs",
+    what: "cases that are not pairs",
     document: one({ id: "Branch_A", cases: ["Noop_B", ["ELSE"]] }),
     payloads: [
       error('Branch_A: cases[0] must be a pair of a condition and a step\'s id, not "Noop_B"'),

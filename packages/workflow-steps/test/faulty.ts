@@ -22,9 +22,9 @@ export const chain = (...steps: Fields[]): Fields[] => [
 const withRegistry = (registry: unknown, ...steps: Fields[]) =>
   workflow(chain(...(steps.length > 0 ? steps : [{ id: "Noop_A" }])), { registry });
 
-/** What is reported of an error. */
+/** Returns the report of an error. */
 export const error = (text: string) => `error: ${text}`;
-/** What is reported of a warning. */
+/** Returns the report of a warning. */
 export const warning = (text: string) => `warning: ${text}`;
 
 /** A Set that is valid, less what `fields` makes of it. */
@@ -39,7 +39,7 @@ export const one = (step: Fields) => workflow(chain(step));
 /** A workflow of one LLM step and a Stop. */
 export const llm = (fields: Fields) => one({ id: "LLM_A", ...fields });
 
-/** What is wrong with a document as a whole. */
+/** Documents with errors as a whole. */
 export const faultyDocuments: Faulty[] = [
   {
     what: "no object",
@@ -74,7 +74,7 @@ export const faultyDocuments: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a name that is no text",
+    what: "a name that is not a text",
     document: workflow(chain({ id: "Noop_A" }), { name: "" }),
     payloads: [error('name must be a text that is not empty, not ""')],
     inSchema: true,
@@ -92,7 +92,7 @@ export const faultyDocuments: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a step that is no object",
+    what: "a step that is not an object",
     document: workflow([...chain({ id: "Noop_A" }), 3]),
     payloads: [error("steps[2] must be a step, not 3")],
     inSchema: true,
@@ -117,7 +117,7 @@ export const faultyDocuments: Faulty[] = [
   },
 ];
 
-/** What is wrong with a registry. */
+/** Documents with errors in the registry. */
 export const faultyRegistries: Faulty[] = [
   {
     what: "params that are an object",
@@ -126,7 +126,7 @@ export const faultyRegistries: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a variable that is no text",
+    what: "a variable that is not a text",
     document: withRegistry({ vars: [1] }),
     payloads: [error("registry.vars[0] must be a text, not 1")],
     inSchema: true,

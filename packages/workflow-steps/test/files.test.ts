@@ -64,7 +64,7 @@ test("a file adapter may report nothing: the size is that of the data", async ()
   expect([...files]).toEqual([["ü.txt", "ü"]]);
 });
 
-test("files may have the names of what every object has", async () => {
+test("files may have the names of inherited properties", async () => {
   const { context } = await writing({ target: "/constructor", value: "x" });
   const { artifacts, ...rest } = context.checkpoint();
   expect(Object.keys(artifacts)).toEqual(["constructor"]);
@@ -75,7 +75,7 @@ test("files may have the names of what every object has", async () => {
   expect((await writing({ target: "/__proto__", value: "x" })).status).toBe("failed");
 });
 
-test("what lies outside of registry.files.artifacts is refused", async () => {
+test("a file outside registry.files.artifacts is refused", async () => {
   const registry = { files: { artifacts: ["out/**", "*.md"] } };
   expect((await writing({ target: "/etc/x", value: "x" }, registry)).status).toBe("failed");
   expect((await writing({ target: "/out/../x.txt", value: "x" }, registry)).status).toBe("failed");

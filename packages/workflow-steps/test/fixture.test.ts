@@ -10,7 +10,7 @@ import { fileAdapter } from "../src/adapters/file.ts";
 import { stepsBundle, type WorkflowDocument } from "../src/entry/index.ts";
 import { run as marking } from "./bundles/marking.ts";
 
-/* Threads of step workflows that are answered by what another one has recorded: nothing is called, nothing is written. */
+/* Threads of step workflows that replay a recorded thread: without calls and without files. */
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 function newFolder(): string {
@@ -44,7 +44,7 @@ async function answered(
   });
 }
 
-/** What steps have written, without the ids of runs: in any order, for some run at once. */
+/** Returns the writes of steps without run ids, sorted because some steps are concurrent. */
 const written = ({ steps }: Pick<ThreadOutcome, "steps">) =>
   steps
     .map(({ role, meta }) => {
@@ -198,7 +198,7 @@ test("steps that failed fail again as they did: handled, repeated, dropped, and 
       value: { type: "rate_limit", code: "E_LUCK", retryable: true, message, stepID: "Work_Half" },
     },
   ]);
-  // A thread that was answered is a fixture as well, and one that was resumed goes the same way.
+  // A replayed thread is a fixture as well, and a resumed thread replays the same way.
   const third = await answered(run, fixtureFrom(second));
   expect(written(third)).toEqual(written(second));
   for (let kept = 1; kept < second.steps.length; kept += 1) {

@@ -23,7 +23,7 @@ const fails = (message: string) => () => {
   throw new Error(message);
 };
 
-test("what follows a fork comes after its slowest child", async () => {
+test("the step after a fork runs after its slowest child", async () => {
   const slow = held();
   const { engine, events } = trial(forked(["Work_A", "Work_B"]), {
     work: { Work_A: () => slow.promise },
@@ -117,7 +117,7 @@ test("a fork's own strategy wins over the engine's", async () => {
   expect(status).toBe("stopped");
 });
 
-test("an inner fork that fails is dropped by an outer one that continues, with all its chains", async () => {
+test("a failed inner fork is dropped with all its chains by an outer fork that continues", async () => {
   const late = held();
   const steps: StepDocument[] = [
     { id: "Fork_B", children: ["Work_A", "Write_B"], next: "RETURN" },

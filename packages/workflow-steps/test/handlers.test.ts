@@ -33,7 +33,7 @@ test("a handler gets its engine, a context and its step, and its value is _resul
   expect(payloads("step_start", "Work_A")).toMatchObject([{ resolvedInputs: { x: 2 } }]);
 });
 
-test("a handler of Tool carries out the tool steps, with what is done before", async () => {
+test("a handler of Tool runs the tool steps, after the usual preparations", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$a", value: 1, next: "Tool_Lookup" },
@@ -91,7 +91,7 @@ test("a handler may publish events in its step", async () => {
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
 });
 
-test("what a handler sets before it fails is kept, and rides on its handler's checkpoint", async () => {
+test("values that a handler sets before it fails are kept, and are in the checkpoint of its error handler", async () => {
   const document = working({ onError: "Set_E" }, [
     { id: "Set_E", target: "$e", value: "=_error", next: "Stop_A" },
   ]);
@@ -150,7 +150,7 @@ test("_result is gone behind its step", async () => {
   expect(context.snapshot().localVars).toEqual({});
 });
 
-test("what a handler does after its run has ended changes nothing", async () => {
+test("writes of a handler after the end of its run are dropped", async () => {
   const late = held();
   const after = held();
   const { engine, events } = trial(working({ out: { $a: "=_result" } }), {
@@ -205,7 +205,7 @@ test("a handler can't write a variable that is not declared, nor where objects i
   expect(({} as Record<string, unknown>).x).toBeUndefined();
 });
 
-test("what a handler does to its step changes neither the step's next run nor the engine's workflow", async () => {
+test("a handler that changes its step affects neither the step's next run nor the engine's workflow", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [1, 2], children: ["Work_A"], next: "RETURN" },

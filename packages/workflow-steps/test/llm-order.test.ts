@@ -50,7 +50,7 @@ const agentic: LLMAdapter = {
   },
 };
 
-test("what a model thought that does not stream is published in one piece, before it is done", async () => {
+test("the thinking of a model that does not stream is published in one piece, before llm_done", async () => {
   const llm = { call: async () => ({ content: "so", thinking: "hm" }) };
   const { of, payloads } = await ran(asking({ in: { prompt: "=goal" }, out: "$a" }), {
     adapters: { llm },
@@ -129,7 +129,7 @@ test("without a handler the failure fails the run, and no adapter is asked twice
   expect([of("LLM_A"), calls]).toEqual(["step_start llm_error step_error", 1]);
 });
 
-test("what an adapter gives is copied: what it does to it later changes no variable", async () => {
+test("an adapter's result is copied: later changes by the adapter affect no variable", async () => {
   const answer = { list: [1] };
   const llm: LLMAdapter = { call: async () => ({ content: answer }) };
   const { context } = await ran(asking({ in: { prompt: "x" }, out: "$b", print: undefined }), {

@@ -91,7 +91,7 @@ test.each([{ items: null }, { items: undefined }, { items: [] }])(
 );
 
 test.each([{ items: { a: 1 } }, { items: "ab" }, { items: 3 }, { items: true }])(
-  "a source that is no array fails the loop: %j",
+  "a source that is not an array fails the loop: %j",
   async ({ items }) => {
     const { error, of } = await ran(looping(), { from: at(null, items) });
     expect(error).toMatchObject({ stepID: "Loop_A" });
@@ -127,7 +127,7 @@ test("BREAK leaves a serial loop, also out of a Branch and out of a fork", async
   }
 });
 
-test("BREAK in a parallel loop starts no further iteration, and lets those that are started finish", async () => {
+test("BREAK in a parallel loop starts no further iteration, and lets running iterations finish", async () => {
   const slow = held();
   const document = looping({ mode: "parallel", children: ["Work_A"] }, [
     { id: "Work_A", next: "Branch_A" },

@@ -198,7 +198,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect(server.came).toEqual([]);
     });
 
-    test("what earlier calls spent counts, also of one whose answer could not be used", async () => {
+    test("the spending of earlier calls counts, also of a call with an unusable answer", async () => {
       const { ask } = await serving([{ text: "x".repeat(18_000) }], { maxTokens: 10_000 });
       const output_config = { type: "json_object" };
       expect((await ask({ output_config, max_tokens: 5000 })).error).toMatchObject({
@@ -208,7 +208,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect((await ask({ max_tokens: 8000 })).error).toMatchObject({ code: "BUDGET_EXCEEDED" });
     });
 
-    test("what the thread had spent when it was taken up counts, what a fork brought does not", async () => {
+    test("the thread's spending before a resume counts, the spending copied by a fork does not", async () => {
       const usage = { input_tokens: 9000, output_tokens: 0 };
       const steps: Step[] = [
         { role: "LLM_0", content: "", meta: { model, usage, cost: 0.1 }, timestamp: 0 },
@@ -242,7 +242,7 @@ describe("the provider", () => {
     };
   }
 
-  test("is the one that the step names, else the model's own", async () => {
+  test("is the step's provider, else the model's own", async () => {
     const asked = await both();
     expect(await asked({ model: "claude-x" })).toEqual(["anthropic", "anthropic"]);
     expect(await asked({ model: "gpt-x" })).toEqual(["openai", "openai"]);
@@ -251,7 +251,7 @@ describe("the provider", () => {
     expect(await asked({})).toEqual(["anthropic", "anthropic"]);
   });
 
-  test("that is unknown is payloads with those that are known", async () => {
+  test("that is unknown is reported with the known providers", async () => {
     const [error] = await (await both())({ model: "gemini/pro" });
     expect(error).toMatchObject({ code: "PROVIDER_UNKNOWN" });
     expect(String(error)).toContain("there are: anthropic, openai, local");

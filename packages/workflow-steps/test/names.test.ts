@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Engine, type StepDocument } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
-/** The names of what every object has. */
+/** The names of inherited properties. */
 const inherited = Object.getOwnPropertyNames(Object.prototype).filter(
   (name) => name !== "__proto__",
 );

@@ -124,7 +124,7 @@ test("an answer to a run that is not paused is rejected, its event in the order 
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
 });
 
-test("an answer after the end is refused, and nothing is payloads behind the last event", async () => {
+test("an answer after the end is refused, and no event follows the last", async () => {
   const { context, events } = await ran(pausing());
   const token = tokenOf(context);
   await context.resume({ token });

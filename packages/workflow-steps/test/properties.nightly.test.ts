@@ -69,7 +69,7 @@ describe("the fold of a thread's first steps", () => {
       const folded = foldsOf(generated, steps);
       const given = checkpoints.map(({ checkpoint }) => comparable(generated, checkpoint));
       if (generated.isSerial) return expect(folded).toEqual(given);
-      // What runs concurrently is not always committed in the same order by both.
+      // Both may commit concurrent steps in different orders.
       sideBySide += 1;
       if (!Bun.deepEquals(folded, given)) otherwiseOrdered += 1;
     }));
@@ -98,7 +98,7 @@ describe("the fold of a thread's first steps", () => {
     );
   }
 
-  // The number of the last event counts those of what is in flight too.
+  // The number of the last event includes events of steps in flight.
   function comparable({ isSerial }: Generated, checkpoint: Checkpoint): object {
     const copy: Record<string, unknown> = overJson(checkpoint);
     const own = ["createdAt", "workflowID", "threadId", "steps", "status"];
@@ -130,7 +130,7 @@ describe("an Engine", () => {
       { isCounting: false },
     ));
 
-  test("numbers its events without a gap and ends with one that says so", () =>
+  test("numbers its events without a gap and ends with a final event", () =>
     forAll(async (generated) => {
       const { events } = await runEngine(generated);
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));

@@ -19,7 +19,7 @@ export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): Wo
   steps,
 });
 
-/** What a `Work_` step does, by the step's id. */
+/** The work of `Work_` steps, by id. */
 export type Work = Record<string, (context: ExecutionContext) => unknown>;
 
 /** How a workflow is run. With `from` it is taken up from there. */
@@ -34,7 +34,7 @@ export type Trial = EngineOptions & {
 /** How a run went. */
 export type Ran = {
   context: ExecutionContext;
-  /** What it rejected with. */
+  /** The error that it rejected with. */
   error: unknown;
   events: RunEvent[];
   checkpoints: Checkpoint[];
@@ -94,7 +94,7 @@ export async function ran(document: WorkflowDocument, given: Trial = {}): Promis
   };
 }
 
-/** What a list of events holds. */
+/** Returns lookups of a list of events. */
 export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payloads"> => ({
   of: (id) =>
     events
@@ -108,7 +108,7 @@ export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payload
       .map(({ payload }) => payload),
 });
 
-/** A promise, and what settles it. */
+/** A promise with the functions that settle it. */
 export const held = <Value = void>() => Promise.withResolvers<Value>();
 
 /** Lets everything run that can run now; an engine that was slow at it waits for a timer in between. */

@@ -143,7 +143,7 @@ test("mode validate reports what is wrong, other modes are failures", async () =
   expect(other.of("Subflow_Worker")).toBe("step_start tool_start tool_error step_error");
 });
 
-test("a child that fails fails its step with what it failed with, unless that is allowed", async () => {
+test("a failed child fails its step with the same error, unless that is allowed", async () => {
   const failing = flow([{ id: "Noop_A", if: "1 / 0", next: "RETURN" }]);
   const subflows = { "child.json": failing };
   const failed = await ran(parent({ in: { workflow_path: "child.json" } }), { subflows });
@@ -193,7 +193,7 @@ test("a Pause in the child holds the parent, and its answer goes to the child", 
   expect(context.snapshot().variables.$run).toMatchObject({ variables: { $reply: { yes: 1 } } });
 });
 
-test("an abort reaches the child: nothing of it is payloads any more", async () => {
+test("an abort reaches the child, which then publishes no events", async () => {
   const hanging = flow([{ id: "Tool_Hang", next: "RETURN" }]);
   const signals: AbortSignal[] = [];
   const abort = new AbortController();

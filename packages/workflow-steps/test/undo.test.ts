@@ -96,7 +96,7 @@ test("an edit is taken back by its undoId, and a file that was made is removed",
   expect(existsSync(path("sub/b.txt"))).toBe(false);
 });
 
-test("bytes that are no text, a byte order mark and an empty file come back as they were", async () => {
+test("binary bytes, a byte order mark and an empty file are restored unchanged", async () => {
   const bytes = Uint8Array.of(0, 255, 10, 254, 10, 13);
   writeFileSync(path("b.bin"), bytes);
   const takenBack = [write("b.bin", "text", "Tool_undo_w"), undo("w", "Stop_End"), stop];
@@ -151,7 +151,7 @@ test("a call that is lost after its change is done once, whatever it changed", a
   expect((await running(grow, { lose: "Tool_a" })).steps).toEqual([]);
   expect(text("a.txt")).toBe("aa");
   const kept = await blobsOf().ids();
-  // The next worker: the same edit would find its text in what it has made of it.
+  // The next worker: the same edit would find its text in its own result.
   const again = await running(grow, { lose: "Tool_undo_a" });
   expect(await blobsOf().ids()).toEqual(kept);
   expect([again.variables.$a, text("a.txt")]).toEqual([kept[0], "a"]);
@@ -173,7 +173,7 @@ test("a write that is lost after it was done keeps what was there before it", as
   expect(existsSync(path("new.txt"))).toBe(false);
 });
 
-test("a call that is lost before its change is made, and one whose file has changed is made anew", async () => {
+test("a call runs again if it was lost before its change, or if its file has changed", async () => {
   put("a.txt", "old");
   const steps = [edit("a", "old", "new", "Tool_undo_a"), undo("a", "Stop_End"), stop];
   await running(steps, { lose: "Tool_a" });

@@ -45,7 +45,7 @@ describe("a step of a child workflow", () => {
     });
   });
 
-  test("can be run again with others, and its parent goes on with what comes of it", async () => {
+  test("can be run again with other values, and its parent continues with the result", async () => {
     const number = numberOf(thread, "Subflow_A/Set_C", 2);
     const { roles, variables } = await trial.again(thread, number, { $n: 0, _item: 3 });
     expect(roles).toEqual([
@@ -66,7 +66,7 @@ describe("a step of a child workflow", () => {
     expect(await wrong.catch((error: { code: string }) => error.code)).toBe("OVERRIDE_UNKNOWN");
   });
 
-  test("is not the step that runs it: that begins it anew", async () => {
+  test("is not the step that runs it, which starts it again", async () => {
     const { roles, variables } = await trial.again(thread, numberOf(thread, "Subflow_A", 2), {
       $n: 1,
     });
@@ -79,7 +79,7 @@ describe("a step that failed", () => {
   const work: StepDocument = { id: "Work_A", out: { "$out[_index]": "=_result" }, next: "RETURN" };
   const vars = ["$fails(BOOL) = false", "$out(ARRAY)"];
 
-  test("in a loop's second iteration is taken up there, with what was wrong fixed", async () => {
+  test("in a loop's second iteration continues there after a fix", async () => {
     const trial = new Trial(
       flow(
         [
@@ -119,7 +119,7 @@ describe("a step that failed", () => {
     expect(variables).toEqual({ $fails: false, $out: ["x", "b"] });
   });
 
-  test("in a parallel loop is payloads without its iteration, when several come to it", async () => {
+  test("in a parallel loop is reported without its iteration, when several reach it", async () => {
     const trial = new Trial(
       flow(
         [

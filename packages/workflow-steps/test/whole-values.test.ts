@@ -50,7 +50,7 @@ const reader = {
   },
 };
 
-test("a thread publishes what a step was given and what its tool gave in full, as they were then", async () => {
+test("a thread publishes the full inputs of a step and results of its tool, as they were at that time", async () => {
   const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
   expect(payloads("step_start")).toMatchObject([{ resolvedInputs: { text: long, n: 1 } }]);
   expect(payloads("tool_start")).toMatchObject([{ input: { text: long, n: 1 } }]);
@@ -59,14 +59,14 @@ test("a thread publishes what a step was given and what its tool gave in full, a
   expect(steps).toHaveLength(1);
 });
 
-test("what is committed in full stays cut in its events", async () => {
+test("a value committed in full is truncated in its events", async () => {
   const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
   expect(steps[0]?.meta.outputs).toEqual({ $b: isCut });
   expect(payloads("step_done").map(({ outputs }) => outputs)).toEqual([{ $b: isCut }]);
   expect(payloads("var_changed")).toMatchObject([{ name: "$b", newValue: isCut }]);
 });
 
-test("a thread publishes what a model gives its tools in full, and null for what has no JSON", async () => {
+test("a thread publishes a model's tool inputs in full, and null for values that JSON can't hold", async () => {
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
   const input = { list: [long] };
@@ -91,7 +91,7 @@ test("a thread publishes what a model gives its tools in full, and null for what
   expect(payloads("llm_tool_result")).toMatchObject([{ content: long }]);
 });
 
-test("a child's events are payloads in full too, and stand cut in its result", async () => {
+test("a child's events are published in full too, and are truncated in its result", async () => {
   const parent = flow(
     [{ id: "Tool_WorkflowRun", in: { workflow_path: "child.json" }, next: "RETURN" }],
     {},

@@ -1,6 +1,6 @@
 // Evals, for programs that run and show them.
 
-// What is run
+// Cases
 export { type EvalCase, parseFixture, readDataset } from "../run/dataset.ts";
 export {
   type EvalThread,
@@ -12,7 +12,7 @@ export {
 } from "../run/score.ts";
 export { type EvalChange, type EvalSetup, runEval } from "../run/run.ts";
 
-// What it came to
+// Results
 export {
   EvalRecord,
   type EvalHead,

@@ -1,19 +1,19 @@
 import type { AttemptError } from "@uncaged/workflow/records";
 
 /*
- * What an eval found, computed from its records alone: the command line, its JSON and the console show this.
+ * The results of an eval, computed from its records. The command line, its JSON and the console show them.
  */
 
 /**
- * How a run of a case came out: `scored`; its thread `failed`, `waits` for a person, would have passed its `budget`, or
- * ran out of `rounds`; or its scorer gave no score, `unscored`.
+ * The outcome of a run of a case: `scored`; its thread `failed`, `waits` for a person, reached its `budget` or ran out
+ * of `rounds`; or its scorer gave no score, `unscored`.
  */
 export type Outcome = (typeof outcomes)[number];
 
 /** The outcomes of a run of a case. */
 export const outcomes = ["scored", "failed", "waits", "budget", "rounds", "unscored"] as const;
 
-/** One run of a case on a version: the n-th, from 1. `threadId` is null when no thread could be started. */
+/** One run of a case on a version. `n` counts from 1. `threadId` is null if no thread could be started. */
 export type CaseRun = {
   case: string;
   n: number;
@@ -22,9 +22,9 @@ export type CaseRun = {
   score: number | null;
   pass: boolean;
   reason: string | null;
-  /** `thrown` is what a scorer threw. */
+  /** `thrown` is the error of a scorer. */
   error: { code: string; message: string; thrown?: AttemptError } | null;
-  /** In US dollars, as far as prices are known: `unpriced` counts what has none. */
+  /** In US dollars, for calls with a known price. `unpriced` counts the others. */
   cost: number;
   unpriced: number;
   tokens: number;
@@ -36,8 +36,8 @@ export type CaseRun = {
 export type VersionRuns = { hash: string; workflow: string; runs: readonly CaseRun[] };
 
 /**
- * What a version's runs come to. A run without a score counts as one with the score 0 that did not pass: no version gets
- * better by failing.
+ * The summary of a version's runs. A run without a score counts as a failed run with score 0, so that failures never
+ * improve a version.
  */
 export type VersionSummary = {
   hash: string;
@@ -54,7 +54,7 @@ export type VersionSummary = {
   outcomes: Record<Outcome, number>;
 };
 
-/** Counts, mean score, times and cost of the runs of a version. */
+/** Returns the counts, mean score, times and cost of a version's runs. */
 export function summaryOf({ hash, workflow, runs }: VersionRuns): VersionSummary {
   const times = runs.flatMap(({ durationMs }) => durationMs ?? []).toSorted((a, b) => a - b);
   const passed = runs.filter(({ pass }) => pass).length;
@@ -77,7 +77,7 @@ export function summaryOf({ hash, workflow, runs }: VersionRuns): VersionSummary
   };
 }
 
-/** The smallest value that is not below a share of all, of sorted ones; null of none. */
+/** Returns a percentile of sorted values: the smallest value that is not below `share` of them. Null if empty. */
 export function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }
@@ -87,15 +87,15 @@ const meanScore = (runs: readonly CaseRun[]): number | null =>
     ? null
     : rounded(runs.reduce((sum, { score }) => sum + (score ?? 0), 0) / runs.length);
 
-// Without the dust that binary fractions leave.
+// Removes floating-point noise.
 const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
 
-/** A case on two versions: its mean score and how many of its runs passed. */
+/** A case on two versions, with its mean scores and numbers of passed runs. */
 export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
 /** The runs of one case on a version, with their mean score. */
 export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
 
-/** Which cases a version does worse or better than the first one, of those that have run on both. */
+/** The cases with worse and better results than on the baseline, of all cases that ran on both. */
 export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
 
 /** Compares a version with the baseline, case by case. */
@@ -113,7 +113,7 @@ export function changesOf(baseline: VersionRuns, version: VersionRuns): Changes 
   };
 }
 
-/** By how many runs passed, then by the score. */
+/** Compares the share of passed runs, then the score. */
 function difference({ before, after }: CaseChange): number {
   const passed = after.passed / after.runs - before.passed / before.runs;
   return passed === 0 ? after.score - before.score : passed;

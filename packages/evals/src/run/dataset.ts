@@ -1,33 +1,33 @@
 import { checkFixture, foundProblems, show, type TestAnswer } from "@uncaged/workflow/internal";
 import { type Fixture, WorkflowError } from "@uncaged/workflow/host";
 
-/** A case of a data set: what its threads are started with, and what its scorer compares with. */
+/** A case of a data set: the start of its threads, and the expected result for its scorer. */
 export type EvalCase = {
   id: string;
   prompt: string;
   params?: unknown;
   expected?: unknown;
-  /** The answers to the questions of its thread, in their order, as those of `runThread`. */
+  /** The answers to the questions of its thread, in order, like the answers of `runThread`. */
   answers?: readonly TestAnswer[];
   metadata?: Record<string, unknown>;
-  /** What answers the roles of its threads: then no model is called. */
+  /** A fixture that answers the roles of its threads in place of models. */
   fixture?: Fixture;
 };
 
-/** Reads the text of a fixture that a line names, by its path. @throws what can't be read. */
+/** Reads the fixture file that a line names. Rejects if it can't be read. */
 export type ReadFixture = (path: string) => Promise<string>;
 
-/** The column of a part of a line, from 1; of one that is no JSON the column and the problem, which the parser does not name. */
+/** Returns the column (from 1) of a part of a line. For invalid JSON it returns the column and the problem. */
 type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
 
 const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fixture"];
 
-/** Who reads a list of 10,000 wrong lines corrects the first ones. */
+/** The most problems in one error. */
 const mostProblems = 20;
 
 /**
- * The cases of a data set in JSON Lines. A case without an id has the number of its line as its own, and one without a
- * prompt that of its fixture. Empty lines are none; a byte order mark and Windows' line ends are accepted.
+ * Reads the cases of a data set in JSON Lines. The id of a case defaults to its line number, its prompt to the prompt
+ * of its fixture. Empty lines are skipped; a byte order mark and Windows line ends are accepted.
  *
  * @param file the name of the data set, for messages
  * @throws WorkflowError `BAD_DATASET` with each wrong line, as `file:line:column: message` with `locate`.
@@ -77,7 +77,7 @@ export async function readDataset(
 
 async function readCase(line: string, number: number, readFixture: ReadFixture): Promise<EvalCase> {
   const value = jsonOf(line);
-  if (!isObject(value)) throw new Wrong("it is no JSON object");
+  if (!isObject(value)) throw new Wrong("it is not a JSON object");
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     throw new Wrong(
@@ -93,10 +93,10 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
   const prompt = value.prompt ?? fixture?.prompt ?? (params === undefined ? undefined : "");
   if (typeof prompt !== "string") {
     const isMissing = value.prompt === undefined;
-    throw new Wrong(isMissing ? "it has no prompt" : "its prompt is no text", "prompt");
+    throw new Wrong(isMissing ? "it has no prompt" : "its prompt is not a text", "prompt");
   }
   if (metadata !== undefined && !isObject(metadata))
-    throw new Wrong("its metadata is no object", "metadata");
+    throw new Wrong("its metadata is not an object", "metadata");
   const problem = answers === undefined ? null : problemOf(answers);
   if (problem !== null) throw new Wrong(problem.text, ...problem.path);
   const given = params ?? (value.prompt === undefined ? fixture?.params : undefined);
@@ -130,7 +130,7 @@ async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixt
   }
 }
 
-/** A fixture from its file's text. @throws WorkflowError `BAD_FIXTURE`, and what JSON refuses. */
+/** Parses a fixture file. @throws WorkflowError `BAD_FIXTURE`; SyntaxError for invalid JSON. */
 export const parseFixture = (text: string): Fixture =>
   checkFixture(JSON.parse(text.replace(/^\uFEFF/, "")));
 
@@ -138,7 +138,7 @@ function jsonOf(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Error(`it is no JSON (${messageOf(error)})`, { cause: error });
+    throw new Error(`invalid JSON (${messageOf(error)})`, { cause: error });
   }
 }
 
@@ -148,7 +148,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** What is wrong with a line, and with which of its fields. */
+/** A problem of a line, with its field. */
 class Wrong extends Error {
   readonly path: readonly string[];
 

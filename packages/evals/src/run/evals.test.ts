@@ -46,19 +46,19 @@ describe("a data set", () => {
   test.each([
     ["", "set.jsonl has no cases"],
     ["\n\n", "set.jsonl has no cases"],
-    ['{"prompt":"a"}\n{', "set.jsonl:2: it is no JSON"],
-    ["[]", "set.jsonl:1: it is no JSON object"],
-    ["null", "set.jsonl:1: it is no JSON object"],
+    ['{"prompt":"a"}\n{', "set.jsonl:2: invalid JSON"],
+    ["[]", "set.jsonl:1: it is not a JSON object"],
+    ["null", "set.jsonl:1: it is not a JSON object"],
     ["{}", "set.jsonl:1: it has no prompt"],
-    ['{"prompt":1}', "set.jsonl:1: its prompt is no text"],
+    ['{"prompt":1}', "set.jsonl:1: its prompt is not a text"],
     ['{"prompt":"a","id":""}', "its id is neither"],
     ['{"prompt":"a","id":{}}', "its id is neither"],
     ['{"prompt":"a","id":1.5}', "its id is neither"],
-    ['{"prompt":"a","metadata":[]}', "its metadata is no object"],
+    ['{"prompt":"a","metadata":[]}', "its metadata is not an object"],
     ['{"prompt":"a","expcted":1}', '"expcted" is none of its fields'],
     ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: its id "2" is that of line 1'],
-    ['{"prompt":"a","fixture":{}}', "this is no fixture"],
-    ['{"prompt":"a","fixture":7}', "this is no fixture"],
+    ['{"prompt":"a","fixture":{}}', "fixture: "],
+    ['{"prompt":"a","fixture":7}', "fixture: "],
   ])("%j is refused: %s", async (text, why) => {
     expect(String(await read(text).catch((thrown: unknown) => thrown))).toContain(why);
   });
@@ -98,8 +98,8 @@ describe("a score", () => {
     ["0.5", "it returned"],
     [{}, "neither a score nor a pass"],
     [{ score: "1" }, "its score is 1"],
-    [{ pass: 1 }, "its pass is no boolean"],
-    [{ pass: true, reason: 1 }, "its reason is no text"],
+    [{ pass: 1 }, "its pass is not a boolean"],
+    [{ pass: true, reason: 1 }, "its reason is not a text"],
   ])("%j is none", (returned, why) => expect(() => scoreOf(returned)).toThrow(why));
 });
 
@@ -136,7 +136,7 @@ describe("a comparison", () => {
     ]);
   });
 
-  test("names what got worse and what got better, of the cases that both have run", () => {
+  test("names worse and better cases, of all cases that ran on both versions", () => {
     const before = [
       runOf("a", 1),
       runOf("b", 0.2),
@@ -184,7 +184,7 @@ describe("a record", () => {
     return record;
   };
 
-  test("gives back what was recorded, and what was started", () => {
+  test("returns recorded results and started runs", () => {
     const id = "AAAAAAAAAAAAA";
     const record = opened(id);
     record.start(hash, { case: "a", n: 1, threadId: "T1" });
@@ -223,7 +223,7 @@ describe("a record", () => {
     }
   });
 
-  test("is read on from where a reader was, as it is read anew", () => {
+  test("is read incrementally with the same result as from its beginning", () => {
     const id = "GGGGGGGGGGGGG";
     const path = join(root, "evals", id, `${hash}.jsonl`);
     const anew = () => {
@@ -250,7 +250,7 @@ describe("a record", () => {
     expect(later?.versions[0]).toMatchObject({ runs: [], started: 1 });
     expect(later).toEqual(anew());
     appendFileSync(path, "{]\n");
-    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:5: this is no JSON`);
+    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:5: invalid JSON`);
   });
 
   test("of 10,000 cases is read again at a tenth of the cost", () => {
@@ -287,7 +287,7 @@ describe("a record", () => {
     const id = "DDDDDDDDDDDDD";
     opened(id).close();
     appendFileSync(join(root, "evals", id, `${hash}.jsonl`), "{]\n");
-    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:2: this is no JSON`);
+    expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:2: invalid JSON`);
     expect(() => opened(id)).toThrow("damaged");
     rmSync(join(root, "evals", id), { recursive: true });
   });

@@ -27,12 +27,12 @@ import type { EvalCase } from "./dataset.ts";
 /*
  * The record of an eval, in the folder `evals/<id>` of a storage root:
  *
- *     eval.json       what is evaluated: the data set's cases and the scorer, by whose contents the id is computed
- *     <hash>.jsonl    what was run on one version: a line before each thread is started, and one with its result
- *     lock            held by whoever runs it
+ *     eval.json       the data set's cases and the scorer; the id is a hash of their contents
+ *     <hash>.jsonl    the runs on one version: a line before the start of each thread, and a line with its result
+ *     lock            held by the process that runs the eval
  */
 
-/** What an eval is of. Of a fixture the id of its thread alone is kept. */
+/** The subject of an eval. Fixtures are kept as the ids of their threads. */
 export type EvalHead = {
   version: 1;
   id: string;
@@ -44,7 +44,7 @@ export type EvalHead = {
   cases: (Omit<EvalCase, "fixture"> & { fixture?: string })[];
 };
 
-/** An eval as its record has it. `started` counts the runs that were started and have no result yet. */
+/** A recorded eval. `started` counts the started runs without a result. */
 export type EvalView = EvalHead & { versions: (VersionRuns & { started: number })[] };
 
 /** A line of a version's file. */
@@ -60,10 +60,10 @@ const isId = (name: string): boolean => /^[0-9A-HJKMNP-TV-Z]{13}$/.test(name);
 const folderOf = (root: string, id: string): string => join(root, "evals", id);
 const keyOf = (one: { case: string; n: number }): string => `${one.n} ${one.case}`;
 
-/** Where evals are recorded: a storage root, also of those whose threads are on a cluster. */
+/** The place of recorded evals: a storage root, also for evals with threads on a cluster. */
 export type EvalPlace = { root: string; cluster?: string };
 
-/** The evals with threads on a host, the newest first. What was not recorded wholly is none. */
+/** Returns the evals with threads on a host, newest first. Skips incomplete records. */
 export function listEvals(place: EvalPlace): EvalView[] {
   const folder = join(place.root, "evals");
   const ids = existsSync(folder) ? readdirSync(folder).filter(isId) : [];
@@ -71,7 +71,7 @@ export function listEvals(place: EvalPlace): EvalView[] {
   return views.toSorted((a, b) => b.createdAt - a.createdAt);
 }
 
-/** An eval; null when there is none of this id. @throws WorkflowError `EVAL_DAMAGED`, and those of the disk. */
+/** Returns an eval; null if missing. @throws WorkflowError `EVAL_DAMAGED`, and errors of the disk. */
 export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | null {
   const folder = folderOf(root, id);
   const path = join(folder, "eval.json");
@@ -94,16 +94,16 @@ type VersionFile = {
   workflow: string;
   at: number;
   results: Map<string, CaseRun>;
-  /** Those without a result. */
+  /** Runs without a result. */
   started: Map<string, Started>;
-  /** The length of the lines that are whole, in bytes, and their number. */
+  /** The length of the complete lines in bytes, and their number. */
   end: number;
   lines: number;
 };
 
 /*
- * What was read lately, by its file: a page that shows an eval asks for it every other second while it runs. Of a version
- * only what was appended since is read then, and its head, which is never written again, is not.
+ * Caches of recently read files, for pages that poll a running eval. Of a version's file only appended lines are read
+ * again. The head is never rewritten.
  */
 const heads = new Map<string, { file: string; head: EvalHead }>();
 const versions = new Map<string, { ino: number; version: VersionFile; mark: string }>();
@@ -129,7 +129,7 @@ function headAt(path: string): EvalHead {
 function versionAt(path: string): VersionFile | null {
   const { ino, size } = statSync(path);
   const known = versions.get(path);
-  // A file in its place, and one that was cut meanwhile, is read anew.
+  // A replaced or truncated file is read from its beginning.
   const isSame =
     known?.ino === ino && size >= known.version.end && markAt(path, known.version) === known.mark;
   const version = readVersion(path, isSame ? known.version : undefined);
@@ -139,13 +139,13 @@ function versionAt(path: string): VersionFile | null {
 
 const longestMark = 256;
 
-/** The end of what was read of a file: it is there still unless the file was written anew. */
+/** Returns the last bytes that were read of a file. They change if the file is rewritten. */
 function markAt(path: string, { end }: VersionFile): string {
   const start = Math.max(0, end - longestMark);
   return bytesFrom(path, start, end - start).toString("latin1");
 }
 
-/** The bytes of a file from a position on, at most so many. */
+/** Returns at most `most` bytes of a file from a position. */
 function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINITY): Buffer {
   const fd = openSync(path, "r");
   try {
@@ -160,11 +160,11 @@ function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINI
   }
 }
 
-/** What a version's file has; after `before`, which was read of it, only what follows. */
+/** Reads a version's file; with `before` only the lines after it. */
 function readVersion(path: string, before?: VersionFile): VersionFile | null {
   if (!existsSync(path)) return null;
   const bytes = bytesFrom(path, before?.end ?? 0);
-  // What stands behind the last line end was being written when its process ended.
+  // An incomplete last line was cut off by the end of its process.
   const whole = bytes.lastIndexOf(newline) + 1;
   const lines = bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
   let head: Pick<VersionFile, "hash" | "workflow" | "at"> | null = before ?? null;
@@ -194,14 +194,14 @@ function parsed(path: string, line: number, text: string): unknown {
   } catch (cause) {
     throw WorkflowError.failed(
       "EVAL_DAMAGED",
-      `${path}:${line}: this is no JSON: the record of the eval is damaged`,
-      "correct the line, or move the folder away: the eval then begins anew",
+      `${path}:${line}: invalid JSON: the record of the eval is damaged`,
+      "correct the line, or move the folder away to start the eval again",
       cause,
     );
   }
 }
 
-/** The record of an eval that is run by this process, and by no other. */
+/** The record of an eval that this process runs. A lock keeps other processes out. */
 export class EvalRecord {
   readonly head: EvalHead;
   readonly #folder: string;
@@ -214,7 +214,7 @@ export class EvalRecord {
     this.#lock = lock;
   }
 
-  /** Opens the record, or begins it. @throws WorkflowError `EVAL_RUNNING`, `EVAL_DAMAGED`, and those of the disk. */
+  /** Opens or creates the record. @throws WorkflowError `EVAL_RUNNING`, `EVAL_DAMAGED`, and errors of the disk. */
   static open(root: string, head: EvalHead): EvalRecord {
     const folder = folderOf(root, head.id);
     makeFolder(folder);
@@ -236,14 +236,14 @@ export class EvalRecord {
     }
   }
 
-  /** Begins to record what is run on a version, behind what was. */
+  /** Opens a version's file to append its runs. */
   openVersion({ hash, workflow }: Pick<VersionRuns, "hash" | "workflow">): void {
     const path = join(this.#folder, `${hash}.jsonl`);
     const known = readVersion(path);
     try {
       const fd = openSync(path, "a", 0o600);
       ftruncateSync(fd, known?.end ?? 0);
-      // The versions of an eval are in the order in which they were begun, also within a millisecond.
+      // Keeps the versions in the order of their starts, also within a millisecond.
       const at = Math.max(Date.now(), ...[...this.#versions.values()].map((one) => one.at + 1));
       const none = { hash, workflow, at, results: new Map(), started: new Map(), end: 0, lines: 0 };
       this.#versions.set(hash, { ...(known ?? none), fd });
@@ -253,17 +253,17 @@ export class EvalRecord {
     }
   }
 
-  /** What a run of a case came to; null when it has no result. */
+  /** Returns the result of a run of a case; null without one. */
   result(hash: string, one: { case: string; n: number }): CaseRun | null {
     return this.#of(hash).results.get(keyOf(one)) ?? null;
   }
 
-  /** The thread of a run that was started, and has no result. */
+  /** Returns the thread of a started run without a result. */
   thread(hash: string, one: { case: string; n: number }): string | null {
     return this.#of(hash).started.get(keyOf(one))?.threadId ?? null;
   }
 
-  /** Records which thread a run will have: it is on the disk before the thread is started. */
+  /** Records the thread of a run, durably, before the thread is started. */
   start(hash: string, one: { case: string; n: number; threadId: string }): void {
     const line: Started = { kind: "started", ...one, at: Date.now() };
     this.#append(hash, line);
@@ -277,7 +277,7 @@ export class EvalRecord {
     this.#of(hash).started.delete(keyOf(run));
   }
 
-  /** The runs of a version, of these cases and repetitions alone. */
+  /** Returns the selected runs of a version. */
   runs(hash: string, isMeant: (run: CaseRun) => boolean): VersionRuns {
     const { workflow, results } = this.#of(hash);
     return { hash, workflow, runs: [...results.values()].filter(isMeant) };

@@ -24,36 +24,36 @@ import type { EvalCase } from "./dataset.ts";
 import type { EvalRecord } from "./record.ts";
 import { type EvalThread, type Score, ScorerError } from "./score.ts";
 
-/** What an eval runs, and with what. */
+/** The setup of an eval. */
 export type EvalSetup = {
   host: Host;
   record: EvalRecord;
   versions: readonly { hash: string; workflow: string }[];
   cases: readonly EvalCase[];
-  /** How often each case is run on each version. */
+  /** The number of runs of each case on each version. */
   repeat: number;
-  /** The most threads at once. */
+  /** The most concurrent threads. */
   concurrency: number;
-  /** What each thread is started with. */
+  /** The start options of each thread. */
   start: Pick<StartOptions, "cwd" | "env" | "maxRounds" | "options">;
-  /** Starts new threads for the cases whose threads failed, ran out of rounds or of their budget before. */
+  /** Starts new threads for cases whose threads failed, ran out of rounds or reached their budget. */
   retryFailed?: boolean;
-  /** Judges a thread that has completed. Rejects when the scorer gave no score. */
+  /** Judges a completed thread. Rejects if the scorer gave no score. */
   score: (one: EvalCase, thread: EvalThread) => Promise<Score>;
   onChange?: (change: EvalChange) => void;
   signal?: AbortSignal;
 };
 
-/** A run begins, has its result, or had it before. */
+/** A run has started, is done, or already had its result. */
 export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: CaseRun };
 
 type Job = { hash: string; workflow: string; one: EvalCase; n: number };
 
 /**
- * Runs what has no result yet, and records each result as it comes. Each thread's id is recorded before it is started:
- * when this is done again after a crash, the thread that was started is waited for, and no other is.
+ * Runs all cases without a result, and records each result as it arrives. Each thread's id is recorded before its
+ * start, so that after a crash the same thread is awaited, not started twice.
  *
- * @throws WorkflowError what keeps all cases from being run, as a full disk.
+ * @throws WorkflowError for an error that affects all cases, such as a full disk.
  */
 export async function runEval(setup: EvalSetup): Promise<void> {
   const { cases, concurrency, onChange, repeat, signal, versions, record } = setup;
@@ -74,10 +74,10 @@ export async function runEval(setup: EvalSetup): Promise<void> {
   for (const { error } of failures) throw error;
 }
 
-/** What the thread of a run came to, and will not come to otherwise by being looked at again. */
+/** The final outcomes, which don't change when the thread is read again. */
 const final: readonly Outcome[] = ["scored", "failed", "budget", "rounds"];
 
-/** Whether a run has a result that stays, and needs no thread. */
+/** Whether a run has a final result and needs no thread. */
 function isDone({ record, retryFailed }: EvalSetup, { hash, one, n }: Job): boolean {
   const known = record.result(hash, { case: one.id, n });
   if (!known) return false;
@@ -94,11 +94,11 @@ async function runOne(setup: EvalSetup, job: Job, stop: AbortSignal): Promise<vo
   onChange?.({ kind: "done", run: { ...at, ...run, at: Date.now() } });
 }
 
-/** The thread of a run: the one that it has, or the id of a new one. */
+/** Returns the id of a run's thread, existing or new. */
 async function threadFor({ record }: EvalSetup, { hash, one, n }: Job): Promise<string> {
   const at = { case: one.id, n };
   const known = record.result(hash, at);
-  // One that waited has perhaps been answered since, and one without a score is judged again.
+  // A waiting thread may have been answered since, and a thread without a score is judged again.
   const kept = known && !final.includes(known.outcome) ? known.threadId : null;
   const threadId = record.thread(hash, at) ?? kept ?? (await newThreadId());
   if (record.thread(hash, at) === null) record.start(hash, { ...at, threadId });
@@ -110,7 +110,7 @@ type Result = Omit<CaseRun, "case" | "n" | "at">;
 const nothing = { score: null, pass: false, reason: null, error: null } as const;
 const unspent = { cost: 0, unpriced: 0, tokens: 0, durationMs: null } as const;
 
-/** Starts the thread of a run unless it was started, and follows it to its result; null when it was stopped. */
+/** Starts the thread of a run if necessary, and follows it to its result; null if stopped. */
 async function resultOf(
   { host, start, score }: EvalSetup,
   { hash, workflow, one, n }: Job,
@@ -124,7 +124,7 @@ async function resultOf(
   try {
     await host.start({ ...start, ...given, options });
   } catch (error) {
-    // What is wrong with this case alone: params that the workflow refuses.
+    // An error of this case alone, such as params that the workflow refuses.
     if (!isWorkflowError(error) || error.kind !== "usage") throw error;
     return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
   }
@@ -151,8 +151,8 @@ async function resultOf(
 }
 
 /**
- * The thread when it goes on by nothing that is done here: a question is answered by the case, else by its fixture, and one that was
- * interrupted is taken up, once. Null when the signal was aborted before.
+ * Follows a thread until this process can't continue it. Questions are answered from the case, else from its fixture,
+ * and an interrupted thread is resumed once. Null if the signal was aborted.
  */
 async function endOf(
   host: Host,
@@ -178,12 +178,12 @@ async function endOf(
       : null;
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
-      // This version asks otherwise than the recorded one did.
+      // This version asks another question than the recorded version.
       if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {
       isResumed = true;
-      // Another process may have been quicker.
+      // Another process may have resumed it first.
       await refusalOf(host.control(ref, { kind: "resume", env }));
     } else {
       return { view, durationMs: endedAt === null ? null : endedAt - view.createdAt };
@@ -191,10 +191,10 @@ async function endOf(
   }
 }
 
-/** Why an answer of the case, or a recorded one, does not fit what is asked. */
+/** Error codes for an answer that does not fit the question. */
 const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
 
-/** Why a command was refused; null when it was not. @throws what is no `WorkflowError`. */
+/** Returns the refusal of a command; null if accepted. Rethrows errors other than `WorkflowError`. */
 async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
   try {
     await done;

@@ -2,10 +2,10 @@ import { type ThreadJson, WorkflowError } from "@uncaged/workflow/host";
 import type { AttemptError } from "@uncaged/workflow/records";
 import type { EvalCase } from "./dataset.ts";
 
-/** A thread as a scorer gets it: the log, and what it spent and took. */
+/** A thread for a scorer: the log, with cost, tokens and duration. */
 export type EvalThread = ThreadJson & { cost: number; tokens: number; durationMs: number };
 
-/** What a scorer judges: `pass` without a `score` is 1 or 0, and a `score` alone passes from 0.5. */
+/** The judgement of a scorer. `pass` without `score` scores 1 or 0; `score` without `pass` passes from 0.5. */
 export type Judgement = { score?: number; pass?: boolean; reason?: string };
 
 /** The default export of a scorer. A score is from 0 to 1. */
@@ -14,10 +14,10 @@ export type Scorer = (
   thread: EvalThread,
 ) => number | boolean | Judgement | Promise<number | boolean | Judgement>;
 
-/** A judgement as it is recorded. */
+/** A recorded judgement. */
 export type Score = { score: number; pass: boolean; reason: string | null };
 
-/** Why a scorer gave no score. `thrown` is what the author's code threw, with its line. */
+/** A scorer gave no score. `thrown` is the error of the author's code, with its line. */
 export class ScorerError extends WorkflowError {
   readonly thrown: AttemptError | undefined;
 
@@ -30,7 +30,7 @@ export class ScorerError extends WorkflowError {
 const passes = 0.5;
 const longestReason = 2000;
 
-/** What a scorer returned, as a score. @throws Error why it is none. */
+/** Converts the result of a scorer to a score. @throws Error for an invalid result. */
 export function scoreOf(returned: unknown): Score {
   if (typeof returned === "boolean")
     return { score: Number(returned), pass: returned, reason: null };
@@ -40,8 +40,9 @@ export function scoreOf(returned: unknown): Score {
     throw new Error(`it returned ${given}, not a number, a boolean or {score, pass, reason}`);
   }
   const { score, pass, reason } = returned as Record<string, unknown>;
-  if (pass !== undefined && typeof pass !== "boolean") throw new Error("its pass is no boolean");
-  if (reason !== undefined && typeof reason !== "string") throw new Error("its reason is no text");
+  if (pass !== undefined && typeof pass !== "boolean") throw new Error("its pass is not a boolean");
+  if (reason !== undefined && typeof reason !== "string")
+    throw new Error("its reason is not a text");
   const why = reason?.slice(0, longestReason) ?? null;
   if (score !== undefined) return scored(score, pass, why);
   if (pass !== undefined) return scored(Number(pass), pass, why);

@@ -12,18 +12,18 @@ type Asset = {
   type: string;
 };
 
-/** The folder of the built console: in this repository, and beside the program when it is packed. */
+/** Returns the folder of the built console: in this repository, or next to the packed program. */
 function consoleFolder(): string {
   const path = import.meta.url.endsWith(".ts") ? "../../../../apps/web/dist" : "./console";
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
-/** The file at a path; for any other the page, which has its own routes. Null for a part that there is not. */
+/** Returns the file at a path, else the page, which has its own routes. Null for a missing asset. */
 export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
 /**
- * The built console: the files of a folder, each by its path in it. Only what was listed there can be
- * requested: no path of a request ever reaches the disk. Each is read when it is first requested.
+ * Serves the built console, the files of a folder by path. Only listed files can be requested, so request paths never
+ * reach the disk. Each file is read at its first request.
  */
 export function consoleFiles(): ConsoleFiles {
   const paths = filesOf(consoleFolder());
@@ -44,7 +44,7 @@ export function consoleFiles(): ConsoleFiles {
     const found = paths.has(path) ? path : "/index.html";
     const asset = assetOf(found);
     if (!asset) return notBuilt();
-    // A part has its own hash in its name, and never changes.
+    // The name of an asset contains its hash, so it never changes.
     const headers = new Headers({
       "Content-Type": asset.type,
       "Cache-Control": isPart ? "private, max-age=31536000, immutable" : "no-cache",
@@ -70,8 +70,9 @@ function filesOf(folder: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Builds the console in a checkout where it was not built yet; `onBuild` is called before that takes its
- * seconds. @throws WorkflowError `CONSOLE_FAILED` with the last line that the build printed.
+ * Builds the console in a checkout where it is not built yet; calls `onBuild` before the build.
+ *
+ * @throws WorkflowError `CONSOLE_FAILED` with the last line of the build's output.
  */
 export async function buildConsole(onBuild: () => void): Promise<void> {
   const folder = consoleFolder();
@@ -100,7 +101,7 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   );
 }
 
-/** Whether a path is the console's: all but those of the API and of runs. */
+/** Whether a path belongs to the console: not to the API or to runs. */
 export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
 
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
@@ -114,12 +115,12 @@ const notBuilt = (): Response =>
     'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
   ]);
 
-/** Why a browser gets no page, for its reader. */
+/** Returns a page that explains a refusal to the user of a browser. */
 export function refusalPage({ headers }: Request, status: number, refusal: Refusal): Response {
   const { code, message, hint } = refusal;
   const isVisit =
     headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
-  // Who follows a link of another site brings no cookie; a page of ours that is loaded again does.
+  // A browser that follows a link of another site sends no cookie; a reload of our own page does.
   if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
   if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
   return plainPage(status, [

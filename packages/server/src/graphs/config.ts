@@ -7,7 +7,7 @@ import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
 
-/** The variables of which one gives access to a provider; the first is its key's. */
+/** The variables by provider. Any of them gives access; the first is the API key. */
 export const accessVariables = {
   openai: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
   anthropic: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
@@ -21,11 +21,13 @@ export async function hasAccess({ cwd, env }: Context, provider: Provider): Prom
   return accessVariables[provider].some((name) => own[name]?.trim());
 }
 
-/** The folder of the files beside the storage root: `PROJECT_ROOT`, else the storage root. */
+/** Returns the folder of the project's files: `PROJECT_ROOT`, else the storage root. */
 export const projectRoot = ({ cwd, env, host }: Context): string =>
   env.PROJECT_ROOT ? resolve(cwd, env.PROJECT_ROOT) : host.root;
 
-/** @throws WorkflowError `FILE_MISSING` (missing), `FILE_INVALID` (usage), `FILE_UNREADABLE`. */
+/**
+ * Reads the default graph. @throws WorkflowError `FILE_MISSING` (missing), `FILE_INVALID` (usage), `FILE_UNREADABLE`.
+ */
 export const readDefaultWorkflow = async (context: Context) => {
   const found = await read(context, "default-workflow.json", workflowGraphSchema);
   if (found) return found;
@@ -36,7 +38,7 @@ export const readDefaultWorkflow = async (context: Context) => {
   );
 };
 
-/** The config's file; without one the providers that are built in. @throws WorkflowError as {@link readDefaultWorkflow}. */
+/** Reads the config file; defaults to the built-in providers. @throws WorkflowError as {@link readDefaultWorkflow}. */
 export const readConfig = async (context: Context): Promise<z.input<typeof configSchema>> =>
   (await read(context, "config.json", configSchema)) ?? { providers: await builtIn(context) };
 

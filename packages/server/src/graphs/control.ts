@@ -17,16 +17,16 @@ import type { GraphRun } from "./graph-run.ts";
 
 const file = "graph.json";
 const mostKnown = 100;
-/** Loops are legal: what bounds them. */
+/** The limit for rounds, because graphs may loop. */
 const rounds = 1000;
 const askedWithinMs = 5_000;
 
-/** Starts runs of graphs, answers, ends and retries them. */
+/** Starts, answers, ends and retries runs of graphs. */
 export class GraphControl {
   readonly #context: Context;
   /** The hashes of graphs that were built here, by their JSON. */
   readonly #built = new Map<string, Promise<string>>();
-  /** One build after the other: each has its own processes. */
+  /** The queue of builds: each has its own processes, so they run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
@@ -34,7 +34,7 @@ export class GraphControl {
   }
 
   /**
-   * Starts a thread on the bundle of a graph, which gets no name.
+   * Starts a thread on the unnamed bundle of a graph.
    *
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
@@ -48,7 +48,7 @@ export class GraphControl {
     }
   }
 
-  /** Starts a thread with the state of a run that another program has recorded. */
+  /** Starts a thread from the recorded run of another program. */
   async startImported(
     graph: Partial<GraphDocument>,
     threadId: string,
@@ -75,7 +75,7 @@ export class GraphControl {
       return await startOn(await this.#hashOf(text));
     } catch (error) {
       if (!isWorkflowError(error) || error.kind !== "missing") throw error;
-      // Nothing needed the bundle for a while, and it was collected.
+      // The bundle was unused for a while, and was garbage-collected.
       this.#built.delete(text);
       return await startOn(await this.#hashOf(text));
     }
@@ -106,7 +106,7 @@ export class GraphControl {
   }
 
   /**
-   * The number of the question that a run waits at.
+   * Returns the number of the question of a waiting run.
    *
    * @throws WorkflowError `RUN_RESUMING`, `RUN_NOT_WAITING`.
    */
@@ -117,8 +117,8 @@ export class GraphControl {
   }
 
   /**
-   * Answers a question. Of two answers at once one is taken, whichever servers they come by: the worker of the thread
-   * decides.
+   * Answers a question. If clients answer concurrently, also by different servers, the worker of the thread accepts
+   * only one answer.
    *
    * @throws WorkflowError `RUN_RESUMING`, `NOT_A_DECISION` (usage).
    */
@@ -138,7 +138,7 @@ export class GraphControl {
     }
   }
 
-  /** A thread; one whose question is recorded is waited for until it can be answered. */
+  /** Reads a thread. Waits until a recorded question can be answered. */
   async #asked(ref: ThreadRef): Promise<ThreadView> {
     const { host } = this.#context;
     const view = await host.read(ref);
@@ -147,7 +147,7 @@ export class GraphControl {
     return await settled(host, ref, { signal: AbortSignal.timeout(askedWithinMs) });
   }
 
-  /** Ends a run now, also one whose worker does not answer; without effect on one that has ended. */
+  /** Ends a run at once, even if its worker does not respond. Has no effect on an ended run. */
   async cancel({ ref }: GraphRun): Promise<void> {
     const { host, env } = this.#context;
     try {
@@ -158,14 +158,14 @@ export class GraphControl {
   }
 
   /**
-   * Goes on with a run that has failed or was interrupted; with a node, in a new run that begins at its last step.
+   * Continues a failed or interrupted run. With a node, starts a new run at the node's last step.
    *
    * @throws WorkflowError `RUN_NOT_FAILED`, `NODE_NOT_RUN`.
    */
   async retry({ ref }: GraphRun, nodeId: string | undefined): Promise<ThreadRef> {
     const { host, env } = this.#context;
     const view = await host.read(ref);
-    // What failed as it had no round left would fail again.
+    // A run that failed without rounds left would fail again.
     const maxRounds = view.steps.length + rounds;
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
@@ -189,7 +189,7 @@ async function store(host: Host, text: string): Promise<string> {
   });
 }
 
-/** What the thread's prompt is: the first start node begins with it. */
+/** Returns the prompt of the thread, the input of the first start node. */
 function promptOf({ nodes = [] }: Partial<GraphDocument>): string {
   const start = nodes.find((node) => node?.type === "start");
   const text = start?.data?.initialInput;
@@ -207,7 +207,7 @@ function providersIn(graph: Partial<GraphDocument>) {
   }
 }
 
-/** The error for a graph that can't be run, with the text that is documented. */
+/** Makes the documented error for an invalid graph. */
 const invalid = (details: string[]): WorkflowError =>
   new WorkflowError({
     code: "GRAPH_INVALID",
@@ -226,7 +226,7 @@ const isOwn = (error: unknown): boolean => isWorkflowError(error) && own.has(err
 function notRun(error: unknown): unknown {
   if (!isWorkflowError(error)) return error;
   const { message, hint } = toErrorRecord(error);
-  // Its texts become a descriptor's, which can't hold all that JSON can.
+  // The graph's texts become part of a descriptor, which can't hold all JSON.
   if (error.code === "BAD_DESCRIPTOR") return invalid([message]);
   const details = [message];
   const what = "Failed to execute workflow";
@@ -236,7 +236,7 @@ function notRun(error: unknown): unknown {
   );
 }
 
-/** An answer that came when another one was being taken, or had been. */
+/** Error codes for an answer that came after another one. */
 const taken: ReadonlySet<string> = new Set([
   "NOT_LIVE",
   "NOT_WAITING",
@@ -244,7 +244,7 @@ const taken: ReadonlySet<string> = new Set([
   "THREAD_ENDED",
 ]);
 
-/** Whether a run goes on with an answer that it got. */
+/** Whether a run is continuing after an answer. */
 const isAnswered = ({ status, steps }: ThreadView): boolean =>
   status === "running" && steps.some(({ role }) => role === "__input__");
 

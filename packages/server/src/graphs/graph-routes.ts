@@ -14,18 +14,18 @@ const noRunId = "runId is required";
 const unknownId = "Run ID not found";
 
 const refused = refusals(schema.graphFailureSchema, {
-  400: "What was sent is no graph, or names no run.",
+  400: "The graph is invalid, or runId is missing.",
   401: "The token is missing or wrong.",
   403: "The Host or the Origin is not this server's.",
-  404: "There is no such run.",
-  408: "The body comes too slowly.",
-  409: "It can't be done as the run is.",
+  404: "The run was not found.",
+  408: "The body is sent too slowly.",
+  409: "The run's status does not allow this.",
   413: "The body is too large.",
-  429: "Too many at once.",
+  429: "Too many concurrent requests.",
 });
 
 const notBegun = refusals(schema.graphFailureSchema, {
-  500: "The run could not begin.",
+  500: "The run could not be started.",
   503: "A provider of the graph's agents has no key.",
 });
 
@@ -35,11 +35,11 @@ const stream = z.string().describe("`data: {json}` lines: see docs/server.md.");
 
 type Resume = z.infer<typeof schema.resumeGraphBody>;
 
-/** Whether the answer to a request may take as long as the agents of a graph. */
+/** Whether the response waits for the agents of a graph. */
 export const takesLong = ({ url }: Request): boolean =>
   /^\/api\/(run|resume)$/.test(URL.parse(url)?.pathname ?? "");
 
-/** The routes of agent graphs, as their requirements document them. */
+/** Returns the documented routes of agent graphs. */
 export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => void } {
   const { host } = context;
   const runs = new GraphRuns(host);
@@ -54,18 +54,18 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     await records.keep(run);
     return run;
   };
-  /** What a run comes to, unless its client goes away before. */
+  /** Waits for the result of a run, unless its client disconnects. */
   const outcome = async (run: GraphRun, { raw }: { raw: Request }) => {
     await settled(host, run.ref, { signal: raw.signal });
     return await records.result(run);
   };
-  /** Answers the run of a request; `cursor` is where it waited. */
+  /** Answers the run of a request. `cursor` is the position at which it waited. */
   const resume = async (
     { input, question, runId }: Resume,
     { raw }: { raw: Request },
   ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
-    // First of all: an answer that comes too late must not be taken for the next question.
+    // Must come first: a late answer must not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);
@@ -75,15 +75,15 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   };
 
   routes.add("POST /run", {
-    summary: "Run an agent graph, to its end or to an approval",
+    summary: "Run an agent graph to its end or to an approval",
     body: schema.runGraphBody,
     invalid: invalidGraph,
-    answer: ["What it came to.", schema.runResultSchema],
+    answer: ["The result of the run.", schema.runResultSchema],
     others: notBegun,
     run: async ({ body }, { req }) => outcome(await start(body.graph), req),
   });
   routes.add("POST /run-stream", {
-    summary: "Run an agent graph, and follow it",
+    summary: "Run an agent graph and stream its log",
     body: schema.runGraphBody,
     invalid: invalidGraph,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
@@ -91,14 +91,14 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     run: async ({ body }) => streamRun(context, views, await start(body.graph)),
   });
   routes.add("POST /resume", {
-    summary: "Answer the approval that a run waits at",
+    summary: "Answer the approval that a run waits for",
     body: schema.resumeGraphBody,
     invalid: noRunId,
-    answer: ["What the run came to.", schema.runResultSchema],
+    answer: ["The result of the run.", schema.runResultSchema],
     run: async ({ body }, { req }) => outcome((await resume(body, req)).run, req),
   });
   routes.add("POST /resume-stream", {
-    summary: "Answer the approval that a run waits at, and follow the run",
+    summary: "Answer the approval that a run waits for, and stream the run's log",
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
@@ -108,10 +108,10 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     },
   });
   routes.add("POST /cancel", {
-    summary: "End a run now",
+    summary: "End a run",
     body: schema.cancelGraphBody,
     invalid: noRunId,
-    answer: ["It has ended, by this or before.", schema.runResultSchema],
+    answer: ["The run has ended.", schema.runResultSchema],
     async run({ body }) {
       const run = await runs.get(body.runId, unknownId);
       await control.cancel(run);
@@ -119,10 +119,10 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     },
   });
   routes.add("POST /retry", {
-    summary: "Go on with a run that failed or was interrupted, or begin anew at a node",
+    summary: "Continue a failed or interrupted run, or start a new run at a node",
     body: schema.retryGraphBody,
     invalid: noRunId,
-    answer: ["The run that goes on: the same, or a new one.", schema.startedGraphSchema],
+    answer: ["The continued run or the new run.", schema.startedGraphSchema],
     async run({ body }) {
       const run = await runs.get(body.runId, unknownId);
       const ref = await control.retry(run, body.nodeId);
@@ -131,16 +131,16 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     },
   });
   routes.add("GET /run/{runId}", {
-    summary: "A run, as it is now",
+    summary: "Show a run",
     params: schema.graphRunPath,
-    answer: ["Its record.", schema.runResultSchema],
+    answer: ["The run.", schema.runResultSchema],
     run: async ({ params }) => runs.result(await named(runs, params.runId)),
   });
   routes.add("GET /run/{runId}/events", {
-    summary: "Follow a run: its log so far, and what comes",
+    summary: "Stream a run's log, past and future",
     params: schema.graphRunPath,
     headers: z.object({ "last-event-id": z.string().optional() }),
-    answer: ["start, log, done, error; each with an id.", stream, "text/event-stream"],
+    answer: ["Events start, log, done and error, each with an id.", stream, "text/event-stream"],
     others: allRead,
     async run({ params }, { req }) {
       const run = await named(runs, params.runId);
@@ -148,13 +148,13 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     },
   });
   routes.add("GET /default-workflow", {
-    summary: "The graph that an editor begins with",
+    summary: "The default graph of an editor",
     answer: ["The graph.", schema.workflowGraphSchema],
     others: unreadable,
     run: () => readDefaultWorkflow(context),
   });
   routes.add("GET /config", {
-    summary: "The providers and models that agents may have",
+    summary: "The providers and models for agents",
     answer: ["The providers.", schema.configSchema],
     others: unreadable,
     run: () => readConfig(context),

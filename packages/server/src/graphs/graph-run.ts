@@ -24,18 +24,18 @@ export type Result = Required<RunResult>;
 const mostKnown = 100;
 const lineType = "graph_log";
 
-/** The runs of agent graphs of a host: threads on their bundles, whoever has started them. */
+/** The runs of agent graphs on a host: all threads on their bundles, from any client. */
 export class GraphRuns {
   readonly #host: Host;
   readonly #known = new Map<string, Partial<GraphDocument> | null>();
-  /** Resolves when the records of before are threads. */
+  /** Resolves when earlier records are imported as threads. */
   imported: Promise<void> = Promise.resolve();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** The run with an id, or that was imported under it; null for other ids and for threads of other kinds. */
+  /** Returns the run with an id, native or imported; null for other ids and for threads of other kinds. */
   async find(runId: string): Promise<GraphRun | null> {
     const own = await this.ofThread(runId);
     if (own || !isOldId(runId)) return own;
@@ -43,14 +43,14 @@ export class GraphRuns {
     return await this.ofThread(threadIdOf(runId));
   }
 
-  /** @throws WorkflowError `RUN_NOT_FOUND` (missing) with the text that is documented for the request. */
+  /** Like {@link find}. @throws WorkflowError `RUN_NOT_FOUND` (missing) with the documented text. */
   async get(runId: string, message = "Run not found"): Promise<GraphRun> {
     const found = await this.find(runId);
     if (found) return found;
     throw WorkflowError.missing("RUN_NOT_FOUND", message, "list them: GET /api/threads");
   }
 
-  /** The run that a thread is; null when there is none with this id, or it is of another kind. */
+  /** Returns the run of a thread; null if there is no such thread, or it is of another kind. */
   async ofThread(threadId: string): Promise<GraphRun | null> {
     if (!isThreadId(threadId)) return null;
     try {
@@ -63,12 +63,12 @@ export class GraphRuns {
     }
   }
 
-  /** The graph of a bundle, null for the bundle of something else. */
+  /** Returns the graph of a bundle; null for other bundles. */
   async documentOf(hash: string): Promise<Partial<GraphDocument> | null> {
     const known = this.#known.get(hash);
     if (known !== undefined) return known;
     const graph = graphIn((await this.#host.descriptor(hash)) ?? {});
-    // One that is too long for a descriptor is in the source map.
+    // A graph that is too long for a descriptor is in the source map.
     const document = graph === null ? await this.#longDocument(hash) : (graph ?? null);
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(hash, document);
@@ -80,7 +80,7 @@ export class GraphRuns {
     return JSON.parse(text) as Partial<GraphDocument>;
   }
 
-  /** A run as the API gives it: computed from its thread, also while that runs. */
+  /** Computes the API's view of a run from its thread, also while it runs. */
   async result({ ref, document }: GraphRun): Promise<Result> {
     const thread = await this.#host.read(ref);
     const logs = await this.#logs(ref);
@@ -88,7 +88,7 @@ export class GraphRuns {
     return runResult({ runId: ref.threadId, document, thread: shown, logs });
   }
 
-  /** The lines of a run's log; those of a fork begin with the ones that it keeps. */
+  /** Returns the lines of a run's log. A fork's log begins with the kept lines. */
   async #logs(ref: ThreadRef): Promise<WorkflowLogEntry[]> {
     const logs = await this.kept(ref);
     for await (const event of this.#lines(ref)) {
@@ -98,7 +98,7 @@ export class GraphRuns {
     return logs;
   }
 
-  /** The lines that led to the steps which a fork keeps. */
+  /** Returns the log lines of the steps that a fork keeps. */
   async kept(ref: ThreadRef): Promise<WorkflowLogEntry[]> {
     const { forkFrom, steps } = await this.#host.read(ref);
     if (!forkFrom) return [];
@@ -117,13 +117,13 @@ export class GraphRuns {
       }
       return logs;
     } catch (error) {
-      // Its thread was removed: the steps are here, and what was logged of them is gone.
+      // The parent thread was removed: its steps are copied here, but its log lines are gone.
       if (isWorkflowError(error) && error.kind === "missing") return [];
       throw error;
     }
   }
 
-  /** Each interpreter that begins right after an answer reports it: of these lines the first is given. */
+  /** Yields the lines of a log without duplicates: each interpreter that starts after an answer reports it again. */
   async *#lines(ref: ThreadRef): AsyncGenerator<EventRecord> {
     const answers = new Set<string>();
     for await (const { record } of this.#host.log(ref, { only: [lineType] })) {
@@ -135,13 +135,13 @@ export class GraphRuns {
     }
   }
 
-  /** Whether nothing has come after the step with this number. */
+  /** Whether the step with this number is the last. */
   async isLast(ref: ThreadRef, number: number): Promise<boolean> {
     const view = await this.#host.read(ref);
     return view.steps.length === number && !("result" in view);
   }
 
-  /** The line of a run's log that an event is, with its whole content; null for other events. */
+  /** Returns an event as a line of a run's log, with its whole content; null for other events. */
   async entry(ref: ThreadRef, event: EventRecord): Promise<WorkflowLogEntry | null> {
     if (event.type !== lineType || (await this.#isRepeated(ref, event))) return null;
     return await this.#entryOf(ref, event);
@@ -161,12 +161,12 @@ export class GraphRuns {
   }
 }
 
-/** Which answer of a thread a line reports; null for other lines. */
+/** Returns the key of the answer that a line reports; null for other lines. */
 function answerIn({ payload: { nodeId, type }, step }: EventRecord): string | null {
   return type === "input_received" ? `${String(nodeId)} ${step ?? 0}` : null;
 }
 
-/** Whether a text has the form of a run's id: a thread's, or the digits of a program that was before this one. */
+/** Whether a text has the form of a run id: a thread id, or the digits of an imported record. */
 export const isRunId = (text: string): boolean => isThreadId(text) || isOldId(text);
 
 export const isOldId = (text: string): boolean => /^\d{1,100}$/.test(text);
@@ -174,7 +174,7 @@ export const isOldId = (text: string): boolean => /^\d{1,100}$/.test(text);
 const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const latestId = 2n ** 48n - 1n;
 
-/** The thread that a record with an old id becomes: always the same, so that it is imported once. */
+/** Returns the thread id for a record with an old id. It is always the same, so that a record is imported once. */
 export function threadIdOf(oldId: string): string {
   const time = BigInt(oldId) % (latestId + 1n);
   const hash = createHash("sha256").update(`imported run ${oldId}`).digest();

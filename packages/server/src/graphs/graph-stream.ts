@@ -9,15 +9,15 @@ import type { Records } from "./records.ts";
 
 const nothing: Bytes = new Uint8Array();
 
-/** What streams show of runs. `resultOf` resolves when the copy of the run has the result too. */
+/** The views of runs in streams. `resultOf` resolves after the copy of the run has the result. */
 type Views = { runs: GraphRuns; resultOf: Records["result"] };
 
-/** The stream of a run: its start, the lines of its log, and what it came to when it ended or waits. */
+/** Streams a run: its start, the lines of its log, and its result at its end or at a wait. */
 export function streamRun({ connections, ...context }: Context, views: Views, run: GraphRun) {
   return connections.send(() => listen(context, views, run, {}), { greets: false });
 }
 
-/** The stream of a run from the position at which it waited for an answer. */
+/** Streams a run from the position at which it waited for an answer. */
 export function streamResumed(
   { connections, ...context }: Context,
   views: Views,
@@ -30,8 +30,8 @@ export function streamResumed(
 }
 
 /**
- * The same by GET, each message with its id. A client that reconnects after the end is answered with the status
- * 204; after a wait it gets what comes of the answer.
+ * Streams a run by GET, each message with its id. A client that reconnects after the end gets status 204; after a wait
+ * it gets the messages after the answer.
  */
 export async function followRun(
   { connections, ...context }: Context,
@@ -46,7 +46,7 @@ export async function followRun(
   return connections.send(() => listen(context, views, run, from));
 }
 
-/** The position behind all that a thread has recorded. */
+/** Returns the cursor at the end of a thread's log. */
 export async function cursorAt({ host }: Pick<Context, "host">, ref: ThreadRef): Promise<string> {
   let last = "";
   for await (const { cursor } of host.observe(ref, undefined, { until: "now" })) last = cursor;
@@ -61,7 +61,7 @@ async function isComplete(
   const { status } = await host.read(ref);
   if (status === "running" || status === "paused" || status === "waiting") return false;
   for await (const { kind } of host.observe(ref, cursor, { until: "now" })) {
-    // What a killed agent publishes while it unwinds may come behind the end.
+    // A killed agent may publish events after the end.
     if (kind === "end" || status === "interrupted") return false;
   }
   return true;
@@ -80,7 +80,7 @@ function listen(
 
 const startOf = ({ threadId: runId }: ThreadRef) => ({ type: "start", runId });
 
-/** The messages of a run's stream, as the documented API has them. */
+/** Returns the serializer of the documented messages of a run's stream. */
 function graphSerializer(
   { runs, resultOf }: Views,
   run: GraphRun,

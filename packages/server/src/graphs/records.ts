@@ -11,7 +11,7 @@ import { type GraphRun, type GraphRuns, isOldId, isRunId, threadIdOf } from "./g
 
 type Kept = { run: GraphRun; file: string };
 
-/** The record of a run, as a file has it. */
+/** The record of a run in a file. */
 type Recorded = {
   runId?: unknown;
   status?: unknown;
@@ -24,15 +24,15 @@ type Recorded = {
 const namePattern = /^run_(\w+)\.json$/;
 
 /**
- * Copies of runs for other programs, `data/runs/run_<runId>.json`: written when a run begins, at each pause and at its
- * end, whoever has brought that about. The thread is the truth: a copy that can't be written is only logged.
+ * Copies of runs for other programs, `data/runs/run_<runId>.json`, written at the start of a run, at each pause and at
+ * its end. The thread is authoritative: a failed write of a copy is only logged.
  */
 export class Records {
   readonly #context: Context;
   readonly #runs: GraphRuns;
   readonly #control: GraphControl;
   readonly #folder: string;
-  /** The runs that may change, by their threads. */
+  /** The open runs by thread. */
   readonly #open = new Map<string, Kept>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #names = new Map<string, string>();
@@ -45,7 +45,7 @@ export class Records {
     this.#folder = join(projectRoot(context), "data", "runs");
   }
 
-  /** Writes the copy of a run, now and whenever it pauses or ends. */
+  /** Writes the copy of a run, now and at each pause and end. */
   async keep(run: GraphRun): Promise<void> {
     const { threadId } = run.ref;
     const file = this.#names.get(threadId) ?? `run_${threadId}.json`;
@@ -54,7 +54,7 @@ export class Records {
     await this.#write(threadId);
   }
 
-  /** What a run came to, once its copy has it too: programs read the copy when they have the answer. */
+  /** Returns the result of a run after its copy is written: programs read the copy after the response. */
   async result(run: GraphRun): Promise<Awaited<ReturnType<GraphRuns["result"]>>> {
     const { threadId } = run.ref;
     const file = this.#names.get(threadId) ?? `run_${threadId}.json`;
@@ -67,8 +67,8 @@ export class Records {
   }
 
   /**
-   * Takes up the copies of a server before: those of threads are brought up to date, and paused runs of another
-   * program become waiting threads.
+   * Restores the copies of an earlier server: copies of threads are updated, and paused runs of another program become
+   * waiting threads.
    */
   async restore(): Promise<void> {
     const files = await readdir(this.#folder).catch(() => []);
@@ -136,7 +136,7 @@ export class Records {
     if (isOver(status)) this.#open.delete(threadId);
   }
 
-  /** Writes one copy after the other: what is written last is what the thread was last. */
+  /** Writes the copies of a run one after the other, so that the last copy has the last state. */
   async #write(threadId: string, kept = this.#open.get(threadId)): Promise<void> {
     if (!kept) return;
     const before = this.#writing.get(threadId) ?? Promise.resolve();

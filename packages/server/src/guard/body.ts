@@ -8,17 +8,17 @@ const mostUpload = 32 * 1024 * 1024;
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
 
-/** Whether a request is for a run: a checkpoint may be large, and the documented clients name no type. */
+/** Whether a request is for a run. Checkpoints may be large, and documented clients send no content type. */
 export const isForRun = ({ url }: Request): boolean =>
   URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
-/** The type that a body is sent with, in lower case and without its parameters. */
+/** Returns the content type of a body in lower case without parameters. */
 const typeOf = ({ headers }: Request): string =>
   headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 
 const isUntyped = (type: string): boolean => type === "" || type === "text/plain";
 
-/** Checks a body's type before it is read: a form's is refused, for any page may send a form anywhere. */
+/** Refuses form bodies before they are read, because any page can send a form to any site. */
 export function checkBodyType(request: Request): void {
   const { method, headers } = request;
   const length = Number(headers.get("content-length") ?? 0);
@@ -33,7 +33,7 @@ export function checkBodyType(request: Request): void {
   );
 }
 
-/** Takes a body without a type as JSON: the documented clients of runs send it so. */
+/** Reads a body without a content type as JSON, as the documented clients of runs send it. */
 export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
   if (isUntyped(typeOf(req.raw)) && req.raw.body !== null) {
     const headers = new Headers(req.raw.headers);
@@ -49,13 +49,12 @@ export function mostOf(request: Request): number {
   return isLarge ? mostUpload : mostJson;
 }
 
-/** How slowly a body may come: after the first milliseconds it must keep up a rate. */
+/** The minimal speed of a body: a rate that applies after `graceMs`. */
 export type BodyPace = { graceMs: number; bytesPerMs: number };
 
 /**
- * Reads a body before its route does. Refuses one that is larger than what its path takes
- * (`BODY_TOO_LARGE`), and one that comes so slowly that it would hold its connection for long
- * (`BODY_TOO_SLOW`).
+ * Reads a body before its route does. Refuses a body above the limit of its path (`BODY_TOO_LARGE`) and a body that is
+ * sent too slowly (`BODY_TOO_SLOW`).
  */
 export const limitBody =
   (pace: BodyPace): MiddlewareHandler =>
@@ -69,7 +68,7 @@ export const limitBody =
     await next();
   };
 
-/** Refuses a number that reading the body as JSON would round. */
+/** Refuses numbers that JSON parsing would round. */
 function checkNumbers(body: Uint8Array): void {
   const rounded = roundedIn(new TextDecoder().decode(body));
   if (!rounded) return;
@@ -99,7 +98,7 @@ async function bytesOf(
     }
   } catch (error) {
     void reader?.cancel().catch(Boolean);
-    // Whatever else a body fails with comes of its connection.
+    // Other errors of a body come from its connection.
     throw isWorkflowError(error) ? error : cutOff(error);
   }
 }
@@ -132,7 +131,7 @@ const cutOff = (cause: unknown): WorkflowError =>
 const tooSlow = (): WorkflowError =>
   WorkflowError.failed("BODY_TOO_SLOW", "the body comes too slowly", "send it again, at once");
 
-/** Checks that a body of JSON is not nested more deeply than what a log may hold. */
+/** Checks that a JSON body is not nested deeper than the limit of a log. */
 export function checkDepth(body: unknown): void {
   if (!isDeeper(body, maxJsonDepth)) return;
   const message = `a body may have ${maxJsonDepth} levels`;

@@ -2,9 +2,9 @@ import { show } from "@uncaged/workflow/internal";
 import { WorkflowError } from "@uncaged/workflow/host";
 
 /**
- * The origins whose pages may use the API, each as a browser sends it.
+ * Returns the origins whose pages may use the API, in the form that browsers send.
  *
- * @throws WorkflowError `BAD_ORIGIN` (usage) for one that no browser sends.
+ * @throws WorkflowError `BAD_ORIGIN` (usage) for an invalid origin.
  */
 export function originsOf(given: readonly string[]): ReadonlySet<string> {
   return new Set(
@@ -12,20 +12,20 @@ export function originsOf(given: readonly string[]): ReadonlySet<string> {
       const url = URL.parse(origin);
       const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
       if (isWeb && url.href === `${url.origin}/`) return url.origin;
-      const message = `${show(origin)} is no origin`;
+      const message = `${show(origin)} is not an origin`;
       const hint = "give the scheme, the host and the port of a page: http://localhost:5173";
       throw WorkflowError.usage("BAD_ORIGIN", message, hint);
     }),
   );
 }
 
-/** The origin of the page that sends a request, when it is one of those that may. */
+/** Returns the origin of the page that sends a request if it is allowed, else null. */
 export function guestOf(headers: Headers, origins: ReadonlySet<string>): string | null {
   const origin = headers.get("origin");
   return origin !== null && origins.has(origin) ? origin : null;
 }
 
-/** The answer to a guest's question whether it may send a request, which has no token yet. */
+/** Answers a preflight request of a guest, which has no token. */
 export const preflightAnswer = ({ method, headers }: Request): Response | null =>
   method === "OPTIONS" && headers.has("access-control-request-method")
     ? new Response(null, { status: 204, headers: allowed })
@@ -34,7 +34,7 @@ export const preflightAnswer = ({ method, headers }: Request): Response | null =
 const allowed = {
   "Access-Control-Allow-Methods": "GET, POST, DELETE",
   "Access-Control-Allow-Headers": "Authorization, Content-Type, Last-Event-ID",
-  // A page of the internet asks whether it may reach a program of this machine.
+  // Lets a public page reach a local server.
   "Access-Control-Allow-Private-Network": "true",
   "Access-Control-Max-Age": "600",
 };

@@ -32,7 +32,7 @@ const byCode: Record<string, ErrorStatus> = {
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
-/** On the paths of runs: errors of a workflow, its params or a checkpoint are errors of the request. */
+/** Error codes that are errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
 const invalid: ReadonlySet<string> = new Set([
   "CHECKPOINT_INVALID",
   "DECLARATION_INVALID",
@@ -49,7 +49,7 @@ const invalid: ReadonlySet<string> = new Set([
   "WORKFLOW_INVALID",
 ]);
 
-/** Whether a request is for the API of agent graphs, as their requirements document it. */
+/** Whether a request is for the documented API of agent graphs. */
 const isForGraph = ({ url }: Request): boolean =>
   /^\/api\/(run|run-stream|resume|resume-stream|cancel|retry|config|default-workflow)(\/|$)/.test(
     URL.parse(url)?.pathname ?? "",
@@ -58,9 +58,8 @@ const isForGraph = ({ url }: Request): boolean =>
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
- * The status and the body that answer a request with an error. A bug is reported without its text, and a
- * path without that of the storage root: clients need not know where that is. On the paths of runs and of agent
- * graphs `error` is a text.
+ * Returns the status and the body of an error response. The text of an internal error is hidden, and the path of the
+ * storage root is removed from messages. On the paths of runs and of agent graphs `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
   const known = rewritten(fromFramework(thrown), (text) =>
@@ -83,7 +82,7 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   return { status, body: { error: message, code, hint, messages } };
 }
 
-/** An error's record with each of its texts rewritten. */
+/** Returns an error's record with each text rewritten. */
 export function rewritten(error: unknown, rewrite: (text: string) => string): ErrorRecord {
   const { message, hint, details, ...record } = toErrorRecord(error);
   return {
@@ -101,16 +100,16 @@ const bug: ErrorRecord = {
   hint: "the terminal in which the server runs shows what happened; please report it",
 };
 
-// The framework throws one error of its own: that a body is no JSON.
+// The framework throws only one error: for an invalid JSON body.
 function fromFramework(thrown: unknown): unknown {
   if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;
   const hint = "send a JSON object with Content-Type: application/json";
-  return WorkflowError.usage("BAD_JSON", "the body is no JSON", hint);
+  return WorkflowError.usage("BAD_JSON", "the body is not valid JSON", hint);
 }
 
 /**
- * The error for a request that does not match its schema: each finding with its path. Where the API documents a
- * `text` for it, they are its details.
+ * Returns the error for a request that does not match its schema, with the path of each finding. If the API documents a
+ * `text` for it, the findings are its details.
  */
 export function violation(
   target: string,
@@ -128,7 +127,7 @@ export function violation(
     code: "BAD_REQUEST",
     kind: "usage",
     message: text ?? findings[0] ?? "it does not match",
-    hint: "see /api/openapi.json for what this path takes",
+    hint: "see /api/openapi.json for the input of this path",
     ...((text !== undefined || findings.length > 1) && { details: findings }),
   });
 }
@@ -142,7 +141,7 @@ function unknownName(name: string, known: readonly string[]): string {
   return `there is no such name${all}`;
 }
 
-/** The names that an object at a path of a schema may have. */
+/** Returns the allowed names of an object at a path of a schema. */
 function namesAt(schema: z.ZodType | undefined, path: readonly PropertyKey[]): string[] {
   let at: unknown = schema;
   for (const name of [...path, null]) {

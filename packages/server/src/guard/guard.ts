@@ -7,7 +7,7 @@ import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
 
 export type Access = {
   hosts: ReadonlySet<string>;
-  /** Those of other sites whose pages may use the API. */
+  /** Origins of other sites whose pages may use the API. */
   origins: ReadonlySet<string>;
   token: string;
   port: number;
@@ -15,9 +15,9 @@ export type Access = {
 };
 
 /**
- * Checks a request before it is routed, whatever its path: host, page, token, body. A browser that brings
- * the token of the printed URL, or an entry code, gets its cookie and is redirected to the URL without it. A page of
- * an allowed origin has the token itself: the cookie is the console's.
+ * Checks every request before it is routed: host, page, token, body. A browser with the token of the printed URL, or
+ * with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
+ * themselves: the cookie is only for the console.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
   const { headers } = request;
@@ -34,7 +34,7 @@ export function checkRequest(request: Request, access: Access): Response | null 
 function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
   const parsed = URL.parse(url);
   if (!parsed) {
-    const hint = "see /api/openapi.json for what there is";
+    const hint = "see /api/openapi.json for all paths";
     throw WorkflowError.usage("BAD_URL", "a request must have a path", hint);
   }
   const { pathname, searchParams } = parsed;
@@ -45,7 +45,7 @@ function entryOf({ method, url }: Request, { token, port, codes }: Access): Resp
   if (!isKnown) return null;
   for (const name of ["token", "code"]) searchParams.delete(name);
   const rest = searchParams.size > 0 ? `?${searchParams.toString()}` : "";
-  // Two slashes at the start would name another host.
+  // Two leading slashes would name another host.
   const location = `/${pathname.replace(/^[/\\]+/, "")}${rest}`;
   return new Response(null, {
     status: 303,
@@ -62,7 +62,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** On every response: nothing is loaded from elsewhere, run inline, framed or sent to others. */
+/** Headers of every response: no external resources, inline scripts, frames or referrers. */
 const protection: Record<string, string> = {
   "Content-Security-Policy": policy,
   "X-Content-Type-Options": "nosniff",
@@ -72,11 +72,11 @@ const protection: Record<string, string> = {
   "Cross-Origin-Resource-Policy": "same-origin",
 };
 
-/** @param guest The page of another site that may read it. */
+/** @param guest The origin of another site whose page may read the response. */
 export function protect(response: Response, guest: string | null): Response {
   for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
   if (guest !== null) shareWith(guest, response);
-  // A cache must not give one page what was meant for another.
+  // A cache must not share responses between origins.
   response.headers.append("Vary", "Origin");
   if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
   return response;
@@ -89,8 +89,8 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * The values of `Host` that a server on this address answers to. A page of another site whose name was made
- * to point here (DNS rebinding) sends its own.
+ * Returns the accepted values of `Host` for a server on this address. With DNS rebinding a page of another site sends
+ * its own host.
  */
 export function ownHosts(host: string, port: number): ReadonlySet<string> {
   const names = [...loopback, bracketed(host)];
@@ -113,7 +113,7 @@ function checkHost(headers: Headers, hosts: ReadonlySet<string>): void {
   if (!hosts.has(hostIn(headers))) throw foreign("FOREIGN_HOST", "Host");
 }
 
-/** Refuses what a page of another site sends. */
+/** Refuses requests from pages of other sites. */
 function checkPage(headers: Headers): void {
   const origin = headers.get("origin");
   if (origin !== null && origin.toLowerCase() !== `http://${hostIn(headers)}`) {
@@ -134,10 +134,10 @@ const foreign = (code: string, header: string): WorkflowError =>
 
 export const newToken = (): string => randomBytes(32).toString("base64url");
 
-/** The name of the cookie: browsers separate cookies by host and not by port. */
+/** Returns the name of the cookie. It has the port, because browsers share cookies between ports. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 
-/** Whether two tokens are equal, in a time that does not depend on how much of them is. */
+/** Compares two tokens in constant time. */
 const isSame = (given: string, token: string): boolean =>
   timingSafeEqual(digest(given), digest(token));
 
@@ -161,14 +161,14 @@ export const answererOf = ({ headers }: Request): AnsweredBy => ({
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-// A page of another port may set one of this name for a longer path, which then comes first.
+// A page on another port may set a cookie of this name for a longer path, which comes first.
 function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
   const cookies = (headers.get("cookie") ?? "").split(";");
   return cookies.flatMap((cookie) => parse(cookie, name)[name] ?? []);
 }
 
-/** The `Set-Cookie` that lets a browser in, until it is closed. */
+/** Returns the `Set-Cookie` that authenticates a browser until it is closed. */
 const cookieFor = (token: string, port: number): string =>
   serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
 
@@ -182,11 +182,11 @@ const refused = (code: string, message: string): WorkflowError =>
 const goodForMs = 60_000;
 
 /**
- * Codes that each let one browser in, once, within a minute. A browser is opened by a command whose
- * arguments everybody on the machine can list: the token must not be among them.
+ * Codes that authenticate one browser, once, within a minute. The arguments of the command that opens a browser are
+ * visible to all users of the machine, so they must not contain the token.
  */
 export class EntryCodes {
-  /** Until when each is good, in milliseconds of the process's own clock. */
+  /** The expiry of each code, in milliseconds of the process's monotonic clock. */
   readonly #open = new Map<string, number>();
 
   make(): string {
@@ -195,7 +195,7 @@ export class EntryCodes {
     return code;
   }
 
-  /** Whether a code lets in; from then on it does not. */
+  /** Redeems a code. Returns whether it was valid. */
   take(code: string): boolean {
     const until = this.#open.get(code) ?? 0;
     this.#open.delete(code);

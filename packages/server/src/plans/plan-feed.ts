@@ -8,21 +8,21 @@ import { type Bytes, sseBytes } from "../stream/sse.ts";
 import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
 
 const lookEveryMs = 1_000;
-/** Where looking takes long, as at ten thousand plans, it takes a tenth of the time; but nobody waits longer than this. */
+/** The pause after each millisecond of a poll, so that slow polls use a tenth of the time, up to a limit. */
 const restOfEachMs = 9;
 const longestRestMs = 5_000;
 
 /**
- * The changes of a plan home, whichever process makes them: while somebody listens, its database's change counter is looked
- * at each second, and its runs are as long as any goes on. The cursor is a hash of all that there is, so it holds
- * across a restart: a client that has seen what is there now is sent nothing, any other one that it must read all.
+ * The changes of a plan home by any process. While there are listeners, the database's change counter is polled each
+ * second, and the runs are polled while any is active. The cursor is a hash of the whole state, so it is valid across
+ * restarts: a client with the current cursor gets no message, any other client is told to read everything.
  */
 export class PlanFeed extends Feed {
   readonly #open: () => Promise<PlanAccess>;
   #plans: Plans | null = null;
   #counter = "";
   #stored: ReadonlyMap<string, string> = new Map();
-  /** What was sent of each plan; null before the first look. */
+  /** The last sent stamp of each plan; null before the first poll. */
   #sent: Map<string, string> | null = null;
   #hash = 0n;
 
@@ -49,7 +49,7 @@ export class PlanFeed extends Feed {
         tookMs = performance.now() - startedAt;
         if (!signal.aborted) this.ready();
       } catch {
-        // What can't be read now may be the next time.
+        // The next poll may succeed.
       }
       const rest = Math.min(longestRestMs, Math.max(lookEveryMs, tookMs * restOfEachMs));
       await sleep(rest, undefined, { signal, ref: false }).catch(() => undefined);
@@ -81,7 +81,7 @@ export class PlanFeed extends Feed {
     }
   }
 
-  /** What there is of each plan. What is written while it is read is seen at the next look. */
+  /** Reads the stamps of all plans. Concurrent writes are seen by the next poll. */
   async #read(plans: Plans, isFiring: boolean | null) {
     if (plans.runs().length > 0) await plans.refresh(() => undefined);
     const counter = plans.changeCounter();
@@ -100,7 +100,7 @@ export class PlanFeed extends Feed {
     return { stamps, wanted };
   }
 
-  /** Notes what is sent of a plan; null when it is gone. */
+  /** Records the sent stamp of a plan; null if it was deleted. */
   #note(id: string, stamp: string | null): void {
     const before = this.#sent?.get(id);
     if (before !== undefined) this.#hash ^= hashOf(id, before);
@@ -110,7 +110,7 @@ export class PlanFeed extends Feed {
   }
 }
 
-/** A plan; null when it was removed meanwhile or is damaged: it keeps no other from being shown. */
+/** Returns a plan; null if it was removed or is damaged, so that the others are still shown. */
 function readable(plans: Plans, id: string): Workflow | null {
   try {
     return plans.get(id);

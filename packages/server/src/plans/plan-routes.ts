@@ -13,10 +13,10 @@ import { Turns } from "./turns.ts";
 
 const stream = z.string().describe("begin, token, turn, error: see docs/server.md.");
 
-/** The routes of plans; each of them reads and writes the plan home, which other processes do as well. */
+/** Returns the routes of plans. Other processes may use the plan home too. */
 export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
   let opened: Promise<PlanAccess> | null = null;
-  // Only a request for a new plan makes a plan home.
+  // Only a request for a new plan creates a plan home.
   const again = async (before: typeof opened, creates: boolean): Promise<PlanAccess> => {
     const given = await before?.catch(() => null);
     const isCurrent = given && (given.plans.isKept || !(creates || given.plans.hasHome()));
@@ -45,15 +45,15 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
   routes.add("GET /plans", {
     summary: "List the plans, newest first",
     query: z.object({
-      waits: flag.describe("With true only those that wait for a person."),
+      waits: flag.describe("True: only plans that wait for a person."),
     }),
     answer: ["The plans, each with its trigger and its last run.", z.array(schema.planRowSchema)],
     run: async ({ query }) => await rowsOf(await access(), query.waits === "true"),
   });
   routes.add("GET /plans/events", {
-    summary: "Watch the plans: each that is new or changed, and removals",
+    summary: "Watch the plans: new, changed and removed plans",
     query: z.object({
-      from: optionalText.describe("The id of an event: begins behind it, where that is possible."),
+      from: optionalText.describe("The id of an event: continues after it if possible."),
     }),
     headers: z.object({ "last-event-id": optionalText }),
     answer: ["plans, plan, plan_removed: see docs/server.md.", z.string(), "text/event-stream"],
@@ -63,26 +63,26 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     },
   });
   routes.add("GET /plans/{id}", {
-    summary: "Show a plan: its runs, its trigger, and what a confirmation would confirm",
+    summary: "Show a plan: its runs, its trigger, and the facts for its confirmation",
     params: schema.planPath,
     answer: ["The plan.", schema.planViewSchema],
     run: async ({ params }) => await viewOf(await access(), params.id),
   });
   routes.add("POST /plans", {
-    summary: "Have a plan made of a request",
+    summary: "Create a plan from a request",
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
     run: ({ body }) => converse(body.text, (planning) => planning.newSession(), { creates: true }),
   });
   routes.add("POST /planner/{session}", {
-    summary: "Go on with a conversation: an answer, or what is to change",
+    summary: "Continue a conversation with an answer or a request for a change",
     params: schema.plannerPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
     run: ({ params, body }) => converse(body.text, (planning) => planning.session(params.session)),
   });
   routes.add("GET /planner/{session}", {
-    summary: "Show a conversation, as far as its turns have ended",
+    summary: "Show the finished turns of a conversation",
     params: schema.plannerPath,
     answer: ["The conversation.", schema.conversationSchema],
     async run({ params: { session } }) {
@@ -95,19 +95,19 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     },
   });
   routes.add("GET /planner/{session}/events", {
-    summary: "Follow the turn of a conversation that goes on here, from its beginning",
+    summary: "Stream the current turn of a conversation from its beginning",
     params: schema.plannerPath,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    others: { 204: { description: "None goes on." } },
+    others: { 204: { description: "No turn is running." } },
     run({ params: { session } }) {
       const turn = turns.find(session);
       return turn ? connections.send(() => turn.listen()) : new Response(null, { status: 204 });
     },
   });
   routes.add("POST /planner/{session}/stop", {
-    summary: "Stop the turn of a conversation; another one may follow",
+    summary: "Stop the current turn of a conversation",
     params: schema.plannerPath,
-    answer: ["It is being stopped.", schema.stoppedSchema],
+    answer: ["The turn is stopping.", schema.stoppedSchema],
     run({ params: { session } }) {
       const turn = turns.find(session);
       if (!turn) throw noTurn(session);
@@ -116,14 +116,14 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     },
   });
   routes.add("POST /plans/{id}/modify", {
-    summary: "Have a plan changed",
+    summary: "Change a plan with a request",
     params: schema.planPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
     run: ({ params, body }) => converse(body.text, (planning) => planning.sessionAbout(params.id)),
   });
   routes.add("POST /plans/{id}/definition", {
-    summary: "Put another definition in the place of a plan's, to be confirmed",
+    summary: "Replace the definition of a plan; the change must be confirmed",
     params: schema.planPath,
     body: schema.definitionBody,
     answer: ["The plan.", schema.planViewSchema],
@@ -136,28 +136,28 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     },
   });
   routes.add("POST /plans/{id}/confirm", {
-    summary: "Confirm a plan: it runs now, or waits for its trigger",
+    summary: "Confirm a plan, which then runs or waits for its trigger",
     params: schema.planPath,
     optionalBody: schema.confirmBody,
-    answer: ["It is confirmed.", schema.startedPlanSchema],
+    answer: ["The plan is confirmed.", schema.startedPlanSchema],
     run: async ({ params, body }) =>
       (await access()).plans.confirm(params.id, { planHash: body.hash }),
   });
   routes.add("POST /plans/{id}/run", {
-    summary: "Run a plan now, whatever its trigger is",
+    summary: "Run a plan now, regardless of its trigger",
     params: schema.planPath,
     optionalBody: schema.runPlanBody,
-    answer: ["The run begins.", schema.startedPlanSchema],
+    answer: ["The run has started.", schema.startedPlanSchema],
     run: async ({ params, body }) => (await access()).plans.run(params.id, { data: body.data }),
   });
   routes.add("POST /plans/{id}/retry", {
-    summary: "Do again what has not succeeded in the last run of a failed plan",
+    summary: "Run the unsuccessful steps of a failed plan's last run again",
     params: schema.planPath,
-    answer: ["A new run begins.", schema.startedPlanSchema],
+    answer: ["A new run has started.", schema.startedPlanSchema],
     run: async ({ params }) => (await access()).plans.retry(params.id),
   });
   routes.add("POST /plans/{id}/answer", {
-    summary: "Decide what becomes of a step that failed",
+    summary: "Decide about a failed step",
     params: schema.planPath,
     body: schema.decisionBody,
     answer: ["The decision is committed.", schema.decidedSchema],
@@ -167,7 +167,7 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     },
   });
   const changes = {
-    pause: ["Let no step of a plan begin any more, and no trigger fire", "It is paused."],
+    pause: ["Pause a plan: no step starts and no trigger fires", "It is paused."],
     resume: ["Let a paused plan go on", "It goes on."],
     reject: ["Take back a plan, or a change, that was to be confirmed", "It is taken back."],
   } as const;
@@ -179,23 +179,23 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     });
   }
   routes.add("POST /plans/{id}/cancel", {
-    summary: "End the run of a plan now, or take back what is to be confirmed",
+    summary: "End the run of a plan, or discard an unconfirmed change",
     params: schema.planPath,
-    answer: ["Its run has ended, or there is nothing to confirm.", schema.planSchema],
+    answer: ["The run has ended, or the change is discarded.", schema.planSchema],
     run: async ({ params }) => (await (await access()).plans.cancel(params.id)).workflow,
   });
   routes.add("DELETE /plans/{id}", {
-    summary: "Delete a plan and its runs; the threads of these stay",
+    summary: "Delete a plan and its runs; their threads remain",
     params: schema.planPath,
-    answer: ["It is gone.", schema.deletedPlanSchema],
+    answer: ["The plan is deleted.", schema.deletedPlanSchema],
     run: async ({ params }) => (await access()).plans.remove(params.id),
   });
-  // Plans that could not be opened have been reported to their requests.
+  // A failure to open the plans was reported to the request.
   const close = (): void => void opened?.then(({ plans }) => plans.close()).catch(() => undefined);
   return { app: routes.app, feed, close };
 }
 
-/** A plan with another definition, checked as a model's is. @throws WorkflowError `PLAN_INVALID` */
+/** Returns a plan with another definition, checked like a model's. @throws WorkflowError `PLAN_INVALID` */
 async function edited(before: Workflow, given: z.infer<typeof schema.definitionBody>) {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { metadataProblems } = await import("@uncaged/workflow-plan/service");

@@ -4,28 +4,28 @@ import { toErrorRecord } from "@uncaged/workflow/host";
 import type { z } from "@hono/zod-openapi";
 import type { planRowSchema, planViewSchema, wantedSchema } from "../schema/plan.ts";
 
-/** What the routes of plans need: opened when the first of them is asked. */
+/** The resources of the routes of plans, opened at the first request. */
 export type PlanAccess = {
   plans: Plans;
   planning: Planning;
-  /** What the steps of a plan would run in. @throws ConfigError */
+  /** Returns the sandbox of a plan's steps. @throws ConfigError */
   sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "facts">>;
-  /** Whether anything lets triggers fire; null where that can't be known. */
+  /** Whether a process fires triggers; null if unknown. */
   isFiring: () => boolean | null;
-  /** Called with a plan that can't be read, and that lists leave out. */
+  /** Called with each unreadable plan, which lists omit. */
   onDamaged: (id: string, error: unknown) => void;
 };
 
-/** Opens the plans; where there is no plan home it is made if `creates` is set, else there are no plans. */
+/** Opens the plans. With `creates` a missing plan home is created; otherwise there are no plans. */
 export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
 
 type PlanRow = z.infer<typeof planRowSchema>;
 
-/** The decisions that runs wait for, by their plans. */
+/** Returns the decisions that runs wait for, by plan. */
 export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
   Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
 
-/** The rows of a list: of all plans, newest first, or of those that wait for a person. */
+/** Returns the rows of all plans, newest first, or of the plans that wait for a person. */
 export async function rowsOf(access: PlanAccess, onlyWaiting = false): Promise<PlanRow[]> {
   const { onDamaged, plans } = access;
   const all = await plans.list(onDamaged);
@@ -37,7 +37,7 @@ export async function rowsOf(access: PlanAccess, onlyWaiting = false): Promise<P
 
 type Around = { isFiring: boolean | null; wanted?: readonly Wanted[] };
 
-/** The row of a plan and the decisions that its run waits for. */
+/** Returns the row of a plan, with the decisions that its run waits for. */
 export const rowOf = (
   plans: Plans,
   plan: Workflow,
@@ -50,21 +50,21 @@ export const rowOf = (
   waits: waits(plan, wanted),
 });
 
-/** Whether the trigger of a confirmed plan fires; null for a plan that has none to fire. */
+/** Whether the trigger of a confirmed plan fires; null for a plan without an active trigger. */
 export const fires = ({ phase, trigger }: Workflow, isFiring: boolean | null): boolean | null =>
   trigger.type !== "manual" && (phase === "active" || phase === "executing") ? isFiring : null;
 
-/** Whether a plan waits for a person: to be confirmed, it or its change, or for a decision. */
+/** Whether a plan waits for a person: for a confirmation of it or its change, or for a decision. */
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
 
-/** A decision as clients see it. */
+/** Returns a decision as clients see it. */
 const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
   const { error, expiresAt, runId, stepId, threadId, token, workflowId } = wanted;
   return { workflowId, runId, threadId, stepId, question: token, error, expiresAt };
 };
 
-/** A plan with its runs, and the facts for its confirmation. */
+/** Returns a plan with its runs, and the facts for its confirmation. */
 export async function viewOf(
   { isFiring, plans, sandbox }: PlanAccess,
   id: string,

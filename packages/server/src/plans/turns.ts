@@ -5,21 +5,21 @@ import type { PlannerEvents } from "../schema/plan.ts";
 import type { Source } from "../stream/connections.ts";
 import { type Bytes, sseBytes } from "../stream/sse.ts";
 
-/** What takes a turn: the planner, and the session that the turn is of. */
+/** The planner and the session of a turn. */
 export type Begun = { planning: Planning; session: PlannerSession };
 
-/** The turns with the planner that this server takes, by their sessions. */
+/** The running planner turns of this server, by session. */
 export class Turns {
   readonly #atWork = new Map<string, Turn>();
 
-  /** Takes a turn, and gives what listens to it. Who leaves it does not end the turn. */
+  /** Starts a turn and returns a source of its messages. Closing the source does not end the turn. */
   begin(open: () => Promise<Begun>, text: string): Source {
     const turn = new Turn(text);
     void turn
       .take(async () => {
         const begun = await open();
         const { id } = begun.session;
-        // Of two turns in one session the second is refused, and the first is the one that goes on.
+        // A second concurrent turn in a session is refused, and the first continues.
         if (!this.#atWork.has(id)) this.#atWork.set(id, turn);
         return begun;
       })
@@ -29,13 +29,13 @@ export class Turns {
     return turn.listen();
   }
 
-  /** The turn that goes on in a session; null when none does here. */
+  /** Returns the running turn of a session; null if none runs here. */
   find(session: string): Turn | null {
     return this.#atWork.get(session) ?? null;
   }
 }
 
-/** One turn, with all that it has sent, for those who come later too. It ends with the turn, or with the error in its place. */
+/** One turn, with all of its messages for late listeners. Ends with the turn or with an error. */
 class Turn {
   readonly #text: string;
   readonly #abort = new AbortController();
@@ -64,7 +64,7 @@ class Turn {
     this.#more.resolve();
   }
 
-  /** Stops the model; what it has written of this turn is dropped. */
+  /** Stops the model and drops its output of this turn. */
   stop(): void {
     this.#abort.abort();
   }

@@ -8,7 +8,7 @@ import { type Context, Routes } from "./route.ts";
 
 type Given = Pick<z.infer<typeof request.inputBody>, "content" | "value" | "meta">;
 
-/** @throws WorkflowError `BAD_REQUEST` (usage) for an answer with neither a text nor a value. */
+/** Returns the input of an answer. @throws WorkflowError `BAD_REQUEST` (usage) without a text and a value. */
 function inputOf({ content, value, meta }: Given) {
   if (content !== undefined) return { content, value, meta };
   if (value === undefined) {
@@ -23,20 +23,20 @@ export function controlRoutes({ host, env, cwd }: Context) {
     summary: "Start a thread",
     body: request.startBody,
     status: 201,
-    answer: ["Its start record is on the disk.", schema.startedSchema],
+    answer: ["The thread. Its start record is durable.", schema.startedSchema],
     run: ({ body }) => host.start({ ...body, env, cwd }),
   });
   routes.add("POST /threads/{id}/pause", {
-    summary: "Pause a thread after the step that it is at",
+    summary: "Pause a thread after its current step",
     params: request.idPath,
-    answer: ["It will pause.", schema.controlledSchema],
+    answer: ["The thread will pause.", schema.controlledSchema],
     run: async ({ params }) => host.control(await host.find(params.id), { kind: "pause" }),
   });
   routes.add("POST /threads/{id}/resume", {
-    summary: "Go on with a paused or interrupted thread",
+    summary: "Resume a paused or interrupted thread",
     params: request.idPath,
     optionalBody: request.resumeBody,
-    answer: ["It goes on.", schema.controlledSchema],
+    answer: ["The thread continues.", schema.controlledSchema],
     run: async ({ params, body }) =>
       host.control(await host.find(params.id), { kind: "resume", ...body, env }),
   });
@@ -52,10 +52,10 @@ export function controlRoutes({ host, env, cwd }: Context) {
     },
   });
   routes.add("POST /threads/{id}/kill", {
-    summary: "End a thread now",
+    summary: "End a thread",
     params: request.idPath,
     optionalBody: request.killBody,
-    answer: ["Its end record is on the disk.", schema.killedSchema],
+    answer: ["The thread has ended. Its end record is durable.", schema.killedSchema],
     run: async ({ params, body: { force } }) =>
       host.control(await host.find(params.id), { kind: "kill", force, env }),
   });
@@ -73,7 +73,7 @@ export function controlRoutes({ host, env, cwd }: Context) {
     },
   });
   routes.add("POST /threads/{id}/retry", {
-    summary: "Take up a failed or killed thread in a new one",
+    summary: "Continue a failed or killed thread in a new thread",
     params: request.idPath,
     optionalBody: request.retryBody,
     status: 201,
@@ -88,7 +88,7 @@ export function controlRoutes({ host, env, cwd }: Context) {
     summary: "Delete a thread's logs",
     params: request.idPath,
     query: z.object({ force: flag }),
-    answer: ["They are gone.", schema.controlledSchema],
+    answer: ["The logs are deleted.", schema.controlledSchema],
     run: async ({ params, query }) =>
       host.remove(await host.find(params.id), { force: query.force === "true" }),
   });

@@ -14,7 +14,7 @@ import * as schema from "../schema/eval.ts";
 import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";
 
-/** A page shows where a case begins: the whole of it is in its threads. */
+/** The length of the excerpt of a case. The whole text is in its threads. */
 const longestShown = 300;
 
 export function evalRoutes(place: EvalPlace) {
@@ -25,14 +25,14 @@ export function evalRoutes(place: EvalPlace) {
     run: () => listEvals(place).map((one) => ({ ...headOf(one), cases: one.cases.length })),
   });
   routes.add("GET /evals/{id}", {
-    summary: "Show an eval: its versions beside each other, and each case with its threads",
+    summary: "Show an eval: its versions side by side, and each case with its threads",
     params: z.object({ id: text.describe("The eval's id.") }),
     query: z.object({
       baseline: text
         .optional()
-        .describe("The hash of the version to compare with; else the first."),
-      show: z.enum(schema.caseFilters).default("all").describe("Which cases."),
-      limit: count(1, 10_000).default(50).describe("How many of them, from the first on."),
+        .describe("The hash of the version to compare with. Default: the first version."),
+      show: z.enum(schema.caseFilters).default("all").describe("The filter for cases."),
+      limit: count(1, 10_000).default(50).describe("The number of cases, from the first."),
     }),
     answer: ["The eval.", schema.evalSchema],
     run({ params: { id }, query: { baseline, ...wanted } }) {

@@ -23,7 +23,7 @@ const valuePath = idPath.extend({
   at: z
     .string()
     .regex(/^\d{1,12}$/, "it is the `at` of a shortened value: a whole number")
-    .describe("The `at` that an event has in place of a value that was too long."),
+    .describe("The `at` of an event in place of a long value."),
 });
 
 const mostThreads = 100;
@@ -35,11 +35,11 @@ const tooManyThreads = (): WorkflowError =>
     "open another stream",
   );
 
-/** The routes that stream, and those that read the same page by page and value by value. */
+/** Returns the routes that stream, and the routes that read the same data by page and by value. */
 export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
-  /** One of several threads: that it can't be followed is no reason not to follow the others. */
+  /** Opens one of several threads. A failure must not affect the others. */
   const openOne = async (text: string): Promise<() => Source> => {
     const [id = "", cursor] = text.split("~", 2);
     try {
@@ -56,15 +56,15 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     }
   };
   routes.add("GET /threads/{id}/log", {
-    summary: "A page of a thread's debug log, its events among it",
+    summary: "A page of a thread's debug log with its events",
     params: idPath,
     query: z.object({
       after: count(0, 1_000_000_000_000).default(0).describe("The `next` of a page."),
       limit: count(1, 10_000).default(1000),
       step: count(0, 1_000_000_000)
         .optional()
-        .describe("Only the events that come before this step, which counts from 1."),
-      type: optionalText.describe("Only the events of this type."),
+        .describe("Only events before this step, which counts from 1."),
+      type: optionalText.describe("Only events of this type."),
     }),
     answer: ["The lines.", logPageSchema],
     async run({ params, query: { limit, type, step, after } }) {
@@ -72,7 +72,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
       const only = type === undefined ? undefined : [type];
       const lines: LogLine["record"][] = [];
       for await (const { record, position } of host.log(ref, { after, only })) {
-        // What a step's end finds in the log may still follow it; a step later nothing does.
+        // Events of a step may be logged shortly after its end, but not after the next step.
         if (step !== undefined && (record.step ?? 0) > step + 1) break;
         if (step !== undefined && record.step !== step) continue;
         lines.push(record);
@@ -82,10 +82,10 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     },
   });
   routes.add("GET /threads/{id}/events", {
-    summary: "Follow a thread: its steps and events, those there are and those to come",
+    summary: "Stream a thread's steps and events, past and future",
     params: idPath,
     query: z.object({
-      from: optionalText.describe("The id of an event: begins behind it."),
+      from: optionalText.describe("The id of an event: continues after it."),
     }),
     headers: z.object({ "last-event-id": optionalText }),
     answer: ["start, step, event, status, end.", stream, "text/event-stream"],
@@ -95,15 +95,15 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
       const last = req.header("last-event-id") || undefined;
       const cursor = last ?? query.from;
       const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
-      // A browser reconnects whenever a stream ends, unless the answer is 204.
+      // A browser reconnects after the end of a stream, unless the status is 204.
       if (isAll && last !== undefined) return new Response(null, { status: 204 });
       return connections.send(() => threadFeeds.listen(ref, threadSerializer, { cursor }));
     },
   });
   routes.add("GET /events", {
-    summary: "Watch what changes: threads that are new or changed, removals, workflows",
+    summary: "Watch changes: new, changed and removed threads, and workflows",
     query: z.object({
-      from: optionalText.describe("The id of an event: begins behind it, while that is held."),
+      from: optionalText.describe("The id of an event: continues after it while it is held."),
       thread: z
         .union([z.string(), z.array(z.string())])
         .optional()
@@ -133,9 +133,9 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     },
   });
   routes.add("GET /threads/{id}/values/{at}", {
-    summary: "A value that was too long for its event, in full",
+    summary: "The full text of a long value of an event",
     params: valuePath,
-    answer: ["The value; its text has as many characters as the event names.", z.unknown()],
+    answer: ["The value. The event has the length of its text.", z.unknown()],
     async run({ params: { id, at } }) {
       const json = await host.value(await host.find(id), Number(at));
       return new Response(json, { headers: { "Content-Type": "application/json" } });
@@ -144,14 +144,14 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
   return routes.app;
 }
 
-/** Whether a thread has ended and nothing of it comes after a cursor. @throws WorkflowError `BAD_POSITION`. */
+/** Whether a thread has ended without items after a cursor. @throws WorkflowError `BAD_POSITION`. */
 async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<boolean> {
   for await (const _ of host.observe(ref, cursor, { until: "now" })) return false;
   const { status = "running" } = (await host.row(ref)) ?? {};
   return status === "completed" || status === "failed" || status === "killed";
 }
 
-/** A thread's own stream: each item of its log as it is, with its cursor as the id. */
+/** The serializer of a thread's stream: each item of its log, with its cursor as the id. */
 const threadSerializer: Serializer = {
   name: "thread",
   message: (item, ref) => {

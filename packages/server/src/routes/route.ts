@@ -9,15 +9,15 @@ import type { Connections } from "../stream/connections.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { ThreadFeeds } from "../stream/thread-feed.ts";
 
-/** What the routes share. All of it is a view of the storage root. */
+/** The shared context of the routes. All of it is a view of the storage root. */
 export type Context = {
   host: Host;
-  /** The environment and the folder of threads that are started here: the server's own. */
+  /** The server's environment and folder, for threads that it starts. */
   env: Record<string, string>;
   cwd: string;
   threadFeeds: ThreadFeeds;
   connections: Connections;
-  /** What follows the changes of plans. */
+  /** The feed of the changes of plans. */
   plans: Pick<Feed, "listen">;
 };
 
@@ -34,37 +34,37 @@ export const refusals = (schema: z.ZodType, descriptions: Record<number, string>
   );
 
 const usualRefusals = refusals(failureSchema, {
-  400: "The request is wrong.",
+  400: "The request is invalid.",
   401: "The token is missing or wrong.",
   403: "The Host or the Origin is not this server's.",
-  404: "There is no such thing.",
-  408: "The body comes too slowly.",
-  409: "It can't be done as things are.",
+  404: "Not found.",
+  408: "The body is sent too slowly.",
+  409: "The current state does not allow this.",
   413: "The body is too large.",
-  429: "Too many at once.",
+  429: "Too many concurrent requests.",
 });
 
 export const allRead: Responses = {
-  204: { description: "All up to the end was read: there is nothing to reconnect for." },
+  204: { description: "The client has read everything up to the end and need not reconnect." },
 };
 
-/** What a path takes, what it gives, and what it does; a query has no other names than it declares. */
+/** An endpoint: its input, its answer, and its handler. Undeclared query parameters are refused. */
 type Endpoint<Params, Query, Body, Answer> = {
   summary: string;
   params?: Params;
   query?: Query;
   headers?: z.ZodObject;
   body?: Body;
-  /** A body that may be left out: it is empty then. */
+  /** An optional body. It defaults to an empty one. */
   optionalBody?: Body;
-  /** Any other body, as the document has it. */
+  /** Another body, as OpenAPI describes it. */
   upload?: NonNullable<RouteConfig["request"]>["body"];
-  /** What the answer is, its schema, and its type where that is not JSON. */
+  /** The description of the answer, its schema, and its content type if it is not JSON. */
   answer: [description: string, schema: Answer, type?: string];
   answerHeaders?: z.ZodObject;
   status?: 200 | 201;
   others?: Responses;
-  /** The text that is documented for a body that does not match its schema. */
+  /** The documented message for a body that does not match its schema. */
   invalid?: string;
   run(
     given: { params: z.output<Params>; query: z.output<Query>; body: z.output<Body> },
@@ -72,7 +72,7 @@ type Endpoint<Params, Query, Body, Answer> = {
   ): z.input<Answer> | Response | Promise<z.input<Answer> | Response>;
 };
 
-/** A request of no length has no body, whatever type it gives it. */
+/** Skips the body of a request of length 0, whatever its content type. */
 const withoutBody: MiddlewareHandler = async (call, next) => {
   const { headers } = call.req.raw;
   const isEmpty = Number(headers.get("content-length") ?? 0) === 0;
@@ -94,7 +94,7 @@ export class Routes {
     this.#refusals = refused;
   }
 
-  /** Adds a route that refuses what does not match its schema, or is nested too deeply. */
+  /** Adds a route that refuses input that does not match its schema or is nested too deeply. */
   add<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType>(
     route: `${"GET" | "POST" | "DELETE"} /${string}`,
     endpoint: Endpoint<P, Q, B, A>,

@@ -13,14 +13,14 @@ const pageHeaders = z.object({
   "X-Total-Count": z
     .string()
     .optional()
-    .describe("How many there are in all, where no log need be read to know it."),
+    .describe("The total number, if it is known without reading logs."),
   Link: z
     .string()
     .optional()
     .describe('Where the next page is, as rel="next"; absent on the last.'),
 });
 
-// Threads that are created or removed in between move offsets, but not ids.
+// Offsets shift when threads are created or removed; ids don't.
 function linkToNext(url: string, before: string): string {
   const { pathname, searchParams } = new URL(url);
   searchParams.delete("offset");
@@ -53,7 +53,7 @@ export function threadRoutes({ host }: Context) {
     summary: "Show a thread",
     params: idPath,
     query: z.object({
-      steps: flag.describe("With false `steps` is empty: see `stepCount`."),
+      steps: flag.describe("False: `steps` is empty; see `stepCount`."),
     }),
     answer: ["The thread.", schema.threadSchema],
     async run({ params, query }) {
@@ -72,7 +72,7 @@ export function threadRoutes({ host }: Context) {
       from: count(1, 1_000_000_000).default(1).describe("The first step's number."),
       limit: count(1, 1000).default(100),
     }),
-    answer: ["The steps from a number on.", schema.stepsPageSchema],
+    answer: ["The steps, from the requested number.", schema.stepsPageSchema],
     async run({ params, query: { from, limit } }) {
       const { threadId, steps } = await host.read(await host.find(params.id));
       const page = steps.slice(from - 1, from - 1 + limit);
@@ -81,15 +81,15 @@ export function threadRoutes({ host }: Context) {
     },
   });
   routes.add("GET /threads/{id}/ledger", {
-    summary: "What a thread spent",
+    summary: "Show the spending of a thread",
     params: idPath,
     answer: ["By role, by model and by step.", schema.ledgerSchema],
     run: async ({ params }) => ledgerOf(await host.attempts(await host.find(params.id))),
   });
   routes.add("GET /threads/{id}/attempts", {
-    summary: "The attempts of a thread: what each execution of a role did and spent",
+    summary: "List the attempts of a thread: each execution of a role, with its spending",
     params: idPath,
-    answer: ["In the order in which they ended; then those that run.", attemptsSchema],
+    answer: ["Ended attempts in the order of their ends, then running attempts.", attemptsSchema],
     async run({ params }) {
       const ref = await host.find(params.id);
       const attempts = (await host.attempts(ref)).map(attemptJson);
@@ -119,15 +119,15 @@ export function threadRoutes({ host }: Context) {
   return routes.app;
 }
 
-/** The role at work, else that of the last step, and what was spent. */
+/** The running role, else the role of the last step, and the spending. */
 type Spending = { role: string | null; spent: { tokens: number; cost: number; unpriced: number } };
 
 const mostKnown = 10_000;
 const restMs = 1_000;
 
 /**
- * What a list shows beside a thread's row, read again only when the thread has changed: a worker that is lost adds no
- * step, and what it spent in vain. While a thread runs, its logs are read at most once a second.
+ * Returns a cached reader of the role and spending in a list of threads. It reads a thread again only when its row has
+ * changed; a lost worker changes the spending without a step. A running thread is read at most once a second.
  */
 function spendings(host: Host): (row: ThreadRow) => Promise<Spending> {
   const known = new Map<string, { row: ThreadRow; readAt: number; spending: Spending }>();
@@ -160,7 +160,7 @@ async function atWork(host: Host, row: ThreadRow): Promise<{ role?: string }> {
 }
 
 async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
-  // Removed since the row was read, or not readable: it is still a row of the list.
+  // A removed or unreadable thread still has its row in the list.
   const thread = await host.read(row).catch(() => null);
   if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
   const { tokens, cost, unpriced } = ledgerOf(await host.attempts(row)).total;

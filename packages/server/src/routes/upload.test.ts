@@ -51,7 +51,7 @@ test("whatever names are taken, the files lie in their folder, each as it was se
   expect(taken).toBeGreaterThan(50);
 });
 
-test("the name of a device is no file's, whatever its case and its ending", () => {
+test("the name of a device is not a file name, in any case and with any extension", () => {
   const names = ["CON", "nul.ts", "Aux/a.ts", "lib/com1.tar.gz", "LPT9.json", "prn.", "com³.ts"];
   expect(names.filter((name) => isTaken(new Map([[name, ""]])))).toEqual([]);
   const others = ["con-tract.ts", "console.ts", "aux1.ts", "com10.ts", "lib/nullable.ts"];

@@ -13,9 +13,8 @@ const mostAtOnce = 4;
 let atWork = 0;
 
 /**
- * Registers one of the files that were sent: a bundle, or a source that is built first, with those that it
- * imports or runs. Errors and warnings name them as their sender does. `expected` is the version that must be
- * current, null for none.
+ * Registers one of the uploaded files: a bundle, or a source that is built first, with the files that it imports or
+ * runs. Errors and warnings use the sender's file names. `expected` is the version that must be current, null for none.
  */
 export async function addFiles(
   host: Host,
@@ -36,8 +35,8 @@ export async function addFiles(
 }
 
 /**
- * Calls `use` with the path of a file that was sent, in a temporary folder with those beside it. `plain`
- * takes that folder out of a text, as it is taken out of errors.
+ * Calls `use` with the path of an uploaded file, in a temporary folder with the other files. `plain` removes that
+ * folder from a text; it is also removed from errors.
  */
 export async function withUpload<T>(
   file: string,
@@ -53,7 +52,7 @@ export async function withUpload<T>(
   let plain = (text: string) => text;
   try {
     made = makeTemporary("uncaged-upload-");
-    // A build names files by their real paths.
+    // Builds report real paths.
     const folder = (await realpath(made)) + sep;
     plain = (text) => text.replaceAll(folder, "");
     await writeFiles(folder, files);
@@ -73,7 +72,7 @@ function asSent(error: WorkflowError, plain: (text: string) => string): Workflow
   return new WorkflowError({ ...record, kind, hint });
 }
 
-/** Errors of what was sent are errors of the request. */
+/** Error codes that are errors of the request, because the uploaded files caused them. */
 const faulty: ReadonlySet<string> = new Set([
   "BAD_DESCRIPTOR",
   "BUILD_FAILED",
@@ -94,13 +93,13 @@ export const mostFiles = 1_000;
 
 const mostPath = 512;
 const mostPartBytes = 255;
-// Without characters that some system gives a meaning to, and without invisible ones.
+// Without invisible characters and characters that are special on any system.
 const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
-// https://learn.microsoft.com/windows/win32/fileio/naming-a-file: each is a device, whatever its ending.
+// https://learn.microsoft.com/windows/win32/fileio/naming-a-file: device names, with any extension.
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** Checks that files have names that any system can store in one folder, and that `file` is one of them. */
+/** Checks that every system can store the files in one folder, and that `file` is one of them. */
 export function checkFiles(files: SentFiles, file: string): void {
   if (files.size > mostFiles) {
     const message = `${files.size} files were sent, ${mostFiles} are the most`;
@@ -130,7 +129,7 @@ function checkPath(path: string): void {
     if (unsent.has(part.toLowerCase())) throw bad(path, `is in ${part}, which is not sent`);
     const isPlain = plainPart.test(part) && !/^\.{1,2}$|[. ]$/.test(part) && !device.test(part);
     if (!isPlain || Buffer.byteLength(part) > mostPartBytes) {
-      throw bad(path, "is no plain relative path");
+      throw bad(path, "is not a plain relative path");
     }
   }
 }

@@ -33,15 +33,15 @@ export function workflowRoutes({ host }: Context) {
     params: request.namePath,
     query: request.addQuery,
     upload: {
-      description: "One file as it is, or the texts of several as JSON.",
+      description: "One file as is, or the texts of several files as JSON.",
       content: {
         "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) },
         "application/json": { schema: request.filesBody },
       },
     },
-    answer: ["It is the current version.", schema.addedSchema],
+    answer: ["The new current version.", schema.addedSchema],
     async run({ params: { name }, query: { file, expects }, body }, { req }) {
-      // Only a body of JSON is read as one; else there are no files here.
+      // Other content types have no `files`.
       const { files } = body as Partial<z.infer<typeof request.filesBody>>;
       const sent = files ? Object.entries(files) : [[file, await req.raw.bytes()] as const];
       const expected = expects === "none" ? null : expects;
@@ -49,16 +49,16 @@ export function workflowRoutes({ host }: Context) {
     },
   });
   routes.add("POST /workflows/{name}/rollback", {
-    summary: "Go back to an earlier version, or to a named one",
+    summary: "Roll back to an earlier version",
     params: request.namePath,
     optionalBody: request.rollbackBody,
-    answer: ["The name points there now.", schema.rolledBackSchema],
+    answer: ["The current version.", schema.rolledBackSchema],
     run: ({ params, body }) => host.rollback(params.name, body.version),
   });
   routes.add("DELETE /workflows/{name}", {
-    summary: "Remove a workflow's name; its threads stay",
+    summary: "Remove a workflow's name; its threads remain",
     params: request.namePath,
-    answer: ["The name is gone.", schema.removedSchema],
+    answer: ["The name is removed.", schema.removedSchema],
     run: ({ params }) => host.unregister(params.name),
   });
   routes.add("GET /bundles/{workflow}", {
@@ -68,13 +68,13 @@ export function workflowRoutes({ host }: Context) {
     run: ({ params }) => host.version(params.workflow),
   });
   routes.add("GET /bundles/{workflow}/descriptor", {
-    summary: "The descriptor of a version",
+    summary: "Show the descriptor of a version",
     params: request.versionPath,
-    answer: ["Null when its file can't be read.", orNull(schema.descriptorSchema)],
+    answer: ["The descriptor; null if the bundle can't be read.", orNull(schema.descriptorSchema)],
     run: async ({ params }) => (await host.version(params.workflow)).descriptor,
   });
   routes.add("GET /bundles/{workflow}/form", {
-    summary: "What a form that starts a thread must ask for",
+    summary: "Show the form for starting a thread",
     params: request.versionPath,
     answer: ["The form.", schema.formSchema],
     async run({ params }) {
@@ -84,18 +84,18 @@ export function workflowRoutes({ host }: Context) {
     },
   });
   routes.add("GET /bundles/{workflow}/document", {
-    summary: "The agent graph or step workflow that a version was built from, as it was saved",
+    summary: "Show the agent graph or step workflow that a version was built from",
     params: request.versionPath,
     answer: ["The document.", schema.documentSchema],
     run: ({ params }) => savedDocument(host, params.workflow),
   });
   routes.add("GET /tools", {
-    summary: "The tools that agents and step workflows have without further ado",
+    summary: "List the built-in tools of agents and step workflows",
     answer: ["By name.", z.array(schema.toolSchema)],
     run: builtInTools,
   });
   routes.add("GET /bundles/{workflow}/source", {
-    summary: "The text of a version's bundle, or of a file that it was built from",
+    summary: "Show the text of a version's bundle, or of a file that it was built from",
     params: request.versionPath,
     query: z.object({ file: z.string().optional().describe("One of `sources`.") }),
     answer: ["The text.", z.string(), "text/plain"],
@@ -105,9 +105,9 @@ export function workflowRoutes({ host }: Context) {
   return routes.app;
 }
 
-/** The tools that are built into the bundles of documents, as a form that calls one asks for its input. */
+/** Returns the built-in tools of documents, with the schemas of their inputs for forms. */
 async function builtInTools() {
-  // They bring much along, which nothing else here needs.
+  // Loaded on demand, because they import many modules.
   const { graphTools } = await import("@uncaged/workflow-graph/agents");
   const registry = graphTools();
   const { signal } = new AbortController();

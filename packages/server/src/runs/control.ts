@@ -19,8 +19,7 @@ const file = "workflow.json";
 const position = new RegExp(`^${file}:\\d+:\\d+: `);
 
 /**
- * Starts a run of a workflow that has a name, or of one that is sent along. Its params are checked before
- * there is a thread.
+ * Starts a run of a registered workflow, or of a workflow in the request. Checks its params before it creates a thread.
  */
 export async function startRun(
   { host, env, cwd }: Context,
@@ -45,8 +44,8 @@ const notEither = (): WorkflowError =>
   );
 
 /**
- * The name or the hash of the workflow that a request means; undefined when it gives none. A document is
- * built and its bundle stored without a name: no workflow of that name is affected.
+ * Returns the name or the hash of a request's workflow; undefined without one. A document is built and its bundle
+ * stored without a name, so that registered workflows are not affected.
  */
 async function nameOf(
   { host, cwd }: Pick<Context, "host" | "cwd">,
@@ -65,14 +64,14 @@ async function nameOf(
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    // The file was written here: its lines mean nothing to the client that sent the document.
+    // The server wrote the file: its line numbers mean nothing to the client.
     throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
 }
 
 type Request = z.infer<typeof rerunBody>;
 
-/** Runs again from a checkpoint: a fork of the run that it is of, or a new run where that is not known. */
+/** Runs again from a checkpoint: as a fork of its run, or as a new run if that is unknown. */
 export async function startRerun(
   context: Context,
   runs: Runs,
@@ -123,7 +122,7 @@ async function hashOf(
   try {
     return (await host.resolve(workflowName)).hash;
   } catch (error) {
-    // A workflow that was sent along has no registered name.
+    // A workflow from a request has no registered name.
     const isUnknown = isWorkflowError(error) && error.code === "WORKFLOW_NOT_FOUND";
     if (isUnknown && source?.documents.document.name === workflowName) return source.ref.hash;
     throw error;
@@ -131,8 +130,7 @@ async function hashOf(
 }
 
 /**
- * Answers the Pause that a run waits at; or, without an answer, lets one go on that was paused from
- * outside.
+ * Answers the Pause of a run. Without an answer, resumes a run that was paused from outside.
  */
 export async function resumeRun(
   { host, env }: Context,
@@ -155,11 +153,11 @@ export async function resumeRun(
   await host.control(ref, { kind: "answer", input: { content, value: payload, meta, by }, env });
 }
 
-/** Ends a run; without effect on one that has ended. */
+/** Ends a run. Has no effect on an ended run. */
 export const abortRun = ({ host, env }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED"], host.control(ref, { kind: "kill", env }));
 
-/** Holds a run before its next step; without effect on one that has ended, waits, or is not driven. */
+/** Pauses a run before its next step. Has no effect on a run that has ended, waits, or has no worker. */
 export const pauseRun = ({ host }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED", "NOT_RUNNING"], host.control(ref, { kind: "pause" }));
 

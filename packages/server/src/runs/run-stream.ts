@@ -9,8 +9,8 @@ const nothing: Bytes = new Uint8Array();
 const endings: ReadonlySet<string> = new Set(["workflow_done", "workflow_failed"]);
 
 /**
- * The stream of a run's events after the one with the id `last`. It ends with the event that ends the run;
- * a client that has that one is answered with the status 204.
+ * Streams a run's events after the event with the id `last`, up to the event that ends the run. A client that already
+ * has that event gets status 204.
  */
 export async function followRun(
   { host, threadFeeds, connections }: Context,
@@ -20,7 +20,7 @@ export async function followRun(
   const endsAt = (await endOf(host, await host.row(ref)))?.seq ?? null;
   if (last !== null && endsAt !== null && last >= endsAt)
     return new Response(null, { status: 204 });
-  // A number above the end is of another run, or another time: such a client is sent what comes.
+  // A number above the end is from another run or another time: such a client gets the new events.
   const after = last === null ? 0 : Math.min(last, await lastSeqOf(host, ref));
   const serializer = runSerializer(host, ref, endsAt);
   const response = connections.send(() => threadFeeds.listen(ref, serializer, { after }));
@@ -37,9 +37,9 @@ export const seqIn = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
 /**
- * A run's events, numbered by `seq`, as section 7 of the documented API has them: its types alone, and in the data the
- * keys of their payloads alone, behind the `stepID`. The event that ends the run is sent once, when the thread's log has
- * its end, and nothing after it.
+ * Returns the serializer of a run's events, numbered by `seq`, as in section 7 of the documented API: only its types,
+ * and data with the `stepID` and the documented keys of the payload. The event that ends the run is sent once, when the
+ * thread's log has its end, and no event after it.
  */
 export function runSerializer(host: Host, ref: ThreadRef, endsAt: number | null): Serializer {
   let lastSeq = 0;

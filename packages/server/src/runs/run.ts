@@ -24,7 +24,7 @@ type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
-/** The runs of a host. A bundle never changes: its descriptor is read once. */
+/** The runs of a host. Bundles never change, so each descriptor is read once. */
 export class Runs {
   readonly #host: Host;
   readonly #known = new Map<string, Documents>();
@@ -33,7 +33,7 @@ export class Runs {
     this.#host = host;
   }
 
-  /** The run with an id; null when there is no such thread, or it is none of a step workflow. */
+  /** Returns the run with an id; null if there is no such thread, or it is not of a step workflow. */
   async find(id: string): Promise<Run | null> {
     try {
       const ref = await this.#host.find(id);
@@ -60,7 +60,7 @@ export class Runs {
   }
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
-    // First the number, then what it counts: a client that follows from it misses nothing.
+    // Reads the number first, so that a client that follows from it misses no event.
     const end = await endOf(this.#host, await this.#host.row(ref));
     const eventSeq = end?.seq ?? (await lastSeqOf(this.#host, ref));
     const thread = await this.#host.read(ref);
@@ -69,7 +69,7 @@ export class Runs {
     return recordedSnapshot(documents, thread, { elapsedMs, eventSeq, failedStepID });
   }
 
-  /** The state of a run: now, before the last execution of a step, or after its first steps. */
+  /** Returns the state of a run: now, before the last execution of a step, or after its first steps. */
   async checkpoint(id: string, { before, steps }: Point): Promise<Checkpoint> {
     const { documents, thread } = await this.#recorded(id);
     let count = steps ?? thread.steps.length;
@@ -108,7 +108,7 @@ const noRun: ReadonlySet<string> = new Set([
   "NO_STEP_WORKFLOW",
 ]);
 
-/** The `seq` of the last event of a thread that is written; 0 for none. */
+/** Returns the `seq` of the last written event of a thread; 0 for none. */
 export async function lastSeqOf(host: Host, ref: ThreadRef): Promise<number> {
   for await (const { seq } of newestEvents(host, ref)) return seq;
   return 0;
@@ -127,10 +127,10 @@ export type Ending = {
   payload: unknown;
 };
 
-/** The end of a run: its time, the number of the event that ends it, and its own such event. */
+/** The end of a run: its time, the number of the ending event, and the run's own ending event. */
 type End = { at: number; seq: number; own: EventRecord | null };
 
-/** The end of the run of a row; null when it has not ended. */
+/** Returns the end of the run of a row; null if it has not ended. */
 export async function endOf(host: Host, row: ThreadRow | null): Promise<End | null> {
   const killed = row?.status === "killed";
   if (!row || !(killed || row.status === "completed" || row.status === "failed")) return null;
@@ -138,7 +138,7 @@ export async function endOf(host: Host, row: ThreadRow | null): Promise<End | nu
   return { at: row.updatedAt, seq: own ? last : last + 1, own };
 }
 
-/** The step that a run failed at, by its own end; null when that is not known. */
+/** Returns the failed step of a run, from its own end; null if unknown. */
 function failedStepIn(end: End | null): string | null {
   if (end?.own?.type !== "workflow_failed") return null;
   const { failed_step_id: id } = end.own.payload as { failed_step_id?: unknown };
@@ -146,8 +146,8 @@ function failedStepIn(end: End | null): string | null {
 }
 
 /**
- * The event that ends a run, by its thread's end record. It is the run's own where the two agree; a run
- * that was ended from outside has none, and gets the number after its last event.
+ * Returns the event that ends a run, from its thread's end record. It is the run's own event if they agree. A run that
+ * was ended from outside has no such event, and gets the number after its last event.
  */
 export async function endingOf(
   host: Host,
@@ -167,12 +167,12 @@ function typeOf({ reason, returnCode }: EndRecord["meta"]): Ending["type"] {
   return reason === "returned" && returnCode === 0 ? "workflow_done" : "workflow_failed";
 }
 
-// A run publishes little after its own end.
+// A run publishes few events after its own end.
 const mostLookedAt = 1000;
 
 /**
- * The number of a run's last event, and that event if it is the run's own end. What killed steps publish
- * while they unwind no longer belongs to the run.
+ * Returns the number of a run's last event, and the event if it is the run's own end. Later events of killed steps are
+ * ignored.
  */
 async function lookBack(
   host: Host,

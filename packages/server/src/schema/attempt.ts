@@ -28,7 +28,7 @@ const turnSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** One part of a path: a construct with the child that ran in it, or the child run that it called. */
+/** One part of a path: a construct with its running child, or with its child run. */
 export const pathPartSchema = z.union([
   z.strictObject({ in: text, run: text }),
   z.strictObject({
@@ -52,14 +52,14 @@ export const attemptSchema = z
     attempt: text.describe("Its id; `step-<n>` for a step of an older log."),
     role: text.nullable(),
     path: z.array(pathPartSchema).readonly(),
-    parent: optionalText.describe("The attempt that it was opened in."),
+    parent: optionalText.describe("The attempt that started it."),
     title: optionalText,
     stepID: optionalText,
-    step: number.nullable().describe("The step that it committed, from 1."),
+    step: number.nullable().describe("The number (from 1) of its committed step."),
     status: z.enum(["running", "committed", "failed", "skipped", "cancelled", "lost", "parked"]),
     startedAt: time,
     endedAt: time,
-    turns: z.array(turnSchema).describe("What its agent did, in order."),
+    turns: z.array(turnSchema).describe("The actions of its agent, in order."),
     usage: usageSchema.nullable(),
     cost,
     models: z.record(text, z.object({ usage: usageSchema, cost })).optional(),
@@ -68,16 +68,16 @@ export const attemptSchema = z
         at: number,
         delayMs: number.nullable(),
         error: text,
-        attempt: text.optional().describe("The attempt at the same step that had failed."),
+        attempt: text.optional().describe("The failed attempt at the same step."),
       }),
     ),
     error: z
       .looseObject({ name: text, message: text, at: positionSchema.optional() })
       .nullable()
-      .describe("What was thrown; `cause` and `errors` are such errors again."),
+      .describe("The thrown error; `cause` and `errors` have the same form."),
     session: z.looseObject({ agent: text, session_id: text }).optional(),
     saved: z.boolean().optional().openapi({
-      description: "True when a fork copied it: another thread paid for it.",
+      description: "True if a fork copied it, so that another thread paid for it.",
     }),
   })
   .openapi("Attempt");

@@ -7,20 +7,20 @@ const outcome = z
   .enum(outcomes)
   .openapi("EvalOutcome")
   .describe(
-    "`scored`; or the thread `failed`, `waits` for a person, would have passed its `budget`, ran out of `rounds`, or was left `unscored`.",
+    "`scored`; or the thread `failed`, `waits` for a person, reached its `budget`, ran out of `rounds`, or is `unscored`.",
   );
 
 export const versionSchema = z
   .object({
     hash,
     workflow: text,
-    runs: number.describe("How many runs have a result."),
-    started: number.describe("How many were started and have none yet."),
+    runs: number.describe("The number of runs with a result."),
+    started: number.describe("The number of started runs without a result."),
     passed: number,
     passRate: number.nullable(),
-    score: number.nullable().describe("The mean; a run without a score counts as 0."),
-    cost: number.describe("In US dollars, as far as prices are known."),
-    unpriced: number.describe("How many calls have no known price."),
+    score: number.nullable().describe("The mean score; a run without a score counts as 0."),
+    cost: number.describe("The cost of calls with a known price, in US dollars."),
+    unpriced: number.describe("The number of calls without a known price."),
     tokens: number,
     p50Ms: number.nullable(),
     p95Ms: number.nullable(),
@@ -28,7 +28,7 @@ export const versionSchema = z
   })
   .openapi("EvalVersion");
 
-/** Which cases: `failing` did not pass, `worse` and `better` differ from the baseline. */
+/** The filters for cases: `failing` cases did not pass, `worse` and `better` cases differ from the baseline. */
 export const caseFilters = ["all", "worse", "better", "failing", "unscored"] as const;
 
 const headFields = {
@@ -36,17 +36,17 @@ const headFields = {
   createdAt: milliseconds,
   dataset: file,
   scorer: file,
-  versions: z.array(versionSchema).describe("In the order in which they were first run."),
+  versions: z.array(versionSchema).describe("In the order of their first run."),
 };
 
 export const evalRowSchema = z
-  .object({ ...headFields, cases: number.describe("How many cases it has.") })
+  .object({ ...headFields, cases: number.describe("The number of its cases.") })
   .openapi("EvalRow");
 
 const runSchema = z
   .object({
     hash,
-    n: number.describe("Which run of the case it is, from 1."),
+    n: number.describe("The number of the run of the case, from 1."),
     threadId: threadId.nullable(),
     outcome,
     score: number.nullable(),
@@ -62,8 +62,8 @@ const runSchema = z
 export const caseSchema = z
   .object({
     id: text,
-    prompt: text.describe("Its first characters."),
-    expected: text.nullable().describe("What is expected, as JSON, its first characters."),
+    prompt: text.describe("The beginning of its prompt."),
+    expected: text.nullable().describe("The beginning of the expected result as JSON."),
     runs: z.array(runSchema),
   })
   .openapi("EvalCase");
@@ -71,11 +71,13 @@ export const caseSchema = z
 export const evalSchema = z
   .object({
     ...headFields,
-    baseline: hash.nullable().describe("The version that the others are compared with."),
+    baseline: hash.nullable().describe("The version to compare with."),
     changes: z
       .array(z.object({ hash, worse: number, better: number }))
-      .describe("Of each other version how many cases it does worse, and better."),
-    counts: z.record(z.enum(caseFilters), number).describe("How many cases there are to `show`."),
-    cases: z.array(caseSchema).describe("The first of those to `show`."),
+      .describe("For each other version the numbers of worse and better cases."),
+    counts: z
+      .record(z.enum(caseFilters), number)
+      .describe("The number of cases for each value of `show`."),
+    cases: z.array(caseSchema).describe("The first cases to `show`."),
   })
   .openapi("Eval");

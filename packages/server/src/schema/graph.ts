@@ -2,9 +2,9 @@ import { z } from "@hono/zod-openapi";
 import { number, optionalText, stepNumber, text } from "./value.ts";
 
 const runId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
-const given = text.min(1).describe("The run's id; that of a record that was imported is one too.");
+const given = text.min(1).describe("The run's id, or the id of an imported record.");
 
-/** What else a graph has is kept, and so is what else a body has: clients were written to the document. */
+/** Unknown fields of graphs and bodies are kept, because documented clients send them. */
 const graphSchema = z
   .looseObject({ nodes: z.array(z.unknown()), connections: z.array(z.unknown()) })
   .openapi("Graph");
@@ -24,7 +24,7 @@ export const resumeGraphBody = z
     question: stepNumber
       .optional()
       .describe(
-        "The `question` of the run that the answer is to. Where another one is open: 409 `STALE_ANSWER`.",
+        "The `question` of the run that is answered. If another one is open: 409 `STALE_ANSWER`.",
       ),
   })
   .openapi("ResumeGraph");
@@ -34,7 +34,7 @@ export const cancelGraphBody = z.looseObject({ runId: given }).openapi("CancelGr
 export const retryGraphBody = z
   .looseObject({
     runId: given,
-    nodeId: optionalText.describe("Begins anew at the last run of this node."),
+    nodeId: optionalText.describe("Starts a new run at the last execution of this node."),
   })
   .openapi("RetryGraph");
 
@@ -76,7 +76,7 @@ export const configSchema = z
   })
   .openapi("GraphConfig");
 
-/** How a refusal of these paths looks: as their documentation has it, and not as elsewhere. */
+/** The documented refusals of these paths, which differ from other paths. */
 export const graphFailureSchema = z
   .object({
     error: text.openapi({ example: "Run not found" }),

@@ -9,7 +9,7 @@ import {
 } from "@uncaged/workflow-plan/terms";
 import { number, orNull, text, threadId } from "./value.ts";
 
-/* Plans as the protocol names them: ISO times, fields with underscores. */
+/* Plans in the form of the protocol: ISO times, fields with underscores. */
 
 const moment = text.openapi({ example: "2026-11-23T08:00:00.000Z" });
 const json = z.unknown();
@@ -77,7 +77,7 @@ const stepRunSchema = z
   .openapi("StepRun");
 
 const runSchema = z.object({
-  id: text.describe("run_ and the id of the run's thread."),
+  id: text.describe("`run_` and the id of the run's thread."),
   workflow_id: text,
   trigger_data: orNull(text),
   status: z.enum(runStatuses),
@@ -103,8 +103,8 @@ const previewSchema = z
     trigger: text,
     nextFires: z.array(moment).describe("The next slots of a cron trigger."),
     credentials: z.array(z.object({ name: text, known: z.boolean() })),
-    sandbox: orNull(text).describe("What the steps run in, or why they can't."),
-    sandboxFacts: z.array(text).describe("The same, one fact in each."),
+    sandbox: orNull(text).describe("The sandbox of the steps, or the reason why they can't run."),
+    sandboxFacts: z.array(text).describe("The sandbox as a list of facts."),
   })
   .openapi("PlanPreview");
 
@@ -114,14 +114,14 @@ export const wantedSchema = z
     runId: text,
     threadId,
     stepId: text,
-    question: text.describe("The name of this question: another failure of the step has another."),
+    question: text.describe("The id of this question. Another failure of the step has another id."),
     error: text,
     expiresAt: orNull(number),
   })
   .openapi("WantedDecision");
 
 const firesSchema = orNull(z.boolean()).describe(
-  "Of a confirmed plan with a trigger: whether a service, a server or a timer lets it fire.",
+  "For a confirmed plan with a trigger: whether a service, a server or a timer fires it.",
 );
 
 export const planRowSchema = z
@@ -136,7 +136,7 @@ export const planRowSchema = z
     waits: z
       .boolean()
       .describe(
-        "Whether it waits for a person: to be confirmed, or its change, or for a decision.",
+        "Whether it waits for a person: for a confirmation of it or its change, or for a decision.",
       ),
   })
   .openapi("PlanRow");
@@ -148,8 +148,8 @@ export const planViewSchema = z
     fires: firesSchema,
     runs: z.array(planRunSchema).describe("Newest first."),
     trigger_state: orNull(triggerStateSchema),
-    hash: text.describe("Of what a confirmation would confirm."),
-    draft: orNull(planSchema).describe("The change of a confirmed plan that is to be confirmed."),
+    hash: text.describe("The hash of the definition to confirm."),
+    draft: orNull(planSchema).describe("The unconfirmed change of a confirmed plan."),
     preview: previewSchema,
     wanted: z.array(wantedSchema).describe("The decisions that its run waits for."),
   })
@@ -174,9 +174,9 @@ export const conversationSchema = z
   .object({
     session: text,
     messages: z.array(z.object({ by: z.enum(["user", "planner"]), text })),
-    workflow: orNull(text).describe("The id of the plan that it has led to."),
+    workflow: orNull(text).describe("The id of the resulting plan."),
     turn: orNull(z.enum(["at work", "elsewhere", "interrupted"])).describe(
-      "Of the last turn: this server takes it, another program does, or it was lost with its process.",
+      "The state of the last turn: it runs in this server, runs in another program, or was lost with its process.",
     ),
   })
   .openapi("PlannerConversation");
@@ -196,11 +196,11 @@ export const definitionBody = z
     metadata: z
       .record(text, json)
       .optional()
-      .describe("cwd, container, sandbox, missed_slots, …: in place of the plan's own."),
+      .describe("cwd, container, sandbox, missed_slots, …: to replace the plan's own."),
   })
   .openapi("PlanDefinition");
 export const confirmBody = z
-  .strictObject({ hash: text.optional().describe("Refused when it is another plan's.") })
+  .strictObject({ hash: text.optional().describe("Refused if the plan has another hash.") })
   .openapi("ConfirmPlan");
 export const runPlanBody = z
   .strictObject({ data: text.optional().describe("The run's trigger data.") })
@@ -208,12 +208,15 @@ export const runPlanBody = z
 export const decisionBody = z
   .strictObject({
     decision: z.enum(decisions),
-    stepId: text.optional().describe("Refused when it is asked about another step."),
-    question: text.optional().describe("Refused when another question is asked by now."),
+    stepId: text.optional().describe("Refused if the question is about another step."),
+    question: text.optional().describe("Refused if another question is open."),
   })
   .openapi("AnswerPlan");
 
-/** The data of the events of the plans. Upon `plans`, which comes first unless nothing was missed, a client reads them. */
+/**
+ * The data of the events of the plans. After `plans`, which comes first if events were missed, a client reads them
+ * again.
+ */
 export type PlanEvents = {
   plan: z.infer<typeof planRowSchema>;
   plan_removed: { id: string };

@@ -25,7 +25,7 @@ export const threadsQuery = z.object({
   status: z
     .union([statusSchema, z.array(statusSchema)])
     .optional()
-    .describe("Only those with this status; may be given several times."),
+    .describe("Only threads with this status; can be repeated."),
   workflow: text
     .regex(
       /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(@[0-9A-Za-z]{1,13})?$/,
@@ -33,21 +33,21 @@ export const threadsQuery = z.object({
     )
     .optional()
     .describe(
-      "Only those of this name, name@hash or hash. A hash may be shortened to any unique " +
+      "Only threads of this name, name@hash or hash. A hash may be shortened to any unique " +
         "beginning, of at least 4 digits without a name.",
     ),
   search: text
     .max(1000)
     .optional()
     .describe(
-      "Only those with each of these words in their id, name, roles, prompt, params, question, result or error.",
+      "Only threads with all of these words in their id, name, roles, prompt, params, question, result or error.",
     ),
   limit: count(1, 1000).default(20),
   offset: count(0, 1_000_000_000).default(0),
   before: text
     .regex(threadIdPattern, "must be a thread's whole id")
     .optional()
-    .describe("Only those older than this thread, even when it was removed since."),
+    .describe("Only threads older than this thread, even if it was removed."),
   details: flag.describe("Adds `role` and `spent` to each row."),
 });
 
@@ -58,7 +58,9 @@ export const startBody = z
     maxRounds: optionalNumber,
     params: z.unknown().optional(),
     options: optionalFields,
-    threadId: optionalText.describe("A ULID of the caller's: asking again with it starts nothing."),
+    threadId: optionalText.describe(
+      "A ULID of the caller: a repeated request with it starts no second thread.",
+    ),
     durability,
   })
   .openapi("StartThread");
@@ -69,18 +71,18 @@ export const killBody = z.strictObject({ force: z.boolean().optional() }).openap
 const inputSchema = z.strictObject({
   content: text.describe("The answer as text."),
   value: z.unknown().optional().openapi({
-    description: "What it is as JSON; when absent, the question's schema decides what the text is.",
+    description: "The answer as JSON. If absent, the text is converted by the question's schema.",
   }),
   meta: optionalFields,
 });
 
 export const inputBody = inputSchema
   .extend({
-    content: optionalText.describe("The answer as text; needed where there is no value."),
+    content: optionalText.describe("The answer as text; required without a value."),
     question: stepNumber
       .optional()
       .describe(
-        "The number of the `__wait__` step that is answered. Where another one is open: 409 `STALE_ANSWER`.",
+        "The number of the answered `__wait__` step. If another one is open: 409 `STALE_ANSWER`.",
       ),
     durability,
   })
@@ -95,11 +97,14 @@ const keepSchema = z.union([
 export const retryBody = z
   .strictObject({
     prompt: optionalText,
-    params: z.unknown().optional().openapi({ description: "Other params; the same without them." }),
+    params: z
+      .unknown()
+      .optional()
+      .openapi({ description: "Other params. Default: the same params." }),
     maxRounds: optionalNumber,
     options: optionalFields,
     edit: z.strictObject({ content: optionalText, meta: optionalFields }).optional(),
-    on: optionalText.describe("Another version to go on with."),
+    on: optionalText.describe("Another version to continue with."),
     threadId: optionalText,
     durability,
   })
@@ -111,7 +116,7 @@ export const forkBody = retryBody
       .optional()
       .describe(
         "The steps to keep: up to a role's last step, the first N, or a list from 0. " +
-          "Without it all but the last step, which so runs again.",
+          "Default: all but the last step, which runs again.",
       ),
     input: inputSchema.optional().describe("An answer to put after the kept steps."),
   })
@@ -122,7 +127,7 @@ export const rollbackBody = z.strictObject({ version: optionalText }).openapi("R
 export const addQuery = z.object({
   file: text.openapi({
     description:
-      "The file's name, for its ending: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
+      "The file's name, with an extension: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
       ".json, .yaml, .yml are step workflows and agent graphs. Of several files the path of the workflow's own.",
     example: "review.ts",
   }),
@@ -139,7 +144,7 @@ export const filesBody = z
   .strictObject({
     files: z.record(text, text).openapi({
       description:
-        "The texts of the workflow's own file and of those that it imports, by their paths in one " +
+        "The texts of the workflow's own file and of the files that it imports, by their paths in one " +
         "folder: at most 1,000.",
       example: { "flow.ts": 'import { ask } from "./lib/ask.ts";', "lib/ask.ts": "export …" },
     }),

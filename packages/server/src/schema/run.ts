@@ -11,9 +11,11 @@ const status = z.enum(ExecutionStatus).openapi("RunStatus");
 const clientRunToken = text
   .max(1000)
   .optional()
-  .describe("The caller's own text, which the events of tools carry.");
+  .describe("A text of the caller that the events of tools carry.");
 
-export const runPath = z.object({ runID: text.describe("The run's id, which is its thread's.") });
+export const runPath = z.object({
+  runID: text.describe("The run's id, which is the id of its thread."),
+});
 
 const mostSteps = 1_000_000_000;
 
@@ -22,7 +24,7 @@ export const checkpointQuery = z
     before: stepID.optional().describe("The state before this step's last run."),
     steps: count(0, mostSteps)
       .optional()
-      .describe("The state that the run's first so many steps make. Not together with `before`."),
+      .describe("The state after this number of steps. Not together with `before`."),
   })
   .refine(({ before, steps }) => before === undefined || steps === undefined, {
     message: "give either before or steps",
@@ -30,7 +32,7 @@ export const checkpointQuery = z
 
 export const valuesQuery = z.object({
   step: count(1, mostSteps).describe(
-    "The number of one of the run's steps, from 1; the number after the last is what comes next.",
+    "The number of a step, from 1; the number after the last stands for the next step.",
   ),
 });
 
@@ -38,7 +40,7 @@ export const runBody = z
   .strictObject({
     workflowName: optionalText.describe("A name, name@hash, or the hash of a bundle."),
     workflow: optionalFields.describe(
-      "A step workflow itself. It is checked and built, and gets no name.",
+      "A step workflow document. It is checked and built, without a name.",
     ),
     params: optionalFields,
     clientRunToken,
@@ -48,11 +50,11 @@ export const runBody = z
 export const resumeRunBody = z
   .strictObject({
     token: optionalText.describe(
-      "The `waitToken` of the Pause. Without it a run goes on that was paused from outside.",
+      "The `waitToken` of the Pause. Without it, a run that was paused from outside continues.",
     ),
     payload: z.unknown().optional(),
     requestId: optionalText.describe(
-      "The caller's own: asking again with it has no second effect.",
+      "An id of the caller: repeating a request with it has no second effect.",
     ),
   })
   .openapi("ResumeRun");
@@ -60,20 +62,20 @@ export const resumeRunBody = z
 export const rerunBody = z
   .strictObject({
     workflowName: optionalText.describe(
-      "Whose current version runs; that of the checkpoint's run when absent.",
+      "The workflow whose current version runs. Default: the workflow of the checkpoint's run.",
     ),
     workflow: optionalFields.describe(
-      "Instead of workflowName: a step workflow itself, as it is edited. It is checked and built, and gets no name.",
+      "In place of workflowName: a step workflow document. It is checked and built, without a name.",
     ),
     checkpoint: fields.describe(
-      "A checkpoint; or only the `threadId` of a run and `steps`: the state that these first steps make.",
+      "A checkpoint; or only the `threadId` of a run and `steps`: the state after that many steps.",
     ),
-    stepID: stepID.optional().describe("Where to begin, if not at its current step."),
+    stepID: stepID
+      .optional()
+      .describe("The step to begin at. Default: the checkpoint's current step."),
     path: pathSchema
       .optional()
-      .describe(
-        "With `threadId` and `steps`: the constructs around the step, as its meta has them.",
-      ),
+      .describe("With `threadId` and `steps`: the constructs around the step, as in its meta."),
     overrides: optionalFields.describe("Other values of $variables, _locals and params."),
     maxRounds: number.optional(),
     clientRunToken,
@@ -129,26 +131,28 @@ export const checkpointSchema = z
 
 export const valuesSchema = z
   .object({
-    steps: number.describe("How many of the run's steps come before it."),
+    steps: number.describe("The number of the run's steps before it."),
     stepID: stepID
       .nullable()
-      .describe("`parent/child` for a step of a child workflow; null where none is known."),
+      .describe("`parent/child` for a step of a child workflow; null if unknown."),
     path: pathSchema,
     within: text
       .nullable()
-      .describe("The step that runs the workflow whose values these are; null for the run's own."),
+      .describe(
+        "The step that runs the workflow of these values; null for the run's own workflow.",
+      ),
     params: fields,
     variables: fields,
     localVars: fields,
   })
   .openapi("RunValues");
 
-/** How a refusal of a run's paths looks: as their documentation has it, and not as elsewhere. */
+/** The documented refusals of the paths of runs, which differ from other paths. */
 export const runFailureSchema = z
   .object({
     error: text.openapi({ example: "not found" }),
     code: optionalText,
     hint: text.nullable().optional(),
-    messages: texts.optional().describe("Each finding of what is invalid."),
+    messages: texts.optional().describe("All findings."),
   })
   .openapi("RunFailure");

@@ -5,15 +5,15 @@ export const serverSchema = z
   .object({
     name: z.literal("uncaged-workflow"),
     version: text,
-    root: text.describe("The storage root that is served, or the URL of the cluster."),
-    project: text.nullable().describe("The folder of the project whose storage root it is."),
+    root: text.describe("The served storage root, or the URL of the cluster."),
+    project: text.nullable().describe("The folder of the project of the storage root."),
     startedAt: number.describe(
       "Milliseconds since the epoch; another value means that the server was restarted.",
     ),
   })
   .openapi("Server");
 
-/** How every refusal looks. `details` holds all findings, a line each, when there are several. */
+/** The body of every refusal. `details` has all findings, one line each, if there are several. */
 export const failureSchema = z
   .object({
     error: z.object({

@@ -14,7 +14,7 @@ import {
 } from "./value.ts";
 
 const attemptId = optionalText.openapi({
-  description: "The attempt that it belongs to; absent in logs of older versions.",
+  description: "Its attempt; absent in logs of older versions.",
   example: "01JD0Q8ZC4T9M",
 });
 
@@ -28,51 +28,50 @@ const version = { threadId, workflow: text, hash };
 const reason = z
   .literal("maxRounds")
   .optional()
-  .describe("Of one that was stopped, because it had as many steps as it may have.");
-const value = z
-  .unknown()
-  .optional()
-  .openapi({ description: "The JSON value that it returned beside the summary, if any." });
+  .describe("For a stopped thread: it reached its limit of steps.");
+const value = z.unknown().optional().openapi({ description: "The returned JSON value, if any." });
 const resultSchema = z.object({ returnCode: number, summary: text, value, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
 
-/** What a thread spent, as far as it is known; `unpriced` counts the steps without a known cost. */
+/** The known spending of a thread; `unpriced` counts the steps without a known cost. */
 const spentSchema = z.object({ tokens: number, cost: number, unpriced: number });
 
 const pausing = z
   .literal(true)
   .optional()
-  .describe("Of one that runs: it pauses when the step at work has ended.");
+  .describe("For a running thread: it pauses after the current step.");
 
 const times = {
-  workedMs: number.describe("For how long it was worked on, in milliseconds."),
-  waitedMs: number.describe("For how long it waited for answers or slept, in milliseconds."),
+  workedMs: number.describe("The time of work, in milliseconds."),
+  waitedMs: number.describe("The time of waits for answers and of sleep, in milliseconds."),
 };
 
 const movedTo = text
   .optional()
-  .describe("The host that it has moved to, where it goes on; absent while it is on this one.");
+  .describe("The host that it has moved to; absent if it is on this host.");
 
 export const threadRowSchema = z
   .object({
     ...version,
     status: statusSchema,
     reason,
-    steps: number.describe("How many steps it has."),
+    steps: number.describe("The number of its steps."),
     createdAt: milliseconds,
     updatedAt: milliseconds,
     ...times,
     sleepingUntil: milliseconds
       .optional()
-      .describe("Until when it sleeps; absent when it does not."),
+      .describe("The end of its sleep; absent if it does not sleep."),
     movedTo,
     role: text
       .nullable()
       .optional()
       .describe(
-        "The role at work, where its events name one; else that of the last step. Only with details=true.",
+        "The running role, if its events name one; else the role of the last step. Only with details=true.",
       ),
-    spent: spentSchema.optional().describe("What its own steps spent. Only with details=true."),
+    spent: spentSchema
+      .optional()
+      .describe("The spending of its own steps. Only with details=true."),
   })
   .openapi("ThreadRow");
 
@@ -82,7 +81,7 @@ export const threadSchema = z
     status: statusSchema,
     prompt: text,
     params: z.unknown().optional().openapi({
-      description: "What it was started with beside the prompt; absent when with nothing.",
+      description: "The params of its start; absent without params.",
     }),
     maxRounds: number,
     createdAt: milliseconds,
@@ -92,12 +91,12 @@ export const threadSchema = z
     forkFrom: forkFromSchema.nullable(),
     pid: number.nullable(),
     movedTo,
-    stepCount: number.describe("How many steps it has, also with steps=false."),
+    stepCount: number.describe("The number of its steps, also with steps=false."),
     last: orNull(stepSchema).describe("Its last step."),
     failure: z
       .looseObject({ name: text, step: number, at: positionSchema.optional() })
       .nullable()
-      .describe("Why it failed, beside the summary; `step` counts from 1."),
+      .describe("The error of a failed thread; `step` counts from 1."),
   })
   .openapi("Thread");
 
@@ -128,13 +127,13 @@ export const logLineSchema = z
     tag: text,
     content: text,
     timestamp: milliseconds,
-    type: optionalText.describe("An event's type; other lines have none."),
+    type: optionalText.describe("The type of an event; absent on other lines."),
     stepID: text.nullable().optional(),
     payload: z.unknown().optional(),
     seq: optionalNumber,
     attempt: attemptId,
-    step: optionalNumber.describe("The step, from 1, that it comes before."),
-    sum: optionalText.describe("The checksum of a `journal` event's line; other lines have none."),
+    step: optionalNumber.describe("The number (from 1) of the step that it precedes."),
+    sum: optionalText.describe("The checksum of a `journal` event's line; absent on other lines."),
   })
   .openapi("LogLine");
 
@@ -144,7 +143,7 @@ export const logPageSchema = z
     lines: z.array(logLineSchema),
     next: number
       .nullable()
-      .describe("Where the next page begins, as `after`; null when there is no more by now."),
+      .describe("The `after` of the next page; null if there are no more lines yet."),
   })
   .openapi("LogPage");
 
@@ -154,9 +153,9 @@ export const ledgerSchema = z
   .object({
     total: tallySchema,
     saved: tallySchema,
-    lost: tallySchema.describe("The part of `total` that no step came of."),
+    lost: tallySchema.describe("The part of `total` that led to no step."),
     unknown: number.describe(
-      "How many calls of a model broke off before all of their tokens were reported.",
+      "The number of model calls that were cut off before all of their tokens were reported.",
     ),
     roles: z.record(text, tallySchema),
     models: z.record(text, tallySchema),
@@ -200,7 +199,7 @@ export const diffSchema = z
       )
       .openapi({
         description:
-          "The git worktrees of the two, each with its last commits and the files that differ. `patch` is null for a file that is binary or too large, `problem` is why they can't be compared.",
+          "The git worktrees of both threads, each with its last commits and the differing files. `patch` is null for a binary or large file. `problem` says why they can't be compared.",
       }),
   })
   .openapi("ThreadDiff");
@@ -221,7 +220,7 @@ const orphans = z
   .optional()
   .openapi({
     description:
-      "Processes that a killed worker had left running, and the signal that has ended each; null: it runs on.",
+      "Processes that a killed worker left running, with the signal that ended each; null: it still runs.",
   });
 export const controlledSchema = z.object({ threadId, orphans }).openapi("Controlled");
 export const killedSchema = controlledSchema
@@ -255,7 +254,7 @@ export type ThreadEvents = {
   removed: { threadId: string };
 };
 
-/** The data of the events of the host. Upon `reload`, which comes first, a client reads its lists. */
+/** The data of the events of the host. After `reload`, which comes first, a client must read its lists again. */
 export type HostEvents = {
   thread: z.infer<typeof threadRowSchema>;
   removed: { threadId: string };

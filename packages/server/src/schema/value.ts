@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/* The values that the schemas are made of. */
+/* The parts of the schemas. */
 
 export const text = z.string();
 export const optionalText = text.optional();
@@ -14,7 +14,7 @@ export const threadId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 export const hash = text.openapi({ example: "EYHPV6X8XHTCS" });
 export const milliseconds = number.describe("Milliseconds since the epoch, UTC.");
 
-/** A schema with a name of its own, or null: no reference can be widened by keywords beside it. */
+/** Returns a union of a named schema and null, because a reference can't be extended in place. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, z.null()]);
 
 export const flag = z.enum(["true", "false"]).optional();

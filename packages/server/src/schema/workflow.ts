@@ -29,7 +29,7 @@ export const versionRowSchema = z
     hash,
     sha256: text
       .nullable()
-      .describe("The SHA-256 of the bundle in hexadecimal, null where none is recorded yet."),
+      .describe("The SHA-256 of the bundle in hexadecimal; null if none is recorded yet."),
     timestamp: milliseconds,
     current: z.boolean(),
     threads: number,
@@ -41,9 +41,7 @@ export const addedSchema = z
     name: text,
     hash,
     unchanged: z.boolean(),
-    warnings: z
-      .array(text)
-      .describe("Findings of a document's check that do not prevent it from running."),
+    warnings: z.array(text).describe("Warnings of the document's check."),
   })
   .openapi("AddedWorkflow");
 
@@ -55,28 +53,28 @@ export const removedSchema = z.object({ name: text }).openapi("RemovedWorkflow")
 
 export const bundleSchema = z
   .object({
-    workflow: text.describe("The name it was asked by, or the hash."),
+    workflow: text.describe("The requested name, or the hash."),
     hash,
     bytes: number,
     descriptor: orNull(descriptorSchema),
     sources: z
       .array(text)
-      .describe("The files that it was built from, as far as its source map holds their text."),
-    document: orNull(text).describe("Which of them is an agent graph or a step workflow."),
+      .describe("The files that it was built from, if its source map has their text."),
+    document: orNull(text).describe("The file that is an agent graph or a step workflow."),
   })
   .openapi("Bundle");
 
 export const documentSchema = z
   .object({
-    workflow: text.describe("The name it was asked by, or the hash."),
+    workflow: text.describe("The requested name, or the hash."),
     hash,
     kind: z.enum(["graph", "steps"]).describe("An agent graph, or a step workflow."),
-    file: text.describe("The name of its file: JSON, or YAML by its ending."),
-    text: text.describe("The document as it was saved."),
+    file: text.describe("The name of its file, with an extension for JSON or YAML."),
+    text: text.describe("The text of the document as it was saved."),
     subflows: z
       .record(text, text)
       .describe(
-        "Of a step workflow: the JSON of those that it runs, by their paths from its file.",
+        "For a step workflow: the JSON of its child workflows, by their paths from its file.",
       ),
   })
   .openapi("SavedDocument");
@@ -85,8 +83,8 @@ export const toolSchema = z
   .object({
     name: text,
     description: text,
-    input: jsonSchema.describe("The JSON Schema of what it is called with."),
-    timeoutMs: number.describe("The milliseconds that a call has which gives no time of its own."),
+    input: jsonSchema.describe("The JSON Schema of its input."),
+    timeoutMs: number.describe("The default timeout of a call in milliseconds."),
   })
   .openapi("Tool");
 
@@ -97,6 +95,6 @@ export const formSchema = z
     description: text,
     input: jsonSchema
       .nullable()
-      .describe("The descriptor's `input`: what `params` must be. Null when it has none."),
+      .describe("The descriptor's `input`, the JSON Schema of `params`; null without one."),
   })
   .openapi("RunForm");

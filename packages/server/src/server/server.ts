@@ -40,53 +40,53 @@ import { ThreadFeeds } from "../stream/thread-feed.ts";
 export type ServerOptions = {
   host: Host;
   hostname: string;
-  /** The port; 0 takes any that is free. */
+  /** The port; 0 for any free port. */
   port: number;
-  /** The environment and folder of threads that are started here. */
+  /** The environment and folder of threads that the server starts. */
   env: Record<string, string>;
   cwd: string;
   version: string;
-  /** What the host is shown as, without it by its folder: the URL of a cluster. */
+  /** The displayed name of the host: the URL of a cluster. Defaults to its folder. */
   hostName?: string;
   /** Resumes threads that were interrupted within the last day. */
   resume?: boolean;
-  /** Called when threads were resumed so, or are newly left to a person. */
+  /** Called when threads were resumed, or newly need a person. */
   onRecovered?: (recovered: Recovered) => void;
-  /** The folder of the project that is served. */
+  /** The folder of the served project. */
   project?: string | null;
-  /** Where evals are recorded, without it the folder of the host. */
+  /** The place of recorded evals. Defaults to the folder of the host. */
   evals?: EvalPlace;
-  /** Opens the plans, when they are first asked for; there are none without it. */
+  /** Opens the plans at their first request. Without it there are no plans. */
   plans?: OpenPlans;
-  /** The origins of other sites whose pages may use the API with the token; none when not given. */
+  /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
   streams?: Partial<StreamLimits>;
   bodies?: BodyPace;
 };
 
-/** A server that listens. `url` has the token in it, which permits everything. */
+/** A listening server. `url` contains the token, which grants full access. */
 export type RunningServer = {
   readonly url: string;
   readonly token: string;
   readonly port: number;
-  /** A URL that gives one browser access, once, within a minute: for the program that opens it. */
+  /** Returns a URL that gives one browser access, once, within a minute. */
   entry(): string;
   stop(): Promise<void>;
 };
 
-// An answer may take its time: a source is built, a worker is asked. Streams have no such limit.
+// Responses may be slow: a source is built, a worker is asked. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
-// A connection of 128 kbit/s keeps it up.
+// The rate of a connection of 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
-// So that a body above a route's limit gets an error response of ours, and not the runtime's.
+// Above all limits of routes, so that a large body gets an error response of the route, not of the runtime.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
- * Serves a host by HTTP and writes its address and token to the storage root. The token of the previous
- * server is used again, so that open pages stay signed in.
+ * Serves a host by HTTP and writes its address and token to the storage root. Reuses the token of the previous server,
+ * so that open pages stay signed in.
  *
- * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and those of the disk.
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and errors of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
   const { host, hostname, version, env, cwd, allowOrigins = [] } = options;
@@ -135,7 +135,7 @@ export function startServer(options: ServerOptions): RunningServer {
     throw error;
   }
   const rest = keepAwake(host, env, options);
-  // What is due may have to be read from the logs first.
+  // Finding due threads may require reading logs.
   void host.wake({ env }).catch(() => undefined);
   return {
     url: `${url}/?token=${token}`,
@@ -163,7 +163,7 @@ const info = {
   license: { name: "MIT", identifier: "MIT" },
 };
 
-/** All routes put together: the API under /api, runs under /workflow, and the console everywhere else. */
+/** Combines all routes: the API under /api, runs under /workflow, and the console everywhere else. */
 function makeApp(
   context: Context,
   served: Pick<z.infer<typeof serverSchema>, "version" | "root" | "project">,
@@ -174,7 +174,7 @@ function makeApp(
   const startedAt = Date.now();
   const own = new Routes("Server");
   own.add("GET /server", {
-    summary: "Which server this is, and since when it runs",
+    summary: "Show the server and its start time",
     answer: ["The server.", serverSchema],
     run: () => ({ name: "uncaged-workflow" as const, ...served, startedAt }),
   });
@@ -199,7 +199,7 @@ function makeApp(
   app.notFound((c) => {
     const { method, path } = c.req;
     const message = `there is no ${method} ${path.slice(0, 200)}`;
-    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for what there is");
+    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for all paths");
   });
   app.onError((error) => {
     throw error;
@@ -207,7 +207,7 @@ function makeApp(
   return app;
 }
 
-/** The API as OpenAPI describes it; an operation is named by its method and path. */
+/** Returns the OpenAPI document. Operations are named by method and path. */
 function describe(app: OpenAPIHono, version: string): object {
   const document = app.getOpenAPI31Document({
     openapi: "3.1.0",
@@ -227,14 +227,14 @@ function describe(app: OpenAPIHono, version: string): object {
   return { ...document, paths: Object.fromEntries(paths) };
 }
 
-// Nobody can open a page at the address that means all addresses.
+// Browsers can't open the wildcard address.
 const shownHost = (host: string): string =>
   host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 
 type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Response>;
 
 function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
-  // To Bun no name means every address.
+  // Bun treats an empty name as every address.
   if (hostname.trim() === "") throw cantListen(hostname, port, null);
   try {
     return Bun.serve({

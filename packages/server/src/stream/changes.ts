@@ -5,7 +5,7 @@ import { type Bytes, sseBytes } from "./sse.ts";
 
 const retryMs = 1_000;
 
-/** The changes of a host. What changed while nobody listened is not held: an earlier id means nothing then. */
+/** The changes of a host. Changes without listeners are not held, so earlier ids are unknown then. */
 export class ChangeFeed extends Feed {
   readonly #host: Host;
   #epoch = "";
@@ -37,7 +37,7 @@ export class ChangeFeed extends Feed {
           this.ready();
         }
       } catch {
-        // What can't be watched now may be the next time, which begins with `ready`.
+        // The next attempt may succeed; it begins with `ready`.
         await Bun.sleep(retryMs);
       }
     }

@@ -1,19 +1,18 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import { type Bytes, greeting, heartbeat, streamHeaders } from "./sse.ts";
 
-/** What a stream sends: `next` resolves with the next bytes, and with null at the end. */
+/** A source of a stream. `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
 
 export type StreamLimits = { most: number; patienceMs: number; heartbeatMs: number };
 
-// As long as a connection is open its buffer stays as large as the largest piece that could not go out
-// at once, and most listeners are idle.
+// The buffer of an open connection stays as large as its largest unsent piece, and most listeners are idle.
 const largestPiece = 1024;
 const lookEveryMs = 5_000;
 
 /**
- * The streams that are open. Each piece is requested when the one before it was taken: a slow client costs
- * what the system buffers for the connection, and one that takes nothing any more is dropped.
+ * The open streams. Each piece is requested after the client took the previous one, so a slow client costs only the
+ * system's buffer. A client that stops reading is dropped.
  */
 export class Connections {
   readonly #limits: StreamLimits;
@@ -26,7 +25,7 @@ export class Connections {
     this.#timer = setInterval(() => this.#look(), everyMs).unref();
   }
 
-  /** The response that sends what a source has, unless too many are open. Without `greets` that alone. */
+  /** Returns a response that streams a source, unless too many are open. `greets` sends a greeting first. */
   send(open: () => Source, { greets = true }: { greets?: boolean } = {}): Response {
     const { most } = this.#limits;
     if (this.#open.size >= most) {
@@ -56,7 +55,7 @@ export class Connections {
   }
 }
 
-/** One open stream: it is asked for a piece when its client has taken the one before. */
+/** One open stream. A piece is requested after its client took the previous one. */
 class Connection {
   waits = false;
   at = performance.now();
@@ -101,7 +100,7 @@ class Connection {
 
   async #read(controller: ReadableStreamDefaultController<Bytes>): Promise<void> {
     this.waits = true;
-    // What can't be read ends the stream: a client that reconnects is answered with the error.
+    // A read error ends the stream; a client that reconnects gets the error as response.
     const bytes = await this.#source.next().catch(() => null);
     this.waits = false;
     if (this.#closed) return;

@@ -4,8 +4,8 @@ import { type Bytes, Ring, type SseMessage } from "./sse.ts";
 const ringBytes = 1024 * 1024;
 
 /**
- * What changes, for all that listen now: watched once, while somebody listens. A listener whose cursor is no longer held,
- * or that has none, is sent {@link reload} first.
+ * The changes of a subject for all listeners, watched once and only while there are listeners. A listener without a
+ * held cursor gets {@link reload} first.
  */
 export abstract class Feed {
   #ring = new Ring("", ringBytes);
@@ -17,18 +17,18 @@ export abstract class Feed {
   /** Watches until the signal is aborted: {@link begin}s, {@link push}es, and reports when it is {@link ready}. */
   protected abstract watch(signal: AbortSignal): Promise<void>;
 
-  /** The message upon which a listener reads everything. */
+  /** Returns the message that tells a listener to read everything. */
   protected abstract reload(cursor: string): Bytes;
 
-  /** The cursor behind all that was pushed. */
+  /** The cursor after all pushed messages. */
   protected abstract get cursor(): string;
 
-  /** Holds nothing but what comes behind a cursor. */
+  /** Begins to hold messages after a cursor. */
   protected begin(cursor: string): void {
     this.#ring = new Ring(cursor, ringBytes);
   }
 
-  /** From now on nothing is missed. */
+  /** Reports that all later changes will be pushed. */
   protected ready(): void {
     this.#ready.resolve();
   }
@@ -40,14 +40,14 @@ export abstract class Feed {
     resolve();
   }
 
-  /** Begins behind the message with the id `after`. */
+  /** Returns a source that begins after the message with the id `after`. */
   listen(after?: string): Source {
     this.#listeners += 1;
     if (this.#listeners === 1) void this.watch((this.#abort = new AbortController()).signal);
     let next: number | null | undefined;
     let closed = false;
     const take = (): Bytes | null => {
-      // What is held is known when it is ready.
+      // The held messages are known once the feed is ready.
       if (next === undefined) next = after === undefined ? null : this.#ring.after(after);
       if (next === null || !this.#ring.reaches(next)) {
         next = this.#ring.next;
@@ -59,7 +59,7 @@ export abstract class Feed {
     };
     return {
       next: async () => {
-        // A client that reads everything upon `reload` must miss nothing that comes after.
+        // A client that reads everything after `reload` must miss no later change.
         await this.#ready.promise;
         for (;;) {
           const bytes = closed ? null : take();

@@ -54,7 +54,7 @@ test("a piece has what is there up to 64 KB, and ends with the last message", ()
   expect(ring.piece(3)).toMatchObject({ cursor: "c4", next: 4, last: true });
 });
 
-test("a piece is without the messages up to a number, and without those that are not sent", () => {
+test("a piece omits messages up to a number, and unsent messages", () => {
   const ring = new Ring("c0", 1000);
   for (const seq of [1, 2, 3]) ring.push({ ...message(seq), seq });
   ring.push(message(4, 0));

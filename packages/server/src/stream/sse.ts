@@ -1,6 +1,6 @@
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The headers of a stream. A proxy such as nginx passes each piece on at once, without a setting of its own. */
+/** The headers of a stream. They disable buffering in proxies such as nginx. */
 export const streamHeaders = {
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-cache",
@@ -9,31 +9,31 @@ export const streamHeaders = {
 
 /** One server-sent event, serialized once for any number of listeners. */
 export type SseMessage = {
-  /** Where a listener continues after it. */
+  /** The cursor to continue after it. */
   cursor: string;
-  /** Empty for what is not sent. */
+  /** Empty for a message that is not sent. */
   bytes: Bytes;
   last?: boolean;
-  /** The number by which a client refers to it, where that is not the cursor. */
+  /** Its number for clients, if that is not the cursor. */
   seq?: number;
 };
 
 const encoder = new TextEncoder();
 
-/** A comment, sent when there was nothing else to send for long. */
+/** A comment that is sent after a long silence. */
 export const heartbeat = encoder.encode(": still here\n\n");
 
 /** Sent first, so that the headers go out at once; a browser reconnects after a second. */
 export const greeting = encoder.encode("retry: 1000\n\n");
 
-/** A message's bytes: its name, its data as JSON on one line, and its id when it has one. */
+/** Returns the bytes of a message: its name, its data as JSON on one line, and its id if given. */
 export function sseBytes(name: string, data: unknown, id?: string | number): Bytes {
-  // The name may be a bundle's own text: with a line end in it, it could forge other messages.
+  // The name may come from a bundle: a line end in it could forge other messages.
   const event = name.replace(/[\r\n]+/g, " ");
   return encoder.encode(`event: ${event}\n${dataLines(data, id)}`);
 }
 
-/** The bytes of a message without a name. */
+/** Returns the bytes of a message without a name. */
 export const unnamedBytes = (data: unknown, id?: string): Bytes =>
   encoder.encode(dataLines(data, id));
 
@@ -45,10 +45,10 @@ function dataLines(data: unknown, id?: string | number): string {
 const pieceBytes = 64 * 1024;
 const leastBytes = 64;
 
-/** What a message counts for, also when it is not sent. */
+/** Returns the size of a message in the ring, also for a message that is not sent. */
 export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
 
-/** Messages that are sent together: their bytes, and where a listener continues after them. */
+/** Messages that are sent together: their bytes, and the cursor to continue after them. */
 export type Piece = { bytes: Bytes; cursor: string; last: boolean };
 
 /** Joins messages up to the size of a piece, without those up to the number `after`. */
@@ -77,7 +77,7 @@ export class PieceBuilder {
     if (this.#newest === null) return null;
     const { cursor, last = false } = this.#newest;
     const [first] = this.#parts;
-    // Listeners share the bytes of a message that is sent alone.
+    // Listeners share the bytes of a single message.
     const bytes = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
     return { bytes, cursor, last };
   }
@@ -91,7 +91,7 @@ export class Ring {
   #bytes = 0;
   #first = 0;
 
-  /** `limit` is in bytes: twice as many are held before the oldest messages are dropped. */
+  /** `limit` is in bytes. The oldest messages are dropped when twice as many are held. */
   constructor(from: string, limit: number) {
     this.#from = from;
     this.#limit = limit;
@@ -107,19 +107,19 @@ export class Ring {
     if (this.#bytes > this.#limit * 2) this.#drop();
   }
 
-  /** The number of the message after a cursor, or null when that is not here. */
+  /** Returns the number of the message after a cursor; null if the cursor is not held. */
   after(cursor: string): number | null {
     const at = this.#messages.findLastIndex((message) => message.cursor === cursor);
     if (at >= 0) return this.#first + at + 1;
     return cursor === this.#from ? this.#first : null;
   }
 
-  /** Whether the message with this number is still here, or is yet to come. */
+  /** Whether the message with this number is held or still to come. */
   reaches(number: number): boolean {
     return number >= this.#first;
   }
 
-  /** The piece that begins with a number, and the number after it; null when nothing is there yet. */
+  /** Returns the piece that begins with a number, and the number after it; null if there is none yet. */
   piece(number: number, after = 0): (Piece & { next: number }) | null {
     const builder = new PieceBuilder(after);
     let next = number;

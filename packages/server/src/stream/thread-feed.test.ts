@@ -54,7 +54,7 @@ test("a listener that reads on its own until it meets the others is sent what th
   expect(textOf(await next)).toContain("c3");
 });
 
-test("of several threads one that can't be read any more ends with the reason, and the others go on", async () => {
+test("if one of several threads can't be read, its stream ends with the reason and the others continue", async () => {
   const broken = Object.assign(new Error("the disk is gone"), { code: "EIO" });
   const feeds = new ThreadFeeds(
     hostOf(async function* () {

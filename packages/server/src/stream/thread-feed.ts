@@ -3,27 +3,27 @@ import type { Source } from "./connections.ts";
 import { type Bytes, type Piece, PieceBuilder, Ring, sizeOf, type SseMessage } from "./sse.ts";
 
 /*
- * Owns: the one observation of a thread for all that listen to it with one serializer, its newest
- * messages, and its newest status. Does not own: the listeners' cursors and what they were sent.
+ * Owns: the shared observation of a thread for all listeners with one serializer, its newest messages, and its newest
+ * status. Does not own: the listeners' cursors and their sent messages.
  *
- * F1 It observes on only when a listener has taken all that there is: nobody listens, nothing is read.
- * F2 The ring has each item of the observation once, in order, so that a listener that has a message's
- *    cursor may go on from the ring or from an observation of its own, which are the same.
+ * F1 It observes further only when a listener has taken all messages: without listeners nothing is read.
+ * F2 The ring has each item of the observation once, in order, so that a listener with the cursor of a message can
+ *    continue from the ring or from its own observation, with the same result.
  */
 
 const batchBytes = 256 * 1024;
 const ringBytes = 512 * 1024;
 
-/** From what is observed of a thread to what a stream sends. Streams of one `name` share a feed. */
+/** Converts the items of a thread to the messages of a stream. Streams with one `name` share a feed. */
 export interface Serializer {
   readonly name: string;
-  /** Of a start, an event, a step or an end; with empty bytes where nothing is sent. */
+  /** Returns the message for a start, an event, a step or an end, with empty bytes if it is not sent. */
   message(item: LogItem, ref: ThreadRef): SseMessage | Promise<SseMessage>;
-  /** Of a status that is not an end; null where nothing is sent. */
+  /** Returns the message for a status that is not an end; null if it is not sent. */
   status(state: ThreadStatus): Bytes | null;
-  /** Whether the stream ends with a status that is not an end, with what {@link over} gives. */
+  /** Whether the stream ends at a status that is not an end, with the message of {@link over}. */
   isOver?(state: ThreadStatus): boolean;
-  /** The last message where no end record is sent: the thread is removed, corrupt, or had ended before. */
+  /** Returns the last message if no end record is sent: the thread is removed, corrupt, or had ended before. */
   over(
     state: ThreadStatus | "removed",
     ref: ThreadRef,
@@ -44,7 +44,7 @@ class ThreadFeed {
   /** The thread's newest status; "removed" without its log, null until known. */
   state: ThreadStatus | "removed" | null = null;
   over = false;
-  /** Why it could not be observed any more. */
+  /** The error that ended the observation. */
   failed: Error | null = null;
   listeners = 0;
   readonly #items: AsyncGenerator<Observed>;
@@ -71,7 +71,7 @@ class ThreadFeed {
   close(): void {
     this.over = true;
     this.#abort.abort();
-    // Where nothing is read now it would stay suspended, with the files that it watches.
+    // An idle observation would otherwise stay suspended, with its file watches.
     void this.#items.return(undefined);
     this.#announce();
   }
@@ -103,7 +103,7 @@ class ThreadFeed {
     return sizeOf(message);
   }
 
-  // What is there already is taken together: listeners are woken when nothing more comes at once.
+  // Batches available items: listeners are woken when no more come at once.
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
@@ -116,7 +116,7 @@ class ThreadFeed {
   }
 }
 
-/** The feeds of the threads that somebody listens to now: one for each thread and serializer. */
+/** The feeds of all threads with listeners: one for each thread and serializer. */
 export class ThreadFeeds {
   readonly #host: Host;
   readonly #feeds = new Map<string, ThreadFeed>();
@@ -125,7 +125,7 @@ export class ThreadFeeds {
     this.#host = host;
   }
 
-  /** Begins behind `cursor`, else at the thread's start, and leaves out the messages up to `after`. */
+  /** Returns a source that begins after `cursor`, else at the thread's start, without messages up to `after`. */
   listen(
     ref: ThreadRef,
     serializer: Serializer,
@@ -133,7 +133,7 @@ export class ThreadFeeds {
   ): Source {
     const key = `${serializer.name} ${ref.threadId}`;
     const known = this.#feeds.get(key);
-    // A feed that is over stays so: the thread may have been taken up again, or its log replaced.
+    // A finished feed can't be reused: the thread may have been resumed, or its log replaced.
     const isNew = !known || known.over;
     const feed = isNew ? new ThreadFeed(this.#host, ref, cursor, serializer) : known;
     this.#feeds.set(key, feed);
@@ -148,15 +148,15 @@ export class ThreadFeeds {
 }
 
 /**
- * One that follows a thread at its own pace. It holds a cursor and, at most, a piece of what it reads
- * again: from the feed's ring while it is there, else by an observation of its own, until the two meet.
+ * A listener that follows a thread at its own pace. It holds a cursor and at most one piece. It reads from the feed's
+ * ring, or by its own observation until that reaches the ring.
  */
 class Listener implements Source {
   readonly #feed: ThreadFeed;
   #after: number;
   readonly #onClose: () => void;
   #cursor: string;
-  /** The number of the message that comes next; null while it is not in the ring. */
+  /** The number of the next message; null while it is not in the ring. */
   #next: number | null;
   #own: AsyncGenerator<Observed> | null = null;
   #shown: string | null = null;
@@ -178,13 +178,13 @@ class Listener implements Source {
       const number = this.#next;
       const piece = number === null ? await this.#catchUp() : this.#fromRing(number);
       if (piece && this.#pass(piece)) return piece.bytes;
-      // The ring may have got more while its place in it was looked for.
+      // The ring may have grown during the search.
       if (number === null && this.#next !== null) continue;
       const isThrough = this.#cursor === before;
       const notice = isThrough && number !== null ? await this.#notice() : null;
       if (notice) return notice;
       if (isThrough && this.#feed.over) return await this.#last();
-      // What is not sent to this listener may be followed by what is: others get their turn.
+      // Only unsent messages so far: read on, but let other listeners run first.
       if (this.#cursor !== before) await new Promise(setImmediate);
       else if (!this.#over) await this.#feed.news();
     }
@@ -225,11 +225,11 @@ class Listener implements Source {
     return piece;
   }
 
-  /** Takes a piece's cursor; whether there is anything to send. */
+  /** Advances to a piece's cursor. Returns whether there is anything to send. */
   #pass({ bytes, cursor, last }: Piece): boolean {
     this.#cursor = cursor;
     this.#over = last;
-    // What comes after a message that was sent is sent too.
+    // After the first sent message all later messages are sent.
     if (bytes.length > 0) this.#after = 0;
     return bytes.length > 0;
   }
@@ -245,12 +245,12 @@ class Listener implements Source {
     return await serializer.over(state, ref, this.#cursor);
   }
 
-  /** How the thread ended, where its end record is not among what was observed. */
+  /** Returns the last message if the observation had no end record. */
   async #last(): Promise<Bytes | null> {
     const { failed, state, serializer, host, ref } = this.#feed;
     this.#over = true;
     if (failed) throw failed;
-    // Nothing is observed of a thread that had ended before.
+    // A thread that had ended before yields no items.
     return await serializer.over(state ?? (await host.read(ref)), ref, this.#cursor);
   }
 }

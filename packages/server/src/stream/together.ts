@@ -5,9 +5,8 @@ import { type Bytes, sseBytes } from "./sse.ts";
 type Part = { source: Source; head: Bytes; isAsked: boolean };
 
 /**
- * Several sources as one, so that a client needs one connection for them all. Before what comes of a source
- * stands an event `of` with the key of the source. Of each source one piece is held at the most. One that can't be read
- * any more ends with an event `refused`.
+ * Merges several sources, so that a client needs only one connection. An event `of` with the key of the source comes
+ * before its messages. At most one piece of each source is held. A source that fails ends with an event `refused`.
  */
 export class Together implements Source {
   readonly #parts = new Set<Part>();
@@ -56,7 +55,7 @@ export class Together implements Source {
   }
 }
 
-/** A source with a message before all that another has. */
+/** Returns a source with a message before the messages of another source. */
 export function preceded(bytes: Bytes, source: Source): Source {
   const first = once(bytes);
   return {
@@ -65,7 +64,7 @@ export function preceded(bytes: Bytes, source: Source): Source {
   };
 }
 
-/** A source of one message. */
+/** Returns a source of one message. */
 export function once(bytes: Bytes): Source {
   let rest: Bytes | null = bytes;
   return {

@@ -1,4 +1,4 @@
-// What the interpreter, which does no I/O itself, needs of the world.
+// The adapters of the interpreter, which does no I/O itself.
 
 /** A message of a conversation with a model; `content` is a text or the provider's blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
@@ -6,7 +6,7 @@ export type LLMMessage = { role: "user" | "assistant"; content: unknown };
 /** A tool that a model may call. */
 export type LLMTool = { name: string; description?: string; input_schema?: unknown };
 
-/** What kind of answer is asked for; `schemaRef` names one of the registry's schemas. */
+/** The requested form of the answer; `schemaRef` names one of the registry's schemas. */
 export type OutputConfig = {
   type: "text" | "json_object" | "json_schema";
   schema?: object;
@@ -51,14 +51,14 @@ export type LLMResult = {
   usage?: LLMUsage;
   /** In US dollars, null when the price is not known. */
   cost?: number | null;
-  /** Who answered, when the call did not name a provider. */
+  /** The provider that answered, when the call did not name one. */
   provider?: string;
   tool_calls?: ToolUseBlock[];
   tool_use?: ToolUseBlock[];
   thinking?: string;
 };
 
-/** Report what a model streams. */
+/** Receive the stream of a model. */
 export type LLMCallbacks = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
@@ -66,10 +66,10 @@ export type LLMCallbacks = {
   onToolResult: (toolResult: ToolResultBlock) => void;
 };
 
-/** Where a call happens: what every adapter gets last. `signal` ends the call with the run; `key` is the step's {@link ToolRuntime.key}. */
+/** The last argument of every adapter. `signal` aborts with the run; `key` is the step's {@link ToolRuntime.key}. */
 export type CallSurroundings = { signal: AbortSignal; runID: string; stepID: string; key?: string };
 
-/** Calls a model. One that takes `(params, onToken)` alone works as well. */
+/** Calls a model. An adapter that takes only `(params, onToken)` works as well. */
 export type LLMAdapter = {
   call(
     params: LLMParams,
@@ -82,8 +82,8 @@ export type LLMAdapter = {
 export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
 
 /**
- * Files under one root; a path is relative to it and has no leading slash. What `write` gives may be nothing: the size
- * is then that of the data.
+ * Files under one root. A path is relative to it and has no leading slash. Without a result of `write` the size is the
+ * size of the data.
  */
 export type FileAdapter = {
   read(path: string): Promise<Uint8Array | string>;
@@ -95,11 +95,11 @@ export type FileAdapter = {
   exists(path: string): Promise<boolean>;
   remove(path: string): Promise<void>;
   list(glob: string): Promise<string[]>;
-  /** The files of a zip archive that lies under the root, for Unzip. */
+  /** Returns the files of a zip archive under the root, for Unzip. */
   unzip?(path: string): Promise<{ path: string; data: Uint8Array }[]>;
 };
 
-/** Documents by id, to be joined to a model's system prompt. */
+/** Documents by id, for a model's system prompt. */
 export type DocAdapter = {
   get(ids: readonly DocId[]): Promise<{ id: DocId; title: string; text: string }[]>;
 };
@@ -115,9 +115,9 @@ export type ApiRequest = {
   body?: unknown;
   /** Milliseconds. */
   timeout?: number;
-  /** Whether `data` is wanted as bytes (`Uint8Array`), whatever its type. */
+  /** Whether `data` must be bytes (`Uint8Array`), whatever its type. */
   bytes?: boolean;
-  /** Whether a header has a secret, whatever its name: the call is then not redirected to another origin. */
+  /** Whether a header holds a secret. Such a call is not redirected to another origin. */
   hasCredential?: boolean;
   signal: AbortSignal;
 };
@@ -129,7 +129,7 @@ export type ApiAdapter = {
   ): Promise<{ status: number; headers: Record<string, string>; data: unknown }>;
 };
 
-/** Calls a service by its name; `_result` is `data` of what it gives when that is truthy, else all. */
+/** Calls a service by name. `_result` is the `data` of the answer when that is truthy, else the whole answer. */
 export type ServiceAdapter = {
   call(name: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
 };
@@ -137,7 +137,7 @@ export type ServiceAdapter = {
 /** Calls the components of Component steps. */
 export type ComponentAdapter = ServiceAdapter;
 
-/** What a tool may report while it works, and the signal that ends it. Each becomes a `tool_message`. */
+/** Progress reports of a running tool, each a `tool_message` event, and the signal that aborts it. */
 export type ToolRuntime = {
   emit(type: string, payload?: unknown): void;
   text(message: string, meta?: unknown): void;
@@ -147,18 +147,18 @@ export type ToolRuntime = {
   progress(message: string, data?: unknown): void;
   signal: AbortSignal;
   /**
-   * An idempotency key: the same when the step runs again after a crash, in a retry and in a fork. None outside of a
+   * An idempotency key: the same when the step runs again after a crash, in a retry and in a fork. Absent outside a
    * thread.
    */
   key?: string;
 };
 
-/** Runs a tool. An envelope with `error` is a failure; its `result`, when it has one, is the result. */
+/** Runs a tool. A returned object with `error` is a failure; its `result`, if present, is the result. */
 export type ToolAdapter = {
   execute(name: string, input: unknown, runtime: ToolRuntime): Promise<unknown>;
 };
 
-/** Each is optional: a step whose adapter is missing fails and names it. */
+/** All are optional. A step whose adapter is missing fails with an error that names it. */
 export type Adapters = {
   llm?: LLMAdapter;
   file?: FileAdapter;

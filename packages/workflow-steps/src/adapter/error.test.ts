@@ -96,7 +96,7 @@ describe("_error", () => {
     expect(buildErrorMap(thrown)).toMatchObject({ ...expected, stepID: null });
   });
 
-  test("names the step that is given, else the one that the error names", () => {
+  test("names the given step, else the step of the error", () => {
     const error = Object.assign(new Error("no"), { stepID: "Set_A" });
     expect(buildErrorMap(error).stepID).toBe("Set_A");
     expect(buildErrorMap(error, "LLM_B").stepID).toBe("LLM_B");

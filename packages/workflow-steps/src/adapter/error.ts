@@ -1,6 +1,6 @@
 import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 
-/** The types of failures of a call, the documented words, each with what to do. */
+/** Hints by the documented type of a failed call. */
 const hints = {
   auth_error: "check the key and the address: they were not accepted",
   bad_request: "change what was asked: the error says what is not accepted",
@@ -27,8 +27,8 @@ const retryableTypes: ReadonlySet<LLMErrorType> = new Set([
 ]);
 
 /**
- * A call that failed. `code` is the type in capitals, and `retryable` follows from the type, unless
- * given; `status` is an HTTP status.
+ * A failed call. `code` defaults to the type in capitals, and `retryable` to the default of the type. `status` is an
+ * HTTP status.
  */
 export class LLMError extends WorkflowError {
   readonly type: LLMErrorType;
@@ -55,7 +55,7 @@ export class LLMError extends WorkflowError {
   }
 }
 
-/** `_error` in a workflow: what went wrong in a step. `code` is null when the error has none. */
+/** `_error` in a workflow: the failure of a step. `code` is null when the error has none. */
 export type ErrorMap = {
   type: LLMErrorType;
   message: string;
@@ -65,8 +65,8 @@ export type ErrorMap = {
 };
 
 /**
- * The `_error` of whatever was thrown. The type is the error's own when it has one, else that of its
- * HTTP status or of its code; a plain error's is `unknown_error`. Never throws.
+ * Returns the `_error` of a thrown value. Its type comes from the error itself, else from its HTTP status or code;
+ * the default is `unknown_error`. Never throws.
  */
 export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
   const fields = fieldsOf(error);
@@ -88,7 +88,7 @@ export function typeOfStatus(status: number): LLMErrorType {
   return status >= 400 ? "bad_request" : "unknown_error";
 }
 
-// HTTP statuses, and the codes of Node's and Bun's own errors and of our errors that are no LLMError.
+// HTTP statuses, and codes of errors of Node, Bun and this project other than LLMError.
 const types: Readonly<Record<string, LLMErrorType>> = {
   401: "auth_error",
   403: "auth_error",
@@ -134,7 +134,7 @@ type Fields = Partial<
   Record<"type" | "status" | "code" | "name" | "retryable" | "stepID", unknown>
 >;
 
-/** The fields of an error; nothing of one that can't be read. */
+/** Returns the readable fields of an error. */
 function fieldsOf(error: unknown): Fields {
   if (typeof error !== "object" || error === null) return {};
   try {
@@ -145,7 +145,7 @@ function fieldsOf(error: unknown): Fields {
   }
 }
 
-/** For a `catch`: null for a file that is not there, and any other error thrown again. */
+/** For a `catch`: returns null for a missing file, and rethrows any other error. */
 export function nullIfMissing(error: unknown): null {
   if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
   throw error;
@@ -153,7 +153,7 @@ export function nullIfMissing(error: unknown): null {
 
 const longest = 2000;
 
-/** The text of whatever was thrown, on one line, at most 2,000 characters long. Never throws. */
+/** Returns the message of a thrown value on one line of at most 2,000 characters. Never throws. */
 export function messageOf(thrown: unknown): string {
   const line = textOf(thrown)
     .replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ")

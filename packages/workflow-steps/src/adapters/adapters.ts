@@ -14,8 +14,8 @@ import { modelAdapter } from "./model.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 /**
- * The options of `run`, the steps that the thread began with, and the workflow's registry. `models` and
- * `tools` take the place of those that are built in.
+ * The options of `run`, the thread's initial steps, and the workflow's registry. `models` and `tools` replace the
+ * built-in ones.
  */
 export type DefaultAdapters = {
   options: Partial<WorkflowOptions>;
@@ -26,8 +26,8 @@ export type DefaultAdapters = {
 };
 
 /**
- * The default adapters of a thread: models, the files and documents under its directory, HTTP, and the
- * built-in tools. There are none for services and components.
+ * Returns the default adapters of a thread: models, files and documents under its directory, HTTP, and the built-in
+ * tools. Services and components have no default.
  */
 export function defaultAdapters(given: DefaultAdapters): Adapters {
   const { options, steps, registry = {}, tools = stepTools() } = given;

@@ -4,13 +4,13 @@ import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { decoded } from "../expression/value.ts";
 
-/** How long an endpoint may take that no step gave a time (2 minutes), and the most that it may answer. */
+/** Timeout of a request whose step sets none (2 minutes), and the largest response. */
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
 /**
- * The adapter `api` over `fetch`. A body that is no text and no bytes is sent as JSON, and JSON that
- * comes is read; other text is a string, anything else is bytes. Every status is an answer. Headers and bodies stay
- * within the origin of the URL when it redirects.
+ * Returns an `api` adapter over `fetch`. A body that is neither a string nor bytes is sent as JSON. A JSON response is
+ * parsed, other text is a string, and the rest is bytes. Every status is an answer. A redirect to another origin gets
+ * neither headers nor body.
  */
 export function apiAdapter({
   timeoutMs = 120_000,
@@ -43,10 +43,10 @@ async function answered(
   const url = urlOf(request);
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
-  // Bun ends a quiet answer after 5 minutes: that is for our limits to say.
+  // Disables Bun's own limit of 5 minutes: `signal` has the timeout.
   const init = { method, headers, body, signal, timeout: false };
   checkSendable({ ...request, headers });
-  // A file may lie on another origin, as on a CDN, which gets no headers. An API's answer comes from where its key is good.
+  // A file may be on another origin, such as a CDN, which gets no headers. An API call stays on its origin.
   const hasCredential = request.bytes ? false : request.hasCredential;
   const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
@@ -59,7 +59,7 @@ async function answered(
 const token = /^[!#$%&'*+.^_`|~\w-]+$/;
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** What no request can hold is not a failure of the network. A message never has a value, which may be a secret. */
+/** Rejects an invalid request before it is sent. Messages never quote values, which may be secrets. */
 function checkSendable({ headers, id, method }: ApiRequest): void {
   const bad = (what: string) =>
     new LLMError("bad_request", `${id} can't be sent: ${what}`, { code: "BAD_PARAMS" });
@@ -116,12 +116,12 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   if (text === null) return bytes;
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
-    // An id that a number would round comes as the text of its digits.
+    // Numbers that would be rounded, such as long ids, are read as strings.
     return parseExact(text);
   } catch {
-    // What a server answers about its own failure is worth more than that it is no JSON.
+    // The text of an error response is more useful than a parse error.
     if (!isOk) return text;
-    throw new LLMError("json_parse_error", `${id} answered with ${type} that is no JSON`);
+    throw new LLMError("json_parse_error", `${id} answered with ${type} that is not valid JSON`);
   }
 }
 

@@ -48,7 +48,7 @@ describe("the file adapter writes", () => {
     expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.txt"]);
   });
 
-  test("at a file's end or beginning, and makes one that is missing", async () => {
+  test("appends or prepends to a file, and creates a missing one", async () => {
     await files.write("a", "2", "append");
     await files.write("a", "3", "append");
     expect(await files.write("a", "1", "prepend")).toEqual({ size_bytes: 3 });

@@ -9,15 +9,15 @@ import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import { messageOf, nullIfMissing } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
 
-/** `cwd` is the root. `mostBytes` is the longest file that is read or written (256 MB). */
+/** `cwd` is the root. `mostBytes` limits the size of a file to read or write (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
 
 const longest = 256 * 1024 * 1024;
 
 /**
- * The adapter `file` over a folder, which nothing leads out of: no `..`, no absolute path and no link. A
- * file is written whole or stays as it was, and writes to one path come one after the other. `list`
- * leaves out `.git`, `node_modules` and `.tmp` unless the pattern begins in them, and follows no link.
+ * Returns a `file` adapter over a folder. Paths can't leave it: `..`, absolute paths and links are refused. Writes are
+ * atomic, and writes to one path run one after the other. `list` skips `.git`, `node_modules` and `.tmp` unless the
+ * pattern begins in them, and does not follow links.
  */
 export function fileAdapter({
   cwd,
@@ -46,9 +46,9 @@ export function fileAdapter({
       const path = checked(given);
       const folder = await confinedPath(cwd, dirname(path)).catch(nullIfMissing);
       if (folder === null) return;
-      // A link is removed itself, not what it leads to.
+      // Removes a link itself, not its target.
       await rm(join(folder.path, basename(path)), { recursive: true, force: true });
-      // The last run takes the folder of all runs along.
+      // The last run removes the folder of all runs.
       if (dirname(path) === ".tmp") await rmdir(folder.path).catch(() => undefined);
     },
     list: async (glob) => await listed(cwd, checked(glob)),
@@ -61,7 +61,7 @@ function checked(path: string): string {
   if (isText && !isAbsolute(path) && !/^\.\.?(\/|$)/.test(normalize(path))) return path;
   throw failure(
     "PATH_OUTSIDE",
-    `${JSON.stringify(path).slice(0, 300)} is no path of a file inside the run's directory`,
+    `${JSON.stringify(path).slice(0, 300)} is not a file path inside the run's directory`,
     "give a path inside the run's directory, relative to it",
   );
 }
@@ -76,7 +76,7 @@ async function joined(
   return Buffer.concat(mode === "append" ? [old, bytes] : [bytes, old]);
 }
 
-/** Lets work on one path wait for what came before it. */
+/** Serializes the work on each path. */
 function inTurns() {
   const last = new Map<string, Promise<unknown>>();
   return async <T>(path: string, work: () => Promise<T>): Promise<T> => {
@@ -117,13 +117,12 @@ function noFolder(error: NodeJS.ErrnoException): Dirent[] {
   throw error;
 }
 
-/** The most that an archive may hold: files, and bytes when it is unpacked. */
+/** Limits for an archive: number of files, and total bytes when unpacked. */
 export type UnzipLimits = { mostFiles?: number; mostBytes?: number };
 
 /**
- * The files of a zip archive, in its order and without its folders. Their paths are as the archive has
- * them: who writes them must see to it that they lead nowhere else. Throws before more is unpacked than
- * the limits (10,000 files, 256 MB).
+ * Returns the files of a zip archive, in its order and without folders. Their paths are unchecked: the caller must keep
+ * them inside the target folder. Throws before it unpacks more than the limits (10,000 files, 256 MB).
  */
 export function unzipped(
   bytes: Uint8Array,
@@ -133,7 +132,7 @@ export function unzipped(
   let total = 0;
   try {
     const all = unzipSync(bytes, {
-      // The archive declares how long each file is, and no more of it is unpacked than that.
+      // At most the declared size of a file is unpacked.
       filter({ size, originalSize }) {
         files += 1;
         total += Math.max(size, originalSize);

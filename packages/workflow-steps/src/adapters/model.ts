@@ -25,10 +25,9 @@ import { LLMError } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
 
 /**
- * `options` are those of `run`; `steps` those that the thread had when it was started or resumed, whose
- * spending counts. `tools` are those that a step may let its model use, by name; `maxTurns` is how many
- * answers a model that uses them may need (50). `context` says when a conversation that fills its model's window
- * is summarised; `false`: never.
+ * `options` are the options of `run`; `steps` are the thread's steps at its start or resume, whose spending counts.
+ * `tools` are the tools that a step may give its model, by name; `maxTurns` limits the turns of a model that uses tools
+ * (50). `context` sets when a long conversation is summarised; `false` means never.
  */
 export type ModelAdapterOptions = {
   models: readonly Models[];
@@ -40,12 +39,12 @@ export type ModelAdapterOptions = {
 };
 
 /**
- * The adapter `llm` over providers of `@uncaged/workflow-agents`. A step's `provider` chooses among
- * them, else its model does. Tools that a step names are run until the model ends its turn; tools that
- * it defines with an `input_schema` are its own business: their calls are the answer.
+ * Returns an `llm` adapter over providers of `@uncaged/workflow-agents`. A step's `provider` selects one of them, else
+ * its model does. Tools that a step names are run until the model ends its turn. Calls of tools that it defines with
+ * an `input_schema` are not run: they are the answer.
  *
- * The result's `usage` is counted as the ledger does: `input_tokens` without those of the provider's
- * cache. Throws from `call` also `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
+ * `usage` follows the ledger: `input_tokens` excludes cached tokens. `call` also throws `BUDGET_EXCEEDED` and
+ * `PRICE_UNKNOWN`.
  */
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
   const { models, options = {}, steps = [], tools, maxTurns, context = {} } = given;
@@ -62,7 +61,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const { onToolUse, onToolResult, ...deltas } = all;
       const streamed = params.stream === true ? deltas : {};
       const stepID = around?.stepID ?? "llm";
-      // The step's own events have a model's tools.
+      // The step publishes its own events for tools.
       const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         converse(provider, request, {
@@ -95,7 +94,7 @@ const recordingIn = ({ journal, attempts, shared }: Partial<WorkflowOptions>) =>
   ...{ journal, attempts, shared },
 });
 
-/** One list of steps for all calls of a thread: by it their spending is counted together. */
+/** Returns one list of steps for all calls of a thread, so that their spending is summed. */
 function threadOf(options: Partial<WorkflowOptions>, given: readonly Step[]): ThreadContext {
   const { threadId = "none", maxRounds = 0, env } = options;
   const steps = given.map((step) => ({ ...step }));
@@ -141,8 +140,8 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
 }
 
 /**
- * What runs the tools that a step names for its model; undefined when it names none. A tool with an
- * `input_schema` is the step's own and not run here.
+ * Returns the registry that runs the tools named by a step for its model; undefined when it names none. A tool with an
+ * `input_schema` is defined by the step and not run here.
  */
 async function toolboxOf(
   tools: readonly LLMTool[] | undefined,

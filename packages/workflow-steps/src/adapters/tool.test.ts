@@ -74,7 +74,7 @@ describe("the built-in tools", () => {
     expect((failed.error as Error).message).toBe(
       "the command failed with exit code 3: no such branch",
     );
-    // Which of its two outputs is read first, nobody promises.
+    // The order of its two outputs is not defined.
     const argv = failing("echo half", error);
     const { locals } = (await calling("RunCommand", { argv }, { allowError: true })).called ?? {};
     expect(locals?._result).toMatchObject({ ok: false, tool: "RunCommand" });

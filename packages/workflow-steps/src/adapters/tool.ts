@@ -19,11 +19,13 @@ import { isPlain } from "../expression/value.ts";
 import { failure } from "../document/document.ts";
 import { isBuiltInTool, ownFieldNames } from "../document/tools.ts";
 
-/** The built-in tools: `readFile`, `writeFile`, `editFile`, `undoEdit`, `listFiles`, `search` and `runCommand`. */
+/**
+ * Returns the built-in tools: `readFile`, `writeFile`, `editFile`, `undoEdit`, `listFiles`, `search` and `runCommand`.
+ */
 export const stepTools = (): ToolRegistry =>
   toolRegistry([readFile, writeFile, editFile, undoEdit, listFiles, search, runCommand()]);
 
-/** `blobs` are those of the thread: without them nothing is kept that a tool could take back. */
+/** `blobs` are the blobs of the thread, which `undoEdit` needs. */
 export type ToolAdapterOptions = {
   cwd: string;
   env?: Readonly<Record<string, string>>;
@@ -31,9 +33,9 @@ export type ToolAdapterOptions = {
 };
 
 /**
- * The adapter `tool` over a registry of `@uncaged/workflow-agents`. A built-in tool is also known by its
- * documented name and fields: `ReadFile {file_path}`, `EditFile {file_path, old_string, new_string}`.
- * `timeout` in the input, in milliseconds, ends the tool.
+ * Returns a `tool` adapter over a registry of `@uncaged/workflow-agents`. A built-in tool also has its documented name
+ * and fields: `ReadFile {file_path}`, `EditFile {file_path, old_string, new_string}`. `timeout` in the input limits the
+ * tool, in milliseconds.
  */
 export function toolAdapter(
   registry: ToolRegistry,
@@ -80,7 +82,7 @@ async function run(
     stepID: name,
     spent: [],
     memory: {},
-    // What the tool reports goes to the step, whose own events have the rest.
+    // Only messages are forwarded: the step publishes the other events itself.
     intercept: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
       if (type === "tool_message") report(runtime, payload);
       return type.startsWith("tool_");
@@ -91,12 +93,12 @@ async function run(
   throw outcome.error;
 }
 
-/** A command that did not end well is a failure: whether the step goes on with it, `allowError` says. */
+/** Makes a failed command a failed result. `allowError` decides whether the step continues. */
 function judged(envelope: unknown): unknown {
   if (!isPlain(envelope) || envelope.exitCode === 0) return envelope;
   const { exitCode, result } = envelope;
   const how = typeof exitCode === "number" ? `failed with exit code ${exitCode}` : "was ended";
-  // The last line of the output is the tool's own about its end.
+  // The tool appends a last line with the exit status.
   const [last = ""] = String(result).split("\n").slice(-2, -1);
   return { ...envelope, error: `the command ${how}${last && `: ${last}`}` };
 }
@@ -114,7 +116,7 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
   }
 }
 
-/** A built-in tool's arguments with the documented names of the fields as the tool has them. */
+/** Renames the documented fields of a built-in tool's input to the tool's own. */
 function houseInput(input: unknown): unknown {
   if (!isPlain(input)) return input;
   const renamed = Object.entries(input).map(([name, value]) => {

@@ -10,11 +10,11 @@ import { isCommit } from "./thread.ts";
 
 type Naming = (role: string, path: readonly unknown[]) => string;
 
-/** A step's name with the constructs around it. */
+/** Returns a step's name with the constructs around it. */
 export const nameOf: Naming = (role, path) =>
   path.length === 0 ? role : `${role} ${JSON.stringify(path)}`;
 
-/** How often each step was done, by a name of the step and the constructs around it. */
+/** Counts runs by the name of a step and the constructs around it. */
 export class StepCounts {
   readonly #nameOf: Naming;
   readonly #done = new Map<string, number>();
@@ -24,21 +24,21 @@ export class StepCounts {
     for (const { role, meta } of steps) this.add(role, meta);
   }
 
-  /** Counts a run of a step: one that was committed, or one that failed. */
+  /** Counts a run of a step, committed or failed. */
   add(role: string, { path }: { path?: unknown }): void {
     if (!Array.isArray(path)) return;
     const name = this.#nameOf(role, path);
     this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
   }
 
-  /** The name and the number of the run that comes next, from 1. */
+  /** Returns the name and the number (from 1) of the next run. */
   next({ stepID, path }: StepAt): [name: string, n: number] {
     const name = this.#nameOf(stepID, path);
     return [name, (this.#done.get(name) ?? 0) + 1];
   }
 }
 
-/** The same in every thread: the run of a child workflow has its thread's id in its own. */
+/** A name without thread ids: the run id of a child workflow contains its thread's id. */
 const nameInAnyThread: Naming = (role, path) =>
   nameOf(
     role,
@@ -49,8 +49,8 @@ type Failed = { error: ErrorMap; variables: Write[] };
 type Outcome = { commit: Commit } | Failed;
 
 /**
- * What a fixture has recorded of steps: the n-th run of a step gets what the n-th at the same path came to, which is
- * what it committed, or how it failed.
+ * Replays the recorded runs of a fixture: the n-th run of a step gets the commit or the failure of the n-th recorded
+ * run at the same path.
  */
 export class RecordedSteps implements RecordedRuns {
   readonly #threadId: string;
@@ -58,7 +58,7 @@ export class RecordedSteps implements RecordedRuns {
   readonly #byName = new Map<string, Outcome[]>();
   #missing: RunError | null = null;
 
-  /** @param steps Those that the thread began with. */
+  /** @param steps The thread's initial steps. */
   constructor(fixture: Fixture, steps: ThreadInput["steps"]) {
     this.#threadId = fixture.threadId;
     this.#counts = new StepCounts(steps, nameInAnyThread);
@@ -68,9 +68,9 @@ export class RecordedSteps implements RecordedRuns {
     for (const { role, meta } of fixture.steps) if (isCommit(meta)) this.#take(role, meta);
   }
 
-  /** Those of a thread's options; null where its steps are carried out. */
+  /** Returns the recorded runs of a thread's options; null when its steps really run. */
   static of({ fixture, recorded }: WorkflowOptions, steps: ThreadInput["steps"]) {
-    // Answers are given by a fixture that was checked, and by nothing else.
+    // Only a checked fixture sets `recorded`.
     return recorded === undefined ? null : new RecordedSteps(fixture as Fixture, steps);
   }
 
@@ -102,7 +102,7 @@ export class RecordedSteps implements RecordedRuns {
     return !found || "commit" in found ? null : found;
   }
 
-  /** @throws RunError for an answer that was missing, whatever has handled or dropped it since. */
+  /** @throws RunError for a missing answer, even if the workflow handled or dropped the failure. */
   check(): void {
     if (this.#missing) throw this.#missing;
   }
@@ -126,7 +126,7 @@ export class RecordedSteps implements RecordedRuns {
   }
 }
 
-/** The same adapters with one that writes and removes no file: a thread that is answered leaves none behind. */
+/** Returns the adapters with a file adapter that neither writes nor removes files, for a replayed thread. */
 export function withoutFiles(given: Adapters): Adapters {
   const { file } = given;
   if (!file) return given;

@@ -32,7 +32,7 @@ async function ran(options: Partial<WorkflowOptions>): Promise<{ most: number; s
   return { most, steps: steps.length };
 }
 
-test("whoever starts a thread may limit how much of it runs concurrently", async () => {
+test("the caller who starts a thread can limit its concurrency", async () => {
   expect(await ran({})).toEqual({ most: 6, steps: 7 });
   expect(await ran({ maxConcurrency: 2 })).toEqual({ most: 2, steps: 7 });
   expect(await ran({ maxConcurrency: "2" })).toEqual({ most: 6, steps: 7 });

@@ -39,25 +39,25 @@ import { describeSteps } from "./describe.ts";
 import { nameOf, RecordedSteps, StepCounts, withoutFiles } from "./answers.ts";
 import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
-/** How the threads of a step workflow's bundle run. */
+/** Options for the threads of a step workflow's bundle. */
 export type BundleOptions = {
-  /** The adapters, or what makes them of a thread's options and the steps that it began with. */
+  /** The adapters, or a function that makes them from a thread's options and initial steps. */
   adapters?: Adapters | ((options: WorkflowOptions, steps: ThreadInput["steps"]) => Adapters);
-  /** By the prefix of the steps' ids. */
+  /** Handlers by the prefix of step ids. */
   customHandlers?: Readonly<Record<string, Handler>>;
   /** Documents of child workflows by the path that a step names. */
   subflows?: Readonly<Record<string, WorkflowDocument>>;
-  /** For constructs that do not say; `fail_fast` when not given. */
+  /** The default for constructs without one (`fail_fast`). */
   errorStrategy?: ParallelErrorStrategy;
-  /** The most concurrent chains in one construct; when not given, the thread's option of that name. */
+  /** The most concurrent chains in one construct. Defaults to the thread's option of that name. */
   maxConcurrency?: number;
-  /** Says that the document was checked when the bundle was built: loading it then takes less. */
+  /** Skips the check of a document that was checked when the bundle was built. */
   isChecked?: boolean;
 };
 
 /**
- * A step workflow as a bundle: each step that is done is a step of the thread, a Pause is a question,
- * and everything else goes to the workflow's channel.
+ * Makes a bundle of a step workflow. Each committed step is a step of the thread, a Pause is a question, and other
+ * events go to the workflow's channel.
  *
  *     export const { run, descriptor } = stepsBundle(workflow, { adapters: { llm } });
  *
@@ -113,7 +113,7 @@ async function* runThread(
     for (;;) {
       const { done, value } = await events.next(answer);
       answer = undefined;
-      // Nothing that comes after a missing answer is committed: neither what handled it, nor what went on without it.
+      // Nothing is committed after a missing answer, not even the step that handled it.
       if (done || value.kind !== "event") recorded?.check();
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") {
@@ -121,7 +121,7 @@ async function* runThread(
         keys.add(value.role, value.commit);
         recorded?.committed(value.role, value.commit);
       }
-      // Killed or interrupted, the thread's log has how it ended.
+      // The thread's log already records how a killed or interrupted thread ended.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
       recorded?.check();
       if (value.kind === "wait") {
@@ -129,12 +129,12 @@ async function* runThread(
       }
     }
   } finally {
-    // Closed at a yield, it would not be closed itself.
+    // Closing this generator at a yield does not close `events`.
     await events.return({ status: "cancelled" });
   }
 }
 
-// Whoever starts a thread may limit it: a file has no place for that.
+// The caller who starts a thread can limit it; a document has no field for that.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
   Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
@@ -151,7 +151,7 @@ function sent(input: RoleOutput | undefined): RoleOutput {
   throw noAnswer("the workflow waits at a Pause");
 }
 
-/** Publishes an event on the workflow's channel. One of a step in a child workflow is that step's own. */
+/** Publishes an event on the workflow's channel, with the step of a child workflow as its source. */
 function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;
@@ -163,29 +163,29 @@ function publish(event: RunEvent): void {
   channel(eventsChannel).publish(published);
 }
 
-/** Where a run begins: at its beginning with params, or with a checkpoint. */
+/** The start of a run: params, or a checkpoint to continue from. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;
 
-/** How a run is interpreted; each may be left out. */
+/** Options of {@link interpret}; all are optional. */
 export type InterpretOptions = RunOptions &
   Pick<DriveOptions, "signal" | "handlers"> &
   Partial<Pick<Documents, "subflows">> & {
-    /** `wf` when not given, or that of the checkpoint. */
+    /** Defaults to the checkpoint's, else `wf`. */
     runID?: string;
-    /** What records the attempts at the steps: a commit and an event carry the id of theirs. */
+    /** Records the attempts at the steps. Commits and events carry the id of their attempt. */
     attempts?: Attempts;
   };
 
 /**
- * A run as an async generator of engine events, for a driver of one's own. The document must be valid.
+ * Runs a workflow as an async generator of engine events, for a custom driver. The document must be valid.
  *
  *     const run = interpret(document, { params: { goal: "a plan" } }, { llm });
  *     for await (const event of run) {
  *       if (event.kind === "commit") await keep(event.role, event.commit);
  *     }
  *
- * A commit must be durable when the next event is asked for, and its event is published after it. The
- * answer to a `wait` is the value of `next()`.
+ * A commit must be durable before `next()` is called again, and its event is published after it. Pass the answer to
+ * a `wait` to `next()`.
  *
  * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID`; the generator RunError and ParallelError.
  */

@@ -6,15 +6,15 @@ import type { Documents } from "../state/state.ts";
 
 const maxRounds = 100_000;
 
-// In characters of JSON. A descriptor may have 1 Mi in all.
+// Characters of JSON. The limit of a descriptor is 1 Mi.
 const longestDocuments = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestInput = 64 * 1024;
 const longestText = 2000;
 
 /**
- * What marks the descriptor of a step workflow. The documents are there as JSON texts, so that programs can
- * fold and draw its threads without running it; what is too long for a descriptor is left out.
+ * The mark in the descriptor of a step workflow. It holds the documents as JSON texts, so that programs can fold and
+ * draw its threads without running it. Documents that are too long for a descriptor are omitted.
  */
 type StepsMark = {
   version: string;
@@ -25,7 +25,7 @@ type StepsMark = {
 
 export type StepsDescriptor = Descriptor & { stepWorkflow: StepsMark };
 
-/** The descriptor of a step workflow's bundle: a role for each step, and the mark. */
+/** Returns the descriptor of a step workflow's bundle: a role for each step, and the mark. */
 export function describeSteps({ document, subflows }: Documents): StepsDescriptor {
   const { version, description, steps } = document;
   const name = document.name.slice(0, longestText);
@@ -56,7 +56,7 @@ const titleOf = (step: StepDocument): string =>
     ? step.meta.title.slice(0, longestText)
     : (getStepType(step) ?? step.type ?? step.id);
 
-/** The documents in a descriptor, without `document` where that was too long; null for other bundles. */
+/** Returns the documents in a descriptor, without `document` if it was too long; null for other bundles. */
 export function documentsIn(
   descriptor: object,
 ): (Partial<Pick<Documents, "document">> & Pick<Documents, "subflows">) | null {

@@ -28,7 +28,7 @@ async function ran(before: RoleOutput[] = [], params: unknown = { by: 4 }) {
   return { threadId: "T", prompt: "", params, steps, status: "completed" };
 }
 
-/** What a rerun makes: the roles that it keeps and makes, and the variables in the end. */
+/** Returns the kept and new roles of a rerun, and its final variables. */
 async function again(thread: Awaited<ReturnType<typeof ran>> | null, request: RerunRequest) {
   const { kept, input } = planRerun(documents, thread, request);
   const begin = [...(thread?.steps.slice(0, kept) ?? []), { role: "__input__", ...input }];
@@ -141,7 +141,7 @@ describe("a checkpoint with no more than a thread's id and a count of its steps"
     expect(variables).toEqual({ $n: 500, $seen: [5, 10, 15] });
   });
 
-  test("has a place in it, and one that the steps do not lead to is refused", async () => {
+  test("has a position in it, and refuses an unreachable position", async () => {
     const { roles, input } = await again(thread, { checkpoint: first, stepID: "Set_Seen", path });
     expect(roles.slice(0, 2)).toEqual(["Set_Seen", "Noop_In"]);
     expect(input.meta).toMatchObject({ stepID: "Set_Seen", path });
@@ -182,7 +182,7 @@ describe("the snapshot of a recorded thread", () => {
     });
   });
 
-  test("of one that has ended says how", () => {
+  test("of an ended thread has its status", () => {
     const stopped = recordedSnapshot(documents, thread, payloads);
     expect(stopped).toMatchObject({ status: "stopped", currentStepID: null });
     const outOfRounds = { ...at(4), status: "completed" };
@@ -190,7 +190,7 @@ describe("the snapshot of a recorded thread", () => {
     expect(recordedCheckpoint(documents, outOfRounds).status).toBe("failed");
   });
 
-  test("of one whose params were refused has none", () => {
+  test("of a thread with refused params has no step", () => {
     const refused = { ...at(0), params: {}, status: "failed" };
     expect(recordedSnapshot(documents, refused, payloads)).toMatchObject({
       status: "failed",

@@ -17,13 +17,13 @@ import {
 import { documentsIn } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 
-/** A thread as it is recorded; `status` is the thread's own. */
+/** A recorded thread, with its status. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
 
 /**
- * The documents of the step workflow that a bundle was made of.
+ * Returns the documents of a step workflow's bundle.
  *
- * @throws WorkflowError `NO_STEP_WORKFLOW`, `DOCUMENT_TOO_LONG` for more than a descriptor holds.
+ * @throws WorkflowError `NO_STEP_WORKFLOW`, `DOCUMENT_TOO_LONG` if the descriptor omits it.
  */
 export function documentsOf(hash: string, descriptor: object | null): Documents {
   const { document, subflows } = (descriptor && documentsIn(descriptor)) ?? {};
@@ -42,7 +42,7 @@ export function documentsOf(hash: string, descriptor: object | null): Documents 
   );
 }
 
-/** The checkpoint of a recorded thread: the state that its committed steps make. */
+/** Returns the checkpoint of a recorded thread: the state after its committed steps. */
 export function recordedCheckpoint(
   { document, subflows }: Documents,
   thread: RecordedThread,
@@ -52,8 +52,8 @@ export function recordedCheckpoint(
 }
 
 /**
- * The snapshot of what a thread has committed. `currentStepID` is the step that runs, or that the run failed
- * or was cancelled at; null when it has come to its end.
+ * Returns the snapshot of a thread's committed state. `currentStepID` is the running step, or the step at which the run
+ * failed or was cancelled; null when the run is complete.
  */
 export function recordedSnapshot(
   documents: Documents,
@@ -80,7 +80,7 @@ export function recordedSnapshot(
 const hasStopped = ({ position, stopped }: RunState): boolean =>
   stopped !== null || hasEnded(position);
 
-// A thread whose params were refused has ended before its first step.
+// A thread with invalid params ended before its first step.
 function stateOf(workflow: Workflow, thread: RecordedThread): RunState {
   try {
     return foldSteps(workflow, thread);
@@ -98,7 +98,7 @@ const statuses: Readonly<Record<string, ExecutionStatus>> = {
   paused: "paused",
 };
 
-// What can go on and is not driven now counts as running. Out of rounds, only the thread is completed.
+// A thread without a worker that can continue counts as running. Out of rounds, only the thread is completed.
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   if (status !== "completed") return statuses[status] ?? "running";
   if (!isOver) return "failed";
@@ -111,20 +111,20 @@ function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] 
   return { nodeID: String(last.meta.stepID), token: String(last.meta.token) };
 }
 
-/** The values that a step of a thread began with, and its path. */
+/** The values at the start of a step's run, and its path. */
 export type StepValues = {
-  /** How many of the thread's steps come before it. */
+  /** The number of the thread's steps before it. */
   steps: number;
-  /** As the log names it: `parent/child` in a child's run. Null where no step is known. */
+  /** The id in the log: `parent/child` in a child's run. Null if unknown. */
   stepID: string | null;
   path: PathPart[];
-  /** The step that runs the workflow whose values these are; null for the thread's own. */
+  /** The step that runs the workflow of these values; null for the thread's own workflow. */
   within: string | null;
 } & Pick<RunState, "params" | "variables" | "localVars">;
 
 /**
- * What the run of the step with a number (from 1) began with, in the thread or in a child workflow. The
- * number behind the last is the step that comes next, `coming` where that is known. Null at the end.
+ * Returns the values at the start of the run that committed a step, given by its number (from 1), in the thread or in a
+ * child workflow. The number after the last step stands for the next step, `coming` if known. Null at the end.
  */
 export function recordedValues(
   documents: Documents,
@@ -153,8 +153,8 @@ export function recordedValues(
 }
 
 /**
- * What is asked of a rerun. A `checkpoint` with no more than `threadId` and `steps` stands for the state that
- * these first steps make; then the step may be given by its `path`.
+ * A request for a rerun. A `checkpoint` with only `threadId` and `steps` stands for the state after that many steps;
+ * the step can then be given by its `path`.
  */
 export type RerunRequest = {
   checkpoint: unknown;
@@ -165,14 +165,14 @@ export type RerunRequest = {
 
 type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
 
-/** The steps that a rerun keeps, the first `kept` or those by number from 0, and the step put behind them. */
+/** The kept steps of a rerun, the first `kept` or a list of numbers from 0, and the step after them. */
 export type Rerun = {
   kept: number;
   steps?: number[];
   input: { content: string; meta: RerunMeta };
 };
 
-/** The `__input__` step with which a rerun begins. */
+/** Returns the `__input__` step that begins a rerun. */
 export function rerunInput({
   stepID,
   path,
@@ -194,12 +194,12 @@ export function rerunInput({
 }
 
 /**
- * How to run again from a checkpoint. Of its thread those steps are kept that come before the last run of
- * the chosen step, and those of concurrent chains; without a step, those that the checkpoint is of. It is
- * put behind them, and its values win, only when it differs from what they make.
+ * Plans a rerun from a checkpoint. It keeps the thread's steps before the last run of the chosen step, and the steps of
+ * concurrent chains; without a chosen step, the steps of the checkpoint. If the checkpoint differs from the state after
+ * the kept steps, it is put after them and its values win.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
- * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and whatever else keeps the run from beginning so.
+ * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and any other error of the start of the run.
  */
 export function planRerun(
   documents: Documents,
@@ -213,7 +213,7 @@ export function planRerun(
     const [count, most] = [checkpoint.steps, thread.steps.length];
     if (count > most) {
       const message = `the checkpoint can't be used: it is of ${count} steps, and the thread has ${most}`;
-      throw failure("CHECKPOINT_INVALID", message, "take one that this thread made");
+      throw failure("CHECKPOINT_INVALID", message, "take a checkpoint of this thread");
     }
     return planned(workflow, thread, first(count), { stepID, path, overrides });
   }
@@ -232,11 +232,11 @@ export function planRerun(
       if (!isWorkflowError(error) || error.code !== "PLACE_UNKNOWN") throw error;
     }
   }
-  // What this version of the workflow can't read is not kept.
+  // Steps that this version of the workflow can't read are dropped.
   return planned(workflow, thread, first(made ? run.before : 0), given);
 }
 
-/** The plan, once a thread has been begun by it: that throws for what keeps it from beginning. */
+/** Returns the plan after a trial start, which throws if a thread can't begin with it. */
 function planned(
   workflow: Workflow,
   thread: Begun | null,
@@ -253,7 +253,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// The run of the step that the checkpoint comes to next, else its last one; without a path if none is known.
+// Returns the next run of the step after the checkpoint, else its last run; without a path if neither is known.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);
@@ -269,7 +269,7 @@ function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: Rerun
     const run = isComing ? null : stepRun(steps, stepID);
     if (run?.path) return run;
   } catch {
-    // Its steps may be counted all the same.
+    // Without a state the steps can still be counted.
   }
   return { before: stepRun(thread.steps, stepID)?.before ?? before, path: null };
 }

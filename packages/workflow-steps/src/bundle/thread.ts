@@ -25,7 +25,7 @@ import {
   type Workflow,
 } from "../state/state.ts";
 
-/** What a thread of a step workflow began with, and its steps so far. */
+/** The input of a step workflow's thread, and its steps so far. */
 export type FoldedThread = ThreadInput & {
   threadId: string;
   /** Documents of child workflows by the path that a step names. */
@@ -33,7 +33,7 @@ export type FoldedThread = ThreadInput & {
   status?: ExecutionStatus;
 };
 
-/** The checkpoint of a thread: a fold of its steps. @throws WorkflowError `NOT_STEPS`, `PARAMS_INVALID` */
+/** Folds the steps of a thread to its checkpoint. @throws WorkflowError `NOT_STEPS`, `PARAMS_INVALID` */
 export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoint {
   const { threadId, steps, status = "running", subflows = {} } = thread;
   const workflow = readWorkflow({ document, subflows });
@@ -42,14 +42,14 @@ export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoi
   return { ...checkpoint, threadId, steps: steps.length };
 }
 
-/** The state that a thread's steps make; each costs its own size. @throws WorkflowError `NOT_STEPS` */
+/** Folds a thread's steps to its state, in time linear in their size. @throws WorkflowError `NOT_STEPS` */
 export function foldSteps(
   workflow: Workflow,
   thread: ThreadInput & { threadId: string },
 ): RunState {
   const { threadId, steps } = thread;
   const [first] = steps;
-  // What comes before a checkpoint does not count, nor does what the thread was started with.
+  // A checkpoint replaces the steps before it and the input of the thread.
   const isAnew = first && isRerun(first) && first.meta.checkpoint !== undefined;
   const params = isAnew ? {} : paramsOf(workflow.registry, thread);
   let folded = new Fold(workflow, newState(workflow, threadId, params));
@@ -77,11 +77,11 @@ export function foldSteps(
 
 const isRerun = ({ role, meta }: RoleOutput): boolean => role === INPUT && meta.for === "rerun";
 
-/** Whether a step is one that a step workflow committed, by its meta. */
+/** Whether a step was committed by a step workflow, by its meta. */
 export const isCommit = (meta: Record<string, unknown>): meta is Commit =>
   Array.isArray(meta.path) && Array.isArray(meta.variables) && typeof meta.next === "string";
 
-/** The answer that an `__input__` step gives to a Pause. */
+/** Returns the answer to a Pause in an `__input__` step. */
 export function answerIn({ content, meta }: RoleOutput): Answered {
   const given = ["payload", "value"].find((name) => Object.hasOwn(meta, name));
   const { requestId, timedOut } = meta;
@@ -118,7 +118,9 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
   return { ...state, stopped: null };
 }
 
-/** Those given, else those that the prompt is as JSON, else the prompt as `prompt` or the only required text. */
+/**
+ * Returns the given params, else the prompt parsed as JSON, else the prompt as `prompt` or as the only required string.
+ */
 function paramsOf(
   registry: Registry,
   { prompt, params }: Pick<ThreadInput, "prompt" | "params">,
@@ -150,7 +152,7 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 }
 
 /**
- * Meta of the `__input__` step with which a rerun begins. `checkpoint` wins over the steps before it; without
+ * Meta of the `__input__` step that begins a rerun. `checkpoint` wins over the steps before it; without
  * `stepID` the run continues from its position. With a `path` all other chains stay where they are.
  */
 export type RerunMeta = {
@@ -167,7 +169,7 @@ export const pauseOutput = (wait: PauseRequest): RoleOutput => ({
   meta: { for: "pause", ...wait },
 });
 
-/** A committed step of a run as a thread records it: `LLM_Analyze: $plan set (1.2 KB), 12.3 s`. */
+/** Returns a commit as a step of the thread: `LLM_Analyze: $plan set (1.2 KB), 12.3 s`. */
 export const commitOutput = (role: string, commit: Commit): RoleOutput => ({
   role,
   content: `${role}: ${commit.phase === "mark" ? endOf(commit) : summaryOf(commit)}`,
@@ -188,7 +190,7 @@ function summaryOf({ artifacts, durationMs, phase, selected, variables }: Commit
   return parts.filter(Boolean).join(", ");
 }
 
-// The end of a chain whose last step was left out.
+// The end of a chain whose last step was skipped.
 function endOf({ path }: Commit): string {
   const last = path.at(-1);
   if (!last || !("child" in last)) return "done";

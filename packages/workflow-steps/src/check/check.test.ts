@@ -37,7 +37,7 @@ test("a step of a type that the caller handles is valid, and has the fields of a
   expect(payloads(document)).toHaveLength(1);
 });
 
-test("all violations are payloads at once, each with its step and its path", () => {
+test("all violations are reported at once, each with its step and its path", () => {
   const document = workflow([
     { id: "Set_A", target: "$x", value: "=$y", next: "Set_B" },
     { id: "Foo_B", next: "Set_C" },
@@ -59,7 +59,7 @@ test("a variable may stand beside a param of the same name: $n and n are two", a
   expect((await new Engine(document).execute()).snapshot().variables.$sum).toBe(12);
 });
 
-test("a step that only leads to itself is no entry beside another", () => {
+test("a step that only leads to itself is not an entry beside another", () => {
   const alone = { id: "Noop_A", next: "Noop_A" };
   const entry = { id: "Noop_B", next: "RETURN" };
   expect(payloads(workflow([entry, alone]))).toContain(

@@ -51,7 +51,7 @@ const hasNoServiceInIDE: DocumentRule = ({ document, registry, steps, error }) =
   }
 };
 
-/** What declares something by a text, as the names with types that the text holds. */
+/** Readers of the lists of the registry that declare names in texts. */
 const readers: Readonly<Record<string, (text: string) => Pick<Declaration, "name" | "type">[]>> = {
   params: (text) => [parseParamDeclaration(text)],
   vars: (text) => [parseVariableDeclaration(text)],
@@ -121,9 +121,8 @@ const stepRules: readonly StepRule[] = [
 ];
 
 /**
- * Everything that is wrong with a document, and what may be meant otherwise, in one list: the document
- * itself, its registry, its steps one by one, then how they hang together. None of it is thrown, whatever
- * the document is. It is valid when no violation is an error.
+ * Returns all errors and warnings of a document in one list: the document itself, its registry, its steps one by one,
+ * then their connections. Never throws, for any value. A document is valid when no violation is an error.
  */
 export function validate(document: unknown, options: CheckOptions = {}): Violation[] {
   const violations: Violation[] = [];

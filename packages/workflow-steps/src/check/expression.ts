@@ -8,7 +8,7 @@ import { expressionsIn, parseTarget, type Target } from "../document/target.ts";
 import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
 type Found = { source: string; path: ViolationPath };
-/** A text where an expression may stand; without its `=` only a condition is one. */
+/** A text that may be an expression. Only a condition needs no `=`. */
 type Text = { text: string; path: ViolationPath; isCondition?: true };
 
 const conditions = ["if", "while"];
@@ -33,7 +33,7 @@ export const hasGoodExpressions: StepRule = (step, subject) => {
   }
 };
 
-/** What an expression calls a parameter, a variable or a name of the engine's; null for an unknown one. */
+/** Returns how an expression refers to a param, a variable or an engine name; null for an unknown name. */
 function knownAs(name: string, { declared }: Subject): string | null {
   if (declared.params.has(name) || declared.vars.has(name) || known.has(name)) return name;
   return declared.vars.has(`$${name}`) ? `$${name}` : null;
@@ -86,7 +86,7 @@ function* condition(value: unknown, path: ViolationPath): Generator<Text> {
 
 const deepestValue = 1000;
 
-/** The texts in a value, in order. An object that is in it twice is read once: a cycle has an end. */
+/** Yields the texts in a value, in order. Each object is read once, so cycles end. */
 function* textsWithin(
   value: unknown,
   path: ViolationPath,
@@ -106,7 +106,7 @@ function* textsWithin(
   for (const [key, item] of items) yield* textsWithin(item, [...path, key], step, read);
 }
 
-/** A target as a step has it. `kind` is what the field asks for, null where both will do. */
+/** A target as it is in a step. `kind` is the kind that the field requires, null if it takes both. */
 type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
 export const hasGoodTargets: StepRule = (step, subject) => {
@@ -137,7 +137,7 @@ function checkTarget({ text, path, kind }: Written, step: CheckedStep, subject: 
   for (const source of expressionsIn(target)) checkExpression({ source, path }, step, subject);
 }
 
-/** A target, or what keeps a text from being one. */
+/** Returns the target, or the problem of an invalid one. */
 function parsed(text: string): Target | string {
   try {
     return parseTarget(text);
@@ -155,7 +155,7 @@ function targetsOf({ type, fields }: CheckedStep): Written[] {
   if (type === "Pause") {
     found.push({ text: resumeResultTarget, path: ["resumeResultTarget"], kind: "variable" });
   }
-  // A Write's target may be an expression that gives one; a path may do without its slash.
+  // A Write's target may be an expression, and its path may omit the slash.
   if (type === "Write" && typeof target === "string" && !/^(=(?!=)|$)/.test(target)) {
     const text = /^[/$]/.test(target) ? target : `/${target}`;
     found.push({ text, path: ["target"], kind: "file" });

@@ -25,7 +25,7 @@ const hasId: StepRule = ({ id, fields: { id: given }, error }) => {
 const hasPlainId: StepRule = ({ id, error }) => {
   if (id === null) return;
   if (reserved.has(id) || id.startsWith("__")) {
-    error(["id"], "this id is reserved: RETURN, BREAK, ELSE and what begins with __ are");
+    error(["id"], "this id is reserved: RETURN, BREAK, ELSE and ids that begin with __ are");
   }
   if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
   if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
@@ -41,7 +41,7 @@ const hasKnownType: StepRule = ({ id, type, fields: { type: explicit }, error })
   } else if (type === null && !id.startsWith("__")) {
     const name = quoted(explicit ?? prefixOf(id));
     const known = Object.keys(StepType).join(", ");
-    error([explicit === undefined ? "id" : "type"], `${name} is no type of step: ${known} are`);
+    error([explicit === undefined ? "id" : "type"], `${name} is not a type of step: ${known} are`);
   }
 };
 
@@ -69,7 +69,7 @@ const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
   }
 };
 
-/** The versions, by their minor numbers, that first had a type of steps. */
+/** The minor version that introduced a type of step. */
 const since: Readonly<Record<string, number>> = { Tool: 17, Subflow: 17 };
 
 const isInItsVersion: StepRule = ({ type, warning }, { document }) => {
@@ -118,7 +118,7 @@ const callsWhatIsDeclared: StepRule = ({ id, type, error, warning }, { declared 
   else if (type === "Component") check(warning, "component", "components");
 };
 
-/** A tool that is not there fails its step: an error, unless the step goes on with that. */
+/** Reports an unknown tool: an error, or a warning if the step continues after a failure. */
 const callsKnownTool: StepRule = ({ id, type, fields: given, error, warning }, { tools }) => {
   if (type !== "Tool" || tools === null || runsWorkflow(given as StepDocument)) return;
   const [field] = ["tool", "toolName"].filter((one) => given[one] !== undefined);
@@ -200,7 +200,7 @@ const namesItsWorkflow: StepRule = ({ id, type, fields: given, error }) => {
   }
 };
 
-/** The step itself, then its inputs: where a call looks for its parameters, with the paths. */
+/** Returns the places that a call reads its parameters from, with their paths: the step itself, then its inputs. */
 function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[]][] {
   const name = given.in === undefined ? "input" : "in";
   const input = given[name];

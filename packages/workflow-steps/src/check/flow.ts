@@ -32,7 +32,7 @@ export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   }
 };
 
-/** Steps and all that can run after them or inside of them. */
+/** Returns the steps and all steps that can run after them or inside them. */
 function reachedFrom(ids: Iterable<string>, outline: Outline): Set<string> {
   const reached = new Set(ids);
   for (const id of reached) for (const { to } of outline.referencesOf(id)) reached.add(to);
@@ -53,7 +53,7 @@ const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** The children of a step that are of a cycle: with one the step would run inside itself. */
+/** Returns the children of a step that are part of the cycle: with one the step would run inside itself. */
 const childrenAmong = (cycle: ReadonlySet<string>, id: string, outline: Outline): Reference[] =>
   childrenOf(id, outline).filter(({ to }) => cycle.has(to));
 
@@ -109,10 +109,10 @@ const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** Loops that lie in each other could ask for their bodies again and again: past this nothing is reported. */
+/** Limits the work for nested loops; past it no warning is reported. */
 const mostVisits = 200_000;
 
-// A loop's source is evaluated again on resume: a body that writes it would make it another one.
+// A loop's source is evaluated again on resume, so a body that writes it would change the loop.
 const warnsOfSourcesWrittenInLoops: DocumentRule = ({ steps, outline }) => {
   const written = new Map(steps.map((step) => [step.id ?? "", variablesWrittenBy(step)]));
   let visits = 0;

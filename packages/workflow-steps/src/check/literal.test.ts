@@ -24,7 +24,7 @@ test.each([
   [" =goal", "the space before = makes this plain text; write =goal"],
   ["\n=n + 1", "the space before = makes this plain text; write =n + 1"],
   [`${"long ".repeat(30)}{{goal}}`, '{{goal}} stays as it is; write an expression: ="…" + goal'],
-])("%j is named, with what to write", (text, advice) => {
+])("%j gets a warning with the right spelling", (text, advice) => {
   expect(warningsOf(text)).toEqual([`Set_A: value: ${advice}`]);
 });
 

@@ -6,7 +6,7 @@ const placeholder = new RegExp(
   "gu",
 );
 
-/** Inputs that hold code, or the text of a file: other languages write placeholders there. */
+/** Inputs that hold code or the text of a file, where placeholders of other languages are common. */
 const codeInputs: ReadonlySet<string> = new Set(
   [
     ...["argv", "cmd", "code", "command", "content", "pattern", "query", "regex", "script"],
@@ -17,11 +17,11 @@ const codeInputs: ReadonlySet<string> = new Set(
 const longestAdvice = 120;
 
 /**
- * What is probably meant as an expression in a text that is none: a placeholder of another template language, or a
- * space before the `=`. Null for any other text.
+ * Returns a warning for a text that is probably meant as an expression: it has a placeholder of another template
+ * language, or a space before the `=`. Null for any other text.
  *
- * @param field where the text is, from its step
- * @param nameOf the name in an expression of what the placeholder calls `name`; null for an unknown one
+ * @param field path of the text from its step
+ * @param nameOf returns the name in an expression for a placeholder's name; null for an unknown name
  */
 export function literalAdvice(
   text: string,
@@ -33,7 +33,7 @@ export function literalAdvice(
     return `the space before = makes this plain text; write =${shortened(source.trim())}`;
   }
   const isCode = field.some((part) => codeInputs.has(String(part).toLowerCase()));
-  // Shells and JavaScript write ${x} too, and shells name their variables in capitals.
+  // Shells and JavaScript use ${x} too, and shell variables are in capitals.
   const isDollarMeant = (whole: string, head: string, name: string | null) =>
     isCode
       ? name !== null && (whole === text || head.startsWith("$"))
@@ -55,13 +55,13 @@ export function literalAdvice(
 
 type Found = { at: number; placeholder: string; expression: string };
 
-/** The text as one expression; null for a long one, and for one that is none. */
+/** Returns the text as one expression; null if that is long or invalid. */
 function joined(text: string, found: readonly Found[]): string | null {
   const parts: string[] = [];
   let end = 0;
   for (const { at, placeholder: whole, expression } of found) {
     if (at > end) parts.push(JSON.stringify(text.slice(end, at)));
-    // A number and a number would be added.
+    // Without a text two numbers would be added.
     else if (parts.length === 0 && whole !== text) parts.push('""');
     parts.push(expression);
     end = at + whole.length;

@@ -5,8 +5,8 @@ import { isPlain } from "../expression/value.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 
 /**
- * What is wrong with a document, or (a warning) may be meant otherwise. `message` is one line and begins
- * with the step's id where there is one; `path` leads from the document to it.
+ * An error or a warning of a document. `message` is one line and begins with the step's id if there is one; `path` is
+ * the place in the document.
  */
 export type Violation = {
   severity: "error" | "warning";
@@ -17,11 +17,11 @@ export type Violation = {
 
 type Report = Record<Violation["severity"], (path: ViolationPath, text: string) => void>;
 
-/** A step as the rules see it. Its report's paths begin at the step. */
+/** A step as the rules see it. The paths of its reports begin at the step. */
 export type CheckedStep = Report & {
-  /** Null when it has none that a rule could use. */
+  /** Null if missing or unusable. */
   id: string | null;
-  /** Its canonical type, `custom` for one of the caller's own, null for none. */
+  /** Its canonical type, `custom` for a type of the caller, null if unknown. */
   type: StepType | typeof CUSTOM | null;
   fields: Readonly<Record<string, unknown>>;
   index: number;
@@ -29,15 +29,15 @@ export type CheckedStep = Report & {
 
 export const declaring = ["params", "vars", "services", "apis", "components"] as const;
 
-/** A document as the rules see it: anything, with what could be made out. */
+/** A document as the rules see it: any value, with the parts that could be read. */
 export type Subject = Report & {
   document: Readonly<Record<string, unknown>>;
   registry: Readonly<Partial<Record<keyof RegistryDocument, unknown>>>;
-  /** The names that the registry declares; `$` belongs to a variable's name. */
+  /** The names that the registry declares. A variable's name includes its `$`. */
   declared: Readonly<Record<(typeof declaring)[number] | "schemas", ReadonlySet<string>>>;
   steps: readonly CheckedStep[];
   outline: Outline;
-  /** The tools there are, with the names of their inputs; null where that is not known. */
+  /** The known tools with the names of their inputs; null if unknown. */
   tools: KnownTools | null;
 };
 
@@ -46,15 +46,15 @@ export type KnownTools = Readonly<Record<string, readonly string[]>>;
 export type CheckOptions = {
   /** The prefixes that the caller has handlers for. */
   customTypes?: Iterable<string>;
-  /** The tools there are, with the names of their inputs. Without it any will do. */
+  /** The known tools with the names of their inputs. If absent, any tool is valid. */
   tools?: KnownTools;
 };
 
 export type StepRule = (step: CheckedStep, subject: Subject) => void;
-/** Must not throw, whatever the document is. */
+/** A rule of the whole document. It must not throw for any document. */
 export type DocumentRule = (subject: Subject) => void;
 
-/** What the rules are given of a document; they report to `violations`. */
+/** Returns the subject of the rules for a document; they report to `violations`. */
 export function subjectOf(
   document: Readonly<Record<string, unknown>>,
   { customTypes = [], tools }: CheckOptions,
@@ -62,7 +62,7 @@ export function subjectOf(
 ): Subject {
   const handled = new Set(customTypes);
   const registry = isPlain(document.registry) ? document.registry : {};
-  // A declaration that is wrong has a name all the same, so that its uses are no violations too.
+  // An invalid declaration still declares its name, so that its uses are not violations too.
   const names = (list: unknown) => new Set(itemsOf(list).flatMap(nameIn));
   return {
     ...reportTo(violations),
@@ -97,10 +97,10 @@ function typeOf(
   return getStepType({ id, type }) ?? (customTypes.has(type ?? prefixOf(id)) ? CUSTOM : null);
 }
 
-/** A type in a sentence: "a Tool", "an LLM". */
+/** Returns a type with its article: "a Tool", "an LLM". */
 export const aStep = (type: string): string => `${/^([AIOU]|LLM)/.test(type) ? "an" : "a"} ${type}`;
 
-/** A report whose paths begin at `home`; `label` is what a message begins with. */
+/** Returns a report whose paths begin at `home` and whose messages begin with `label`. */
 function reportTo(
   violations: Violation[],
   home: ViolationPath = [],
@@ -120,7 +120,7 @@ function labelOf(label: string): string {
   return isShown ? label.toWellFormed() : quoted(label);
 }
 
-/** The name of a declaration, of a signature, or of an object with an id. */
+/** Returns the name of a declaration, a signature, or an object with an id. */
 export function nameIn(declaration: unknown): string[] {
   const text = typeof declaration === "string" ? declaration : own(declaration, "id");
   const name = typeof text === "string" ? (text.split(/[(=]/, 1)[0] ?? "").trim() : "";

@@ -10,18 +10,18 @@ import { type RunState, writable } from "../state/state.ts";
 import type { ResolvedTarget } from "../document/target.ts";
 import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
 
-/** What a step of a type of one's own does; its value is `_result`. */
+/** The handler of a custom type of step; its value is `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
-/** A run as programs and custom handlers see it. What a handler sets is committed with its step. */
+/** A run as programs and custom handlers see it. Values that a handler sets are committed with its step. */
 export class ExecutionContext {
   readonly run: Run;
   readonly written = new Written();
   isMapped = false;
-  /** Set when the step has ended: what its handler does later is dropped. */
+  /** Set when the step has ended: later writes of its handler are dropped. */
   isOver = false;
   origin: Origin | null = null;
-  /** What the step's `out` has written: each target as it is written, and what it came to. */
+  /** The targets that the step's `out` has written: each as it is in the document, and resolved. */
   readonly targets: [string, ResolvedTarget][] = [];
   readonly #evaluator: ExpressionEvaluator;
 
@@ -42,7 +42,7 @@ export class ExecutionContext {
     return this.run.status;
   }
 
-  /** The ids of the steps that are done, each once, in the order in which they first were. */
+  /** The ids of the finished steps, each once, in the order of their first end. */
   get _completedSteps(): string[] {
     return [...this.run.state.completedSteps];
   }
@@ -51,7 +51,7 @@ export class ExecutionContext {
     return this.run.setup.adapters.llm;
   }
 
-  /** The value of a name as expressions see it: a param, `$var`, `_local` or `SYSVAR`. */
+  /** Returns the value of a name in expressions: a param, `$var`, `_local` or `SYSVAR`. */
   readonly scope: Scope = (name) => {
     const { state, workflow } = this.run;
     if (name.startsWith("$")) return ownValue(state.variables, name);
@@ -65,12 +65,12 @@ export class ExecutionContext {
     return ownValue(this.run.state.localVars, name);
   }
 
-  /** The value of an expression or a literal, as a step's field has it. @throws ExpressionError */
+  /** Evaluates an expression or a literal in a step's field. @throws ExpressionError */
   evaluate(value: unknown): unknown {
     return this.#evaluator.evaluate(value);
   }
 
-  /** The same for every value inside an object or an array, as a copy. @throws ExpressionError */
+  /** Evaluates every value inside an object or an array, as a copy. @throws ExpressionError */
   resolve(value: unknown): unknown {
     return this.#evaluator.resolve(value);
   }
@@ -100,7 +100,7 @@ export class ExecutionContext {
     if (!this.isOver) this.run.publish(type, stepID, payload, this.origin);
   }
 
-  /** The state of the run now, with what is not committed yet, as programs show it: a deep copy. */
+  /** Returns the current state of the run with uncommitted changes, as a deep copy. */
   snapshot(): WorkflowSnapshot {
     const { run } = this;
     return structuredClone({
@@ -114,17 +114,17 @@ export class ExecutionContext {
     });
   }
 
-  /** The state that the committed steps make: what a run can go on from. A deep copy. */
+  /** Returns the state after the committed steps, from which a run can continue, as a deep copy. */
   checkpoint(): Checkpoint {
     return this.run.setup.control.checkpoint();
   }
 
-  /** Listens to every event from now on; the result ends that. */
+  /** Listens to every later event. Returns a function that stops it. */
   onEvent(listener: (event: RunEvent) => void): () => void {
     return this.run.setup.control.onEvent(listener);
   }
 
-  /** Ends the run as cancelled. Without effect once it has ended. */
+  /** Cancels the run. Has no effect after its end. */
   abort(): void {
     this.run.setup.control.abort();
   }
@@ -139,13 +139,13 @@ export class ExecutionContext {
     return this.run.setup.control.done();
   }
 
-  /** A context of the same run with locals of its own, which hide those of this one. */
+  /** Returns a context of the same run with more locals, which hide the locals of this one. */
   child(locals: Record<string, unknown>): ChildExecutionContext {
     return new ChildExecutionContext(this, locals);
   }
 }
 
-/** The context of one step, one iteration or one branch: what it sets locally is seen in it alone. */
+/** The context of one step, iteration or branch. Locals that it sets are visible in it alone. */
 export class ChildExecutionContext extends ExecutionContext {
   readonly parent: ExecutionContext;
   readonly locals: Record<string, unknown>;
@@ -172,7 +172,7 @@ export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {
   version: string;
 };
 
-/** What of a run's state a snapshot has. */
+/** Returns the values of a run's state for a snapshot. */
 export const valuesOf = ({ runID, params, variables, localVars, artifacts }: RunState) => ({
   runID,
   params,

@@ -23,13 +23,13 @@ export type ResumeReply = { ok: true } | { ok: false; reason: string };
 /** An answer to a Pause. The same `requestId` again has no second effect. */
 export type ResumeRequest = { token: string; payload?: unknown; requestId?: string };
 
-/** What a program can do to a run from outside: the part of a context that its engine gives. */
+/** Control of a run from outside: the part of a context that the engine provides. */
 export type RunControl = {
   checkpoint(): Checkpoint;
   onEvent(listener: (event: RunEvent) => void): () => void;
   abort(): void;
   resume(request: ResumeRequest): Promise<ResumeReply>;
-  /** Settles when the run has ended or is paused; after an answer it is another promise. */
+  /** Settles when the run has ended or is paused. A new promise after each answer. */
   done(): Promise<void>;
 };
 
@@ -49,64 +49,64 @@ function refuse(what: string): never {
   );
 }
 
-/** What a Pause asks for. Times are in milliseconds since the epoch. */
+/** A question of a Pause. Times are in milliseconds since the epoch. */
 export type PauseRequest = {
   stepID: string;
   path: PathPart[];
   token: string;
   reason: string | null;
-  /** What a form asks for, as a JSON Schema: the type of the answer's variable. Answers are not checked. */
+  /** A JSON Schema for a form, from the type of the answer's variable. Answers are not checked. */
   form?: JsonSchema;
   expiresAt?: number;
   onTimeout?: string;
 };
 
-/** What an interpreter gives: commits to be made durable, their events, and questions to be answered. */
+/** An item of the interpreter: a commit to make durable, an event, or a question to answer. */
 export type EngineEvent =
   | { kind: "event"; event: RunEvent }
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
   | { kind: "wait"; wait: PauseRequest; event: RunEvent; attempt?: string };
 
-/** How a run is set up by whoever starts it. */
+/** Options of the caller who starts a run. */
 export type RunOptions = {
-  /** Configuration such as `LLM_MODEL`; none when not given: nothing is read from the process. */
+  /** Configuration such as `LLM_MODEL`. Empty by default: the process's environment is not read. */
   env?: Readonly<Record<string, string>>;
-  /** For constructs that do not say; `fail_fast` when not given. */
+  /** The default for constructs without one (`fail_fast`). */
   errorStrategy?: ParallelErrorStrategy;
   /** The most concurrent chains in one construct; 0, the default, for no limit. */
   maxConcurrency?: number;
-  /** A text of the caller's own that every event carries. */
+  /** A text of the caller that every event carries. */
   clientRunToken?: string;
 };
 
-/** What a fixture has recorded of the runs of steps. */
+/** Recorded runs of steps, from a fixture. */
 export type RecordedRuns = {
-  /** What a run committed. @throws WorkflowError where nothing was recorded of it. */
+  /** Returns the recorded commit of a run. @throws WorkflowError if none is recorded. */
   answer: (at: StepAt) => Commit;
-  /** Counts a run that has failed: it is committed with what comes after it, another run of the same step for example. */
+  /** Counts a failed run. It is committed with a later step, which may be another run of the same step. */
   failed: (at: StepAt) => void;
-  /** How the next run failed; null for one that did not. */
+  /** Returns the recorded failure of the next run; null if it did not fail. */
   failure: (at: StepAt) => { error: ErrorMap; variables: readonly Write[] } | null;
 };
 
 type RunSetup = RunOptions & {
   adapters: Adapters;
-  /** What records the attempts at its steps, where the host does. */
+  /** Records the attempts at its steps, if the host does. */
   attempts?: Attempts;
-  /** Whether events have inputs and results whole: whoever drives it stores what is too long for one. */
+  /** Whether events carry whole inputs and results, because the driver stores long values. */
   wholeValues?: boolean;
-  /** The idempotency key of the run that a step is in, where its thread has one. */
+  /** Returns the idempotency key of a run of a step; absent outside a thread. */
   keyOf?: (at: StepAt) => string;
-  /** What a fixture has recorded, where one answers: then nothing is called. */
+  /** Recorded runs. If set, they answer instead of calls. */
   recorded?: RecordedRuns;
   control: RunControl;
-  /** The steps that this workflow runs in, each with a slash behind it; "" for one that is no child. */
+  /** The ids of the steps that this workflow runs in, each with a slash after it; "" if it is not a child. */
   prefix: string;
   path: Path;
   depth: number;
 };
 
-/** A promise, and what settles it. */
+/** A promise with the functions that settle it. */
 export type Deferred<T = void> = {
   promise: Promise<T>;
   resolve: (value: T) => void;
@@ -123,7 +123,7 @@ export function deferred<T = void>(): Deferred<T> {
 
 type Uncommitted = Pick<Written, "variables" | "artifacts" | "failures">;
 
-/** Variable writes, files and failures of steps, in the order in which they came, that no commit has yet. */
+/** Uncommitted variable writes, files and failures of steps, in their order. */
 export class Written {
   variables: Write[] = [];
   artifacts: Artifact[] = [];
@@ -137,7 +137,7 @@ export class Written {
     return { variables, artifacts, failures };
   }
 
-  /** Adds what others left: it is for the next commit. */
+  /** Adds uncommitted changes for the next commit. */
   add({
     variables,
     artifacts,
@@ -149,7 +149,7 @@ export class Written {
   }
 }
 
-/** One run of a workflow in this process: what its contexts and its interpreter share. */
+/** One run of a workflow in this process, shared by its contexts and its interpreter. */
 export class Run {
   readonly workflow: Workflow;
   readonly setup: RunSetup;
@@ -164,7 +164,7 @@ export class Run {
   #endedAt: number | null = null;
   #moment = { at: Number.NaN, text: "" };
 
-  /** @param around What is in flight of the run that it is a child of: a Pause waits for both. */
+  /** @param around The work in flight of the parent run, for which a Pause waits too. */
   constructor(
     workflow: Workflow,
     state: RunState,
@@ -183,7 +183,7 @@ export class Run {
     return (this.#endedAt ?? Date.now()) - this.startedAt;
   }
 
-  /** @returns how long it took. */
+  /** Ends the run. Returns its duration in milliseconds. */
   end(status: ExecutionStatus): number {
     this.status = status;
     this.#endedAt = Date.now();
@@ -194,7 +194,7 @@ export class Run {
     this.scheduler.publish({ kind: "event", event: this.eventOf(...parts) });
   }
 
-  /** An event with the next number, for a commit or a wait. */
+  /** Returns an event with the next number. */
   eventOf(
     type: RunEventType,
     stepID: string | null,
@@ -216,13 +216,13 @@ export class Run {
     };
   }
 
-  // Many events share a millisecond, and its text takes longer to make than all else of an event.
+  // Many events share a millisecond, and formatting the time is the slowest part of an event.
   #textOf(at: number): string {
     if (at !== this.#moment.at) this.#moment = { at, text: new Date(at).toISOString() };
     return this.#moment.text;
   }
 
-  /** The checkpoint of a state that its commits made. */
+  /** Returns the checkpoint of a folded state. */
   checkpointOf(folded: RunState): Checkpoint {
     return checkpointOf(folded, { workflow: this.workflow, status: this.status, now: Date.now() });
   }
@@ -230,7 +230,7 @@ export class Run {
 
 const withoutJson: ReadonlySet<string> = new Set(["undefined", "function", "symbol"]);
 
-// JSON leaves out a key whose value it can't hold: readers would miss a key that is documented.
+// JSON omits a key whose value is undefined; documented keys must always be present.
 function withEveryKey(payload: Record<string, unknown>): Record<string, unknown> {
   if (!Object.values(payload).some((value) => withoutJson.has(typeof value))) return payload;
   const entries = Object.entries(payload);

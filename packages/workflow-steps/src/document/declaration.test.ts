@@ -49,7 +49,7 @@ describe("the declaration of a param", () => {
     expect(() => parseParamDeclaration(text)).toThrow(`declaration ${JSON.stringify(text)}: `);
   });
 
-  test("that is no text is refused as well", () => {
+  test("that is not a text is refused as well", () => {
     expect(() => parseParamDeclaration(3 as unknown as string)).toThrow("a number");
   });
 });

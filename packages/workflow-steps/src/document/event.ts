@@ -1,7 +1,7 @@
 import type { EventType } from "@uncaged/workflow";
 import type { Path } from "@uncaged/workflow/interpreter";
 
-/** The types of the events of a run, by their own names. They are wire format: added to, never renamed. */
+/** The types of the events of a run. They are wire format: never rename one. */
 export const RunEventType = {
   workflow_start: "workflow_start",
   workflow_done: "workflow_done",
@@ -34,8 +34,8 @@ export const RunEventType = {
 export type RunEventType = (typeof RunEventType)[keyof typeof RunEventType];
 
 /**
- * An event of a run. `seq` is 1, 2, 3 … within the run and goes on when it is resumed;
- * `ts` is an ISO 8601 time in UTC. `clientRunToken` is the starter's own text, when it gave one.
+ * An event of a run. `seq` is 1, 2, 3 … within the run and continues after a resume;
+ * `ts` is an ISO 8601 time in UTC. `clientRunToken` is the caller's text, if given.
  */
 export type RunEvent = {
   type: RunEventType;
@@ -45,12 +45,12 @@ export type RunEvent = {
   ts: string;
   runID: string;
   clientRunToken?: string;
-  /** The attempt at the step that it is of, and where that runs: which branch, iteration, child run. */
+  /** The attempt at the event's step. `path` has its branch, iteration and child run. */
   attempt?: string;
   path?: Path;
 };
 
-/** What an event of a step carries so that those of one execution can be found. */
+/** The attempt and the path that the events of one execution of a step share. */
 export type Origin = { attempt: string | undefined; path: Path };
 
 export type Emit = (type: RunEventType, payload: Record<string, unknown>) => void;

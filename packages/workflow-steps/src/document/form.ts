@@ -1,25 +1,25 @@
 import * as z from "zod/mini";
 import { isPlain } from "../expression/value.ts";
 
-/** The keys and indexes that lead from the document to a value in it. */
+/** Keys and indexes from the document to a value in it. */
 export type ViolationPath = readonly (string | number)[];
 
 const longest = 60;
 
-/** A value in a message: a short text in quotes, a number, or what it is. */
+/** Returns a value for a message: a short text in quotes, a number, or its kind. */
 export function shown(value: unknown): string {
   if (typeof value === "string") return quoted(value);
   if (Array.isArray(value)) return "an array";
   return typeof value === "object" && value !== null ? "an object" : String(value);
 }
 
-/** A text in quotes, on one line, shortened when it is long. */
+/** Returns a text in quotes, on one line, shortened if it is long. */
 export function quoted(text: string): string {
   const part = text.length > longest ? `${text.slice(0, longest)}…` : text;
   return JSON.stringify(part.toWellFormed()).replace(/[\p{Cc}\u2028\u2029]/gu, "?");
 }
 
-/** A path as people write it: `in.messages[0].content`. */
+/** Returns a path in the usual notation: `in.messages[0].content`. */
 export function showPath(path: ViolationPath): string {
   const parts = path.map((part) => {
     if (typeof part === "number") return `[${part}]`;
@@ -28,17 +28,17 @@ export function showPath(path: ViolationPath): string {
   return parts.join("").replace(/^\./, "");
 }
 
-/** The form of a value. The message of each of its errors is what the value must be: "a text". */
+/** The form of a value. The message of each error names the expected value: "a text". */
 export type Form = z.ZodMiniType;
 
-/** A value that has not its form, reported as "in must be an object, not 3". */
+/** A value of the wrong form, reported as "in must be an object, not 3". */
 type FormViolation = { path: ViolationPath; text: string };
 
-/** All places where a value has not its form. `path` leads to the value. */
+/** Returns all places where a value has the wrong form. `path` is the path of the value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
   const issues = z.safeParse(form, value).error?.issues ?? [];
   const found = issues.flatMap((issue) => violationsIn(issue, value, path));
-  // A number may break several rules, and is one violation.
+  // A number that breaks several rules is one violation.
   return found.filter(({ text }, at) => found.findIndex((one) => one.text === text) === at);
 }
 
@@ -54,7 +54,7 @@ function violationsIn(
     return [{ path: place.slice(0, -1), text: `${showPath(place)} is missing` }];
   }
   if (issue.code === "invalid_union") {
-    // Of several forms the one of the value's own type is more exact than "must be this or that".
+    // In a union the form of the value's own type gives a more exact message than "must be this or that".
     const forms = issue.errors.map((one) =>
       one.flatMap((each) => violationsIn(each, value, place)),
     );
@@ -71,7 +71,7 @@ export const own = (value: unknown, key: string): unknown =>
 
 export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Texts in a sentence: `"a", "b" or "c"`. */
+/** Joins texts for a sentence: `"a", "b" or "c"`. */
 export function listed(texts: readonly string[]): string {
   const all = texts.map((text) => JSON.stringify(text));
   const last = all.pop() ?? "";

@@ -9,10 +9,10 @@ import {
 } from "./document.ts";
 import { type Form, listed } from "./form.ts";
 
-/** The type under which the table knows the steps of custom types. */
+/** The type of custom steps in the table. */
 export const CUSTOM = "custom";
 
-/** A field of a step: its form, and the types of steps that have it or can't do without it. */
+/** A field of a step: its form, and the types of steps that have or require it. */
 type Field = {
   readonly name: string;
   readonly on: ReadonlySet<string>;
@@ -38,7 +38,7 @@ const idAs = (words: string) => z.string(words);
 const stepId = idAs("the id of a step");
 const stepIds = z.array(stepId, anArray);
 const path = (example: string) => nonEmpty(`a path such as ${example}`);
-// A union would report the check of its number alone if that did not abort.
+// Without `abort` a union would report only the check of its number.
 const positive = z.number(above0).check(z.positive({ error: above0, abort: true }));
 const filled = "an array that is not empty";
 const flag = z.boolean("true or false");
@@ -52,8 +52,8 @@ const unless = (...names: StepType[]): ReadonlySet<string> =>
 const tools = types("Tool", "Subflow");
 
 /**
- * The fields of steps. One that is listed twice has another form on other types. A field that is not here
- * belongs to the author: it is kept and not read.
+ * The fields of steps. A field that is listed twice has another form on other types. Unknown fields belong to the
+ * author: they are kept and not read.
  */
 const table = [
   { name: "meta", on: all, form: object },
@@ -154,7 +154,7 @@ export const registryForm = z.looseObject(
   anObject,
 );
 
-/** A document less its version; of its steps only that they are objects. */
+/** The form of a document without its version. Steps need only be objects. */
 export const documentForm = z.looseObject({
   name: named,
   workflowType: z.optional(choice(WorkflowType)),
@@ -172,7 +172,7 @@ export const hasField = (type: string, name: string): boolean =>
 
 export const isField = (name: string): boolean => fields.some((field) => field.name === name);
 
-/** The fields of steps, each with the values of all types that have it. */
+/** The fields of steps, each with the values of all types. */
 type StepFields = {
   [Name in (typeof table)[number]["name"]]?: z.infer<
     Extract<(typeof table)[number], { readonly name: Name }>["form"]
@@ -180,18 +180,18 @@ type StepFields = {
 };
 
 /**
- * One step of a step workflow, as it is written. Which fields a step may have depends on its type
- * (`getStepType`); the checks know that, not this type. An explicit `type` wins over the id's prefix.
+ * One step in the document of a step workflow. The allowed fields depend on the step's type (`getStepType`): the checks
+ * enforce that, not this type. An explicit `type` wins over the id's prefix.
  */
 export type StepDocument = StepFields & { id: string; type?: string; [field: string]: unknown };
 
-/** What the steps may use. Declarations are texts: `name(TYPE)`, `$name(TYPE) = 3`. */
+/** The declarations that steps use, as texts: `name(TYPE)`, `$name(TYPE) = 3`. */
 export type RegistryDocument = z.infer<typeof registryForm>;
 
 /** `{id, method, url, auth, headers, desc}`, the endpoint of `API_<id>`. */
 export type ApiDocument = NonNullable<RegistryDocument["apis"]>[number];
 
-/** A step workflow, as its JSON has it. The order of `steps` has no meaning. */
+/** The JSON document of a step workflow. The order of `steps` has no meaning. */
 export type WorkflowDocument = {
   version: string;
   name: string;

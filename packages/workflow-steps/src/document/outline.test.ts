@@ -126,7 +126,7 @@ describe("the enclosures of a step", () => {
   });
 });
 
-test("what is reachable from a step is itself, what is inside of it and what comes after it", () => {
+test("a step reaches itself, the steps inside it and the steps after it", () => {
   const { reachableFrom } = outline(
     step("Set_Before", { next: "Loop_A" }),
     step("Loop_A", { children: ["Set_In"], next: "Set_After" }),
@@ -190,7 +190,7 @@ describe("the container of a step", () => {
     });
   });
 
-  test("of one that two constructs lead to encloses both", () => {
+  test("of a step in two constructs encloses both", () => {
     const found = of(
       step("Loop_A", { children: ["Fork_B", "Fork_C"] }),
       step("Fork_B", { children: ["Set_D"] }),

@@ -3,27 +3,27 @@ import { itemsOf, own } from "./form.ts";
 import type { StepDocument } from "./format.ts";
 import { evaluate, namesIn } from "../expression/expression.ts";
 
-/** How the steps of a document hang together. */
+/** The connections of a document's steps. */
 export type Outline = {
-  /** The steps by id, in the order of the document. Of two with one id the first. */
+  /** The steps by id, in the order of the document. The first of several with one id. */
   steps: ReadonlyMap<string, StepDocument>;
   /** The steps that no other step names. Several are the children of an implicit fork, `__entry__`. */
   entries: readonly string[];
   referencesOf: (id: string) => readonly Reference[];
-  /** Each way (at most 100) in which a step lies in constructs, outermost first; `[[]]` at the top. */
+  /** Returns the nestings of a step in constructs (at most 100), outermost first; `[[]]` at the top. */
   enclosuresOf: (id: string) => Enclosure[][];
-  /** The construct that each step is drawn in: the innermost that it lies in whichever way leads to it; null at the top. */
+  /** Returns the construct that each step is drawn in: the innermost of all its nestings; null at the top. */
   containers: () => ReadonlyMap<string, string | null>;
-  /** In how many constructs a step lies at the most. Several entries count for nothing here. */
+  /** Returns the maximal nesting depth of a step. The implicit fork of entries does not count. */
   depthOf: (id: string) => number;
-  /** A step and all that can run after it or inside of it. */
+  /** Returns a step and all steps that can run after it or inside it. */
   reachableFrom: (id: string) => Set<string>;
-  /** The steps that lead back to themselves, those of one cycle together. */
+  /** The steps that lead back to themselves, grouped by cycle. */
   cycles: readonly (readonly string[])[];
   isCycle: (one: string, other: string) => boolean;
 };
 
-/** The outline of any document, valid or not, in time linear in its size. */
+/** Returns the outline of any document, valid or not, in linear time. */
 export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const steps = stepsOf(document.steps);
   const references = new Map<string, Reference[]>();
@@ -37,7 +37,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const edges = (id: string) => referencesFrom(id).map(({ to }) => to);
   const groups = groupsOf(steps.keys(), edges);
   const unnamed = [...steps.keys()].filter((id) => !named.has(id));
-  // One that leads to itself is an entry only where nothing else is.
+  // A step that leads to itself is an entry only if there is no other.
   const others = unnamed.filter((id) => !edges(id).includes(id));
   const entries = others.length > 0 ? others : unnamed;
   const graph = { steps, references: referencesFrom, entries, groups };
@@ -67,13 +67,13 @@ function stepsOf(steps: unknown): Map<string, StepDocument> {
   return byId;
 }
 
-/** How a step names another. `next`, `onError` and `timeout` go on in the chain that the step is in. */
+/** The kind of a reference. `next`, `onError` and `timeout` continue the chain of the step. */
 type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
 
-/** Where a step names another; `path` begins at the step. */
+/** A reference from a step to another; `path` begins at the step. */
 export type Reference = { kind: ReferenceKind; to: string; path: (string | number)[] };
 
-/** All steps that a step names, in the order of its fields. What has not the form of a reference is left out. */
+/** Returns all references of a step, in the order of its fields, without malformed ones. */
 export function referencesOf(step: Readonly<Record<string, unknown>>): Reference[] {
   const found: Reference[] = [];
   const add = (kind: ReferenceKind, to: unknown, path: (string | number)[]) => {
@@ -91,17 +91,17 @@ export function referencesOf(step: Readonly<Record<string, unknown>>): Reference
   return found;
 }
 
-// The step that is named runs in the chain of the one that names it, not inside of it.
+// The referenced step continues the chain; it does not run inside the referring step.
 const isChained = ({ kind }: Reference): boolean => kind !== "child" && kind !== "case";
 
-/** A construct that a step lies in, and the first step of the chain that the step is part of there. */
+/** A construct around a step, and the first step of its chain there. */
 export type Enclosure = {
   in: string;
   kind: "fork" | "loop" | "branch" | "entry";
   child: string;
 };
 
-/** The most ways that are given of one step. Branches that meet again can make more than can be counted. */
+/** The most nestings reported per step. Branches that meet again can have exponentially many. */
 const maxWays = 100;
 
 type Graph = {
@@ -112,8 +112,8 @@ type Graph = {
 };
 
 /**
- * Finds, for a step, every way in which it lies inside constructs, outermost first. A construct does not
- * enclose what leads back to it: such a case stays in the chain of its Branch. So the ways are finite.
+ * Finds every nesting of a step in constructs, outermost first. A construct does not enclose a case that leads back to
+ * it: such a case stays in the chain of its Branch. So the nestings are finite.
  */
 function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
@@ -149,7 +149,7 @@ function enclosuresIn({ steps, references, entries, groups }: Graph) {
   };
 }
 
-/** The ways without those that differ in the arm of a Branch alone: arms that meet go on as one. */
+/** Returns the nestings without duplicates that differ only in the arm of a Branch: arms that meet continue as one. */
 export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
   const byPlace = new Map<string, Enclosure[]>();
   for (const way of ways) {
@@ -159,7 +159,7 @@ export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
   return [...byPlace.values()];
 }
 
-/** All that is reached from a step by `edges`, itself first. */
+/** Returns all steps reachable by `edges`, the step itself first. */
 function reached(id: string, edges: (id: string) => readonly string[]): Set<string> {
   const seen = new Set([id]);
   for (const step of seen) {
@@ -176,16 +176,18 @@ function append<Value>(map: Map<string, Value[]>, key: string, value: Value): vo
 
 type Edges = (id: string) => readonly string[];
 
-/** Steps that lead to each other have one number, which is smaller than that of all who lead to them. */
+/**
+ * The number of each step's group. Steps that lead to each other share one, smaller than the numbers of their callers.
+ */
 type Groups = ReadonlyMap<string, number>;
 
-/** Groups steps so that two are together when each is reached from the other. Takes linear time. */
+/** Groups steps that are reachable from each other (strongly connected components), in linear time. */
 function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
   const before = new Map<string, string[]>();
   const seen = new Set<string>();
   const left: string[] = [];
   for (const start of ids) {
-    // Depth first. A step is left when all that it leads to has been left; then it is met again.
+    // Depth first. A step is left after all its successors; then it is met a second time.
     const walk = [{ id: start, isMet: false }];
     for (let top = walk.pop(); top; top = walk.pop()) {
       const { id, isMet } = top;
@@ -199,7 +201,7 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
       }
     }
   }
-  // What leads to the last that was left, and is in no group, is reached from it too.
+  // In the reverse graph: ungrouped predecessors of the step left last are also reachable from it.
   const groups = new Map<string, number>();
   for (let count = left.length; count > 0; count -= 1) {
     const root = left[count - 1] as string;
@@ -210,14 +212,14 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
   return groups;
 }
 
-/** The groups of more than one step, and the steps that lead to themselves; innermost first. */
+/** Returns the groups of several steps, and the steps that lead to themselves; innermost first. */
 function cyclesOf(ids: Iterable<string>, groups: Groups, edges: Edges): string[][] {
   const members: string[][] = [];
   for (const id of ids) (members[groups.get(id) ?? 0] ??= []).push(id);
   return members.filter((all) => all.length > 1 || all.some((id) => edges(id).includes(id)));
 }
 
-/** In how many constructs each step lies at the most. A construct in a cycle with its content counts once. */
+/** Returns the maximal nesting depth of each step. A construct in a cycle with its content counts once. */
 function depthsIn({ groups, references }: Graph): Map<string, number> {
   const depths: number[] = [];
   const outermostFirst = [...groups].toSorted(([, one], [, other]) => other - one);
@@ -233,8 +235,8 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
 }
 
 /**
- * The construct that each step is drawn in. Where a step can be come to in several constructs, it is the
- * innermost that encloses all of them. What leads back to a construct stays beside it.
+ * Returns the construct that each step is drawn in. For a step that is reachable in several constructs it is the
+ * innermost construct around all of them. A case that leads back to a construct stays beside it.
  */
 function containersIn({ groups, references, entries }: Graph): Map<string, string | null> {
   const homes = new Map<string, string | null>();
@@ -257,7 +259,7 @@ function containersIn({ groups, references, entries }: Graph): Map<string, strin
   for (const id of entries) join(groups.get(id) ?? 0, null);
   const members: string[][] = [];
   for (const [id, group] of groups) (members[group] ??= []).push(id);
-  // From those that lead to all others: the home of a construct is known before its content's.
+  // Callers first, so that the place of a construct is known before its content's.
   for (const [group, ids] of [...members.entries()].toReversed()) {
     const home = found[group] ?? null;
     for (const id of ids ?? []) {
@@ -274,7 +276,7 @@ function containersIn({ groups, references, entries }: Graph): Map<string, strin
   return homes;
 }
 
-/** The name of the input with the workflow that a step runs. */
+/** The input that names the workflow of a Subflow step. */
 export const pathInput = "workflow_path";
 
 export function runsWorkflow(step: StepDocument): boolean {
@@ -284,7 +286,7 @@ export function runsWorkflow(step: StepDocument): boolean {
   return name === undefined ? /^[^_]*_(\d+_)?WorkflowRun$/.test(step.id) : name === "WorkflowRun";
 }
 
-/** The path that a step always runs: a text, or an expression without a name. Null when it is computed. */
+/** Returns the constant path of a Subflow: a text, or an expression without names. Null if it is computed. */
 export function literalPath({ in: inputs, input }: StepDocument): string | null {
   const path = (inputs ?? input)?.[pathInput];
   if (typeof path !== "string" || path === "") return null;
@@ -295,7 +297,7 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
     const value = evaluate(path.slice(1), () => undefined);
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
-    // An expression without a value fails when its step runs, and not before.
+    // An expression that fails is reported when its step runs.
     return null;
   }
 }

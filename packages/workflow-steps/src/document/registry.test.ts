@@ -36,7 +36,7 @@ describe("the params of a start", () => {
     expect(new Registry({}).startParams(undefined)).toEqual({});
   });
 
-  test("share nothing with what was given or declared", () => {
+  test("share nothing with the given or declared values", () => {
     const tags = ["a"];
     const first = registry.startParams({ goal: "x", tags });
     expect(first.tags).not.toBe(tags);
@@ -82,7 +82,7 @@ test("variables start with their default, else null, and share nothing", () => {
   expect(first.$list).not.toBe(registry.initialVariables().$list);
 });
 
-test("types are payloads by name", () => {
+test("types are published by name", () => {
   expect(registry.paramTypes()).toMatchObject({ goal: "STRING", x: "Money" });
   expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
 });
@@ -109,7 +109,7 @@ test("a declaration that can't be read is an error that quotes it", () => {
   expect(() => new Registry({ vars: ["$ok(INT)", "plan"] })).toThrow('declaration "plan"');
 });
 
-test("a param is not given by what every object inherits", () => {
+test("an inherited property does not give a param", () => {
   const odd = new Registry({ params: ["toString(Any)"] });
   expect(() => odd.startParams({})).toThrow("toString (Any) is missing");
 });

@@ -7,8 +7,8 @@ import type { RegistryDocument } from "./format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
 
 /**
- * What the registry of a step workflow declares, read. The constructor throws a `WorkflowError`
- * (`DECLARATION_INVALID`) for the first declaration that can't be read; the validator names them all.
+ * The parsed registry of a step workflow. The constructor throws a `WorkflowError` (`DECLARATION_INVALID`) for the
+ * first invalid declaration; the validator names them all.
  */
 export class Registry {
   readonly params: readonly Declaration[];
@@ -22,15 +22,14 @@ export class Registry {
   }
 
   /**
-   * The params that a run starts with: a copy of those given, with the defaults of the others. Throws
-   * one `WorkflowError` (`PARAMS_INVALID`) that names all that are missing, of a wrong type, or not
-   * declared.
+   * Returns the initial params of a run: a copy of the given params, with the defaults of the others. Throws one
+   * `WorkflowError` (`PARAMS_INVALID`) that names all missing, mistyped and undeclared params.
    */
   startParams(given: unknown): Record<string, unknown> {
     return this.#checkedParams(given, problemOf);
   }
 
-  /** The same for a run that begins in its middle: what is missing and has no default is null. */
+  /** Like `startParams`, for a run that begins in its middle: missing params without a default are null. */
   someParams(given: unknown): Record<string, unknown> {
     return this.#checkedParams(given, (declaration, params) =>
       (params[declaration.name] ?? null) === null ? null : problemOf(declaration, params),
@@ -39,7 +38,7 @@ export class Registry {
 
   #checkedParams(given: unknown = {}, check: typeof problemOf): Record<string, unknown> {
     if (!isPlain(given)) throw this.#invalid([`params must be an object, not ${kindOf(given)}`]);
-    // What every object inherits is not given.
+    // Ignores inherited properties.
     const params: Record<string, unknown> = Object.assign(Object.create(null), given);
     const problems = [
       ...this.params.flatMap((declaration) => check(declaration, params) ?? []),
@@ -66,7 +65,7 @@ export class Registry {
     );
   }
 
-  /** The variables that a run starts with: a copy of the default, else null. */
+  /** Returns the initial variables of a run: a copy of each default, else null. */
   initialVariables(): Record<string, unknown> {
     return Object.fromEntries(
       this.vars.map(({ name, default: value }) => [name, copyOf(value ?? null)]),
@@ -81,7 +80,7 @@ export class Registry {
     return typesOf(this.vars);
   }
 
-  /** What a whole variable holds by its declared type, as a JSON Schema; undefined for any other target. */
+  /** Returns the JSON Schema of a whole variable, from its declared type; undefined for other targets. */
   formOf(target: string): JsonSchema | undefined {
     const type = this.vars.find(({ name }) => name === target.trim())?.type;
     return type !== undefined && isKnownType(type) ? { ...valueTypes[type]?.schema } : undefined;
@@ -105,7 +104,7 @@ function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-/** What the params of a run must be, as a JSON Schema, from their declarations. */
+/** Returns the JSON Schema of a run's params, from their declarations. */
 export function inputSchema(declarations: readonly string[]): JsonSchema {
   const declared = declarations.map(parseParamDeclaration);
   return {
@@ -131,8 +130,8 @@ const unreadable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is written in any case; a
- * default is JSON or bare text, and a param without one is required.
+ * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is case-insensitive. A default is JSON or
+ * bare text; a param without one is required.
  *
  * The three readers throw a `WorkflowError` (`DECLARATION_INVALID`) that quotes the declaration.
  */
@@ -142,7 +141,7 @@ export function parseParamDeclaration(text: string): Declaration {
   if (name.startsWith("$")) {
     throw invalid(text, "the name of a param has no $", 'write "name(TYPE)"');
   }
-  // In an expression a name with _ is one of the run's own.
+  // Expressions reserve names that begin with _ for locals.
   if (!unreadable.has(name) && !name.startsWith("_")) return declaration;
   throw invalid(text, `no expression can read the name ${name}`, "choose another name");
 }
@@ -172,7 +171,7 @@ function declarationIn(text: string, hint: string): Declaration {
   throw invalid(text, `its default is not of type ${type}`, wanted);
 }
 
-/** A text needs no quotes. */
+/** Parses a default. A text needs no quotes. */
 function defaultOf(text: string, type: string): unknown {
   try {
     if (roundedIn(text)) return text;
@@ -203,11 +202,11 @@ const signature = new RegExp(
 );
 const item = /^\s*([\p{ID_Start}_][\p{ID_Continue}]*)\s*\(([^()]*)\)\s*$/u;
 
-/** Reads the signature of a service: `Name(p(T), q(T)) RETURN r(T)`. It may return none, or several. */
+/** Reads the signature of a service: `Name(p(T), q(T)) RETURN r(T)`. It may return no value or several. */
 export function parseServiceSignature(text: string): ServiceSignature {
   const refused = (message: string) =>
     invalid(text, message, 'write "Name(a(TYPE), b(TYPE)) RETURN r(TYPE)"');
-  if (typeof text !== "string") throw refused("it is no text");
+  if (typeof text !== "string") throw refused("it is not a text");
   const [, name, params = "", close, returns, rest] = signature.exec(text) ?? [];
   if (name === undefined) throw refused("it has no name and (");
   if (!close) throw refused('the "(" has no ")"');
@@ -235,7 +234,7 @@ const list = (each: Form, schema: object): ValueType => ({
   schema: { type: "array", ...schema },
 });
 
-/** The types of values, each as it is checked and as it is published. */
+/** The types of values, each with its check and its JSON Schema. */
 const valueTypes: Readonly<Record<string, ValueType>> = {
   STRING: { form: aText, schema: { type: "string" } },
   FILE_REF: { form: aText, schema: { type: "string", description: "a file" } },
@@ -247,15 +246,15 @@ const valueTypes: Readonly<Record<string, ValueType>> = {
   "[STRING]": list(aText, { items: { type: "string" } }),
 };
 
-/** Whether a type is one that values are checked against. */
+/** Whether a type is known, so that values are checked. */
 export const isKnownType = (type: string): boolean => Object.hasOwn(valueTypes, type);
 
-/** A type as it is written in any case: a known one in capitals, another one as it is. */
+/** Returns a known type in capitals, and any other type unchanged. */
 function canonicalType(text: string): string {
   const type = text.replace(/\s+/g, "").toUpperCase();
   return isKnownType(type) ? type : text.trim();
 }
 
-/** Whether a value is of a type. Every value is of a type that is not known. */
+/** Whether a value is of a type. Always true for an unknown type. */
 const isOfType = (value: unknown, type: string): boolean =>
   !isKnownType(type) || z.safeParse(valueTypes[type]?.form ?? z.unknown(), value).success;

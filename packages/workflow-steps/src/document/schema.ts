@@ -5,7 +5,7 @@ import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 
-/** What one type asks for beside the forms of its fields. */
+/** Requirements of a type beyond the forms of its fields. */
 const also: Partial<Record<StepType, Schema>> = {
   Stop: { properties: { next: false, children: false } },
   Set: { anyOf: ["target", "out", "children"].map((name) => ({ required: [name] })) },
@@ -26,8 +26,8 @@ const defaults: Readonly<Record<string, unknown>> = {
 const types = Object.values(StepType);
 
 /**
- * The JSON Schema (draft 2020-12) of a step workflow, made of the table that the checker reads. What it
- * refuses the checker refuses too. It can't check what hangs together: references, expressions, names.
+ * Returns the JSON Schema (draft 2020-12) of a step workflow, made from the checker's table. The checker refuses every
+ * document that the schema refuses. The schema can't check references, expressions and names.
  */
 export function workflowSchema(): Schema {
   const { properties, required, ...document } = schemaOf(documentForm, "");
@@ -85,7 +85,7 @@ function stepSchema(): Schema {
   };
 }
 
-/** The JSON Schema of a step of one type: the fields of all steps, and its own. */
+/** Returns the JSON Schema of a step of one type: the common fields, and its own. */
 export function schemaOfStep(type: StepType): Schema {
   const { allOf: _, anyOf: __, properties, ...common } = stepSchema();
   const { properties: own, required = [], ...rest } = typeSchema(type);
@@ -97,7 +97,7 @@ export function schemaOfStep(type: StepType): Schema {
   };
 }
 
-/** Whether a step is of a type: by its own word, else by its id. */
+/** Returns a schema that matches steps of a type, by `type`, else by id. */
 function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];
   return {
@@ -126,13 +126,13 @@ function typeSchema(type: StepType): Schema {
 
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
-/** A form as a schema; `path` finds the texts of its parts, `described` its own. */
+/** Returns a form as a schema. `path` selects the descriptions of its parts, `described` its own. */
 const schemaOf = (form: Form, path: string, described = path): Schema => {
   const { $schema: _, ...schema } = toJSONSchema(form);
   return told(schema, path, described);
 };
 
-/** A schema of Zod's with our texts, and without what says nothing about JSON. */
+/** Returns a schema of Zod with descriptions, without parts that mean nothing for JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));
@@ -165,7 +165,7 @@ function told({ type, ...schema }: Schema, path: string, described: string): Sch
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
-/** What an editor shows of each type of step. */
+/** Descriptions of the types of steps, shown by editors. */
 const typeTexts: Readonly<Record<StepType, string>> = {
   Service: "Calls the service that registry.services declares by its id: Service_<Name>.",
   API: "Calls the HTTP endpoint that registry.apis declares by its id: API_<id>.",
@@ -184,76 +184,74 @@ const typeTexts: Readonly<Record<StepType, string>> = {
   Subflow: "Runs another step workflow, given as workflow_path with params.",
 };
 
-const result = "_result is what the call gave";
+const result = "_result is the result of the call";
 
 /**
- * What an editor shows of the fields of a document and of its steps. A path leads through objects and
- * arrays; `Type.field` wins over `field`.
+ * Descriptions of the fields of a document and its steps, shown by editors. A path leads through objects and arrays;
+ * `Type.field` wins over `field`.
  */
 export const texts: Readonly<Record<string, string>> = {
-  version: "The version of the format. It switches nothing; readers know by it what to expect.",
+  version: "The version of the format. It does not change how the workflow runs.",
   name: "The name of the workflow.",
-  workflowType: "Whom the workflow is made for. IDE workflows use no services.",
-  description: "What the workflow is for.",
-  registry: "What the steps may use.",
-  steps: "The steps. Their order has no meaning: the first is the one that no other step names.",
-  "registry.params": "What a run is started with, read-only: name(TYPE), or name(TYPE) = default.",
-  "registry.vars": "What steps write and read: $name(TYPE), or $name(TYPE) = default.",
+  workflowType: "The target environment. IDE workflows can't use services.",
+  description: "The purpose of the workflow.",
+  registry: "The declarations that steps use.",
+  steps: "The steps, in any order. A step that no other step names runs first.",
+  "registry.params": "Read-only inputs of a run: name(TYPE), or name(TYPE) = default.",
+  "registry.vars": "Variables that steps read and write: $name(TYPE), or $name(TYPE) = default.",
   "registry.services": "Services by their signatures: Name(p(TYPE)) RETURN r(TYPE).",
   "registry.apis": "HTTP endpoints for API steps.",
-  "registry.apis.id": "What the id of an API step has after API_.",
-  "registry.apis.url": "The address. {name} in it is filled in from pathParams.",
-  "registry.apis.method": "The HTTP method, GET when it is missing.",
-  "registry.apis.auth": "How the request is signed.",
+  "registry.apis.id": "The part of an API step's id after API_.",
+  "registry.apis.url": "The URL. {name} is replaced from pathParams.",
+  "registry.apis.method": "The HTTP method. Default: GET.",
+  "registry.apis.auth": "The credentials of the request.",
   "registry.apis.headers": "Headers of each request.",
-  "registry.apis.desc": "What the endpoint is for.",
+  "registry.apis.desc": "The purpose of the endpoint.",
   "registry.components": "Components by name, or as objects with an id.",
-  "registry.components.id": "What the id of a Component step has after Component_.",
-  "registry.files": "Which files the steps may touch.",
-  "registry.files.inputs": "Globs of the files that are read only.",
-  "registry.files.artifacts":
-    "Globs of the files that may be written. Without one: any below the root.",
+  "registry.components.id": "The part of a Component step's id after Component_.",
+  "registry.files": "The files that steps may read and write.",
+  "registry.files.inputs": "Globs of read-only files.",
+  "registry.files.artifacts": "Globs of writable files. Default: all files below the root.",
   "registry.docs": "Titles of documents by their ids, for docs of LLM steps.",
   "registry.schemas": "JSON Schemas by name, for schemaRef.",
-  id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and what begins with __ are reserved.",
-  type: "The type, when it is not what comes before the first _ of the id.",
-  meta: "For people only: a title, a place on a canvas.",
-  print: "Evaluated when the step is done, and published as step_print.",
-  if: "An expression. When it is false the step and its children are skipped.",
+  id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and ids that begin with __ are reserved.",
+  type: "The type, if it differs from the part of the id before its first _.",
+  meta: "Data for editors, such as a title or a position on a canvas.",
+  print: "Evaluated at the end of the step, and published as step_print.",
+  if: "An expression. If it is false, the step and its children are skipped.",
   in: "The inputs. Each text that begins with = is an expression; == stands for a literal =.",
   input: "Another name of in.",
-  out: `What is written where, by $path or /path: {"$x": "=_result"}, short "$x". ${result}.`,
+  out: `Values to write, by $path or /path: {"$x": "=_result"}, short "$x". ${result}.`,
   next: "The id of the step that follows, RETURN to end the chain, BREAK to leave the loop.",
   children:
-    "The first steps of chains that run concurrently. The step goes on when all have ended.",
-  errorStrategy:
-    "What happens when a child fails: all is aborted, it is left out, or all end first.",
+    "The first steps of chains that run concurrently. The step continues when all have ended.",
+  errorStrategy: "The effect of a failed child: abort all, drop it, or let all end first.",
   cases: 'Pairs of a condition and a step\'s id. The last condition may be "ELSE".',
   while: "An expression, tested before each iteration. Needs maxIterations.",
-  source: "Where the file is read from.",
-  maxIterations: "The most rounds. When they are done the loop has ended as usual.",
-  mode: "How a file that is there is treated.",
-  target: "Where the file is written.",
-  value: "What is written: a value, or an expression.",
-  reason: "Why, for people.",
-  resumeResultTarget: "The $path that gets the answer.",
-  timeout: "The most milliseconds that the call may take.",
+  source: "The place to read the file from.",
+  maxIterations: "The most iterations. At this limit the loop ends normally.",
+  mode: "How to write to an existing file.",
+  target: "The place to write the file to.",
+  value: "The value to write, or an expression.",
+  reason: "The reason, for people.",
+  resumeResultTarget: "The $path to write the answer to.",
+  timeout: "The timeout of the call in milliseconds.",
   "timeout.sec": "Seconds to wait for an answer.",
-  "timeout.on": "The id of the step to go on at when nobody answered in time.",
-  onError: "The id of the step to go on at when this one fails. _error is readable there.",
+  "timeout.on": "The id of the step to continue at when no answer came in time.",
+  onError: "The id of the step to continue at when this one fails. It can read _error.",
   tool: "The name of the tool.",
   toolName: "Another name of tool.",
   allowError:
-    "Whether the workflow goes on when the tool fails, with {ok, error, tool} as _result.",
+    "Whether the workflow continues when the tool fails, with {ok, error, tool} as _result.",
   continueOnError: "Another name of allowError.",
-  model: "The model, also as provider/model. Without one LLM_MODEL is used.",
-  provider: "Whose model it is.",
-  stream: "Whether tokens are published as they come.",
+  model: "The model, or provider/model. Default: LLM_MODEL.",
+  provider: "The provider of the model.",
+  stream: "Whether to publish tokens as they arrive.",
   "Loop.children": "The first steps of the chains that run in each iteration.",
-  "Loop.source": "An expression that gives the list to go over.",
-  "Loop.mode": "Whether iterations run one after the other or concurrently.",
+  "Loop.source": "An expression for the list to iterate over.",
+  "Loop.mode": "Whether iterations run in sequence or concurrently.",
   "Set.target": "The $path of a variable, such as $plan.steps[0].",
-  "Write.target": "The path of the file, or an expression that gives it.",
-  "Pause.timeout": "What to do when nobody answers.",
-  "Stop.reason": "Why the run ends. It is the thread's summary.",
+  "Write.target": "The path of the file, or an expression for it.",
+  "Pause.timeout": "The timeout of the question.",
+  "Stop.reason": "The reason for the end of the run. It is the thread's summary.",
 };

@@ -136,7 +136,7 @@ test("any text is a target or one error that says so", () => {
   );
 });
 
-test("an out is its targets with what they get", () => {
+test("an out is its targets with their values", () => {
   expect(outEntries(undefined)).toEqual([]);
   expect(outEntries("$x")).toEqual([["$x", "=_result"]]);
   expect(outEntries({ $x: "=_result.a", "/f": null })).toEqual([
@@ -189,7 +189,7 @@ describe("a value at a path", () => {
     expect(root).toEqual({ list: [0] });
     expect(second).toBe(first);
     expect(second).toEqual({ list: [0, 1, 2] });
-    expect(() => setPath(second, ["list", "x"], 3, owned)).toThrow("no index");
+    expect(() => setPath(second, ["list", "x"], 3, owned)).toThrow("not an index");
     expect(second).toEqual({ list: [0, 1, 2] });
   });
 
@@ -211,10 +211,10 @@ test.each([
   ["text", ["a"], "at its beginning stands a value of type string"],
   [{ a: { b: 5 } }, ["a", "b", "c"], "at a.b stands a value of type number"],
   [{ a: new Date() }, ["a", "x"], "at a stands a value of type object"],
-  [[], ["x"], "no index"],
-  [[], ["01"], "no index"],
-  [[], [-1], "no index"],
-  [[], [0.5], "no index"],
+  [[], ["x"], "not an index"],
+  [[], ["01"], "not an index"],
+  [[], [-1], "not an index"],
+  [[], [0.5], "not an index"],
   [[], [1_000_001], "over 1000000 beyond"],
   [null, [2 ** 40], "over 1000000 beyond"],
 ])("a path that can't be written is refused: in %p at %p", (root, path, message) => {

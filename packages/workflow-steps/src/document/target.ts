@@ -4,13 +4,13 @@ import { evaluate, problemIn, remembered } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 
-/** A piece of a target: a literal text, or an expression whose value takes its place. */
+/** A piece of a target: a literal text, or an expression that is replaced by its value. */
 type Part = { text: string } | { expression: string };
 
-/** One step into a value: a key (`.key`, `.user_{_item.id}`), or what an expression in `[…]` gives. */
+/** One step into a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
 type Segment = { kind: "key" | "index"; parts: Part[] };
 
-/** Where a value is written: into a declared variable, `$name` with a path, or to a file, `/path`. */
+/** The destination of a value: a declared variable, `$name` with a path, or a file, `/path`. */
 export type Target =
   | { kind: "variable"; source: string; name: string; segments: Segment[] }
   | { kind: "file"; source: string; parts: Part[] };
@@ -30,7 +30,7 @@ const fileText = /(?:[^{[]|\[(?!_index\]))+/uy;
  */
 export const parseTarget: (text: string) => Target = remembered(read, 1000);
 
-/** The expressions in a target, as they are written. */
+/** Returns the expressions in a target as text. */
 export function expressionsIn(target: Target): string[] {
   const parts =
     target.kind === "file" ? target.parts : target.segments.flatMap((segment) => segment.parts);
@@ -77,7 +77,7 @@ function segmentAt(source: string, start: number): { segment: Segment; end: numb
   return { segment: { kind: "key", parts }, end };
 }
 
-/** The texts and placeholders from a position on, up to what is neither. */
+/** Reads texts and placeholders from a position, up to the first other character. */
 function partsAt(
   source: string,
   start: number,
@@ -99,7 +99,7 @@ function partsAt(
   return { parts, end: position };
 }
 
-/** The expression between the bracket at `start` and its partner; `end` is behind that. */
+/** Reads the expression between the bracket at `start` and its partner; `end` is the offset after it. */
 function enclosed(source: string, start: number): { part: Part; end: number } {
   const close = source[start] === "{" ? "}" : "]";
   const last = partnerOf(source, start, close);
@@ -124,7 +124,10 @@ function partnerOf(source: string, start: number, close: string): number {
   return -1;
 }
 
-/** The targets of an `out`, each with what it gets, a text `=_result`. @throws WorkflowError `OUT_INVALID` */
+/**
+ * Returns the targets of an `out` with their values; the short form gets `=_result`. @throws WorkflowError
+ * `OUT_INVALID`
+ */
 export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
   if (typeof out === "string") return [[out, "=_result"]];
@@ -136,13 +139,13 @@ export function outEntries(out: unknown): [target: string, value: unknown][] {
   );
 }
 
-/** A target as it is now: `path` begins with the variable's `$name`; a file's has no leading slash. */
+/** A resolved target. `path` begins with the variable's `$name`; the path of a file has no leading slash. */
 export type ResolvedTarget =
   | { kind: "variable"; path: [string, ...(string | number)[]] }
   | { kind: "file"; path: string };
 
 /**
- * What a target names now. A number in `[…]` is an index, a text a key.
+ * Resolves a target to its current path. A number in `[…]` is an index, a text a key.
  *
  * @throws WorkflowError `TARGET_INVALID`, `TARGET_UNRESOLVED`; ExpressionError.
  */
@@ -187,7 +190,7 @@ function kindOf(value: unknown): string {
 /** The key whose assignment replaces an object's prototype. */
 const prototypeKey = "__proto__";
 
-/** The keys that no document writes by name: values alone lead to `constructor` and `prototype`. */
+/** Keys that targets can't write. Values may still contain `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
 const targetError = (source: string, message: string) =>
@@ -217,9 +220,9 @@ const index = /^(?:0|[1-9]\d{0,14})$/;
 type Container = unknown[] | Record<string, unknown>;
 
 /**
- * `root` with a new value at a path. Containers on the path are copied, but for those in `owned`, which are
- * changed in place so that a value that grows does not cost what it has become; the copies are put into it.
- * What is null on the way becomes an array before a number, else an object; gaps in arrays become null.
+ * Returns `root` with a new value at a path. Containers on the path are copied and the copies added to `owned`;
+ * containers in `owned` are changed in place, so that appending is cheap. A null on the path becomes an array before a
+ * number, else an object. Gaps in arrays become null.
  *
  * @throws WorkflowError `PATH_REFUSED`, also for an index more than 1,000,000 beyond an array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
@@ -240,14 +243,14 @@ export function setPath(
   owned.add(container);
   if (Array.isArray(container)) {
     const at = indexIn(container, path, depth);
-    // A hole would be null in JSON, and is none before: so it is filled.
+    // Fills holes with null, as JSON would.
     while (container.length < at) container.push(null);
     container[at] = below;
   } else container[segment] = below;
   return container;
 }
 
-/** The value at `path` up to `depth`, able to hold the segment there: a copy where it is not owned. */
+/** Returns a container for the segment at `depth` of `path`: a copy if it is not owned. */
 function containerAt(
   value: unknown,
   path: readonly (string | number)[],
@@ -269,7 +272,7 @@ function indexIn(array: unknown[], path: readonly (string | number)[], depth: nu
   const segment = path[depth] ?? "";
   const at = typeof segment === "string" && index.test(segment) ? Number(segment) : segment;
   if (typeof at !== "number" || !Number.isSafeInteger(at) || at < 0) {
-    throw pathError(path, `${JSON.stringify(segment)} is no index of an array`);
+    throw pathError(path, `${JSON.stringify(segment)} is not an index of an array`);
   }
   if (at <= array.length + farthest) return at;
   throw pathError(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);

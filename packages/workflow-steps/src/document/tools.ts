@@ -1,4 +1,4 @@
-/** The built-in tools, by their own names, each with the inputs that it takes under any name. */
+/** The inputs of the built-in tools, under all of their names, by tool. */
 const inputNames: Readonly<Record<string, string>> = {
   readFile: "file_path path offset limit",
   writeFile: "file_path path content",
@@ -9,13 +9,13 @@ const inputNames: Readonly<Record<string, string>> = {
   runCommand: "argv cwd input timeoutMs",
 };
 
-/** The name of a built-in tool as it is documented: `ReadFile`. */
+/** Returns the documented name of a built-in tool: `ReadFile`. */
 export const documentedToolName = (name: string): string =>
   name.charAt(0).toUpperCase() + name.slice(1);
 
 export const isBuiltInTool = (name: string): boolean => Object.hasOwn(inputNames, name);
 
-/** What a bundle that is made of a file has: by their documented names, and by their own. */
+/** The inputs of the tools of a bundle made from a file, by documented and by own tool name. */
 export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(inputNames).flatMap(([name, text]) => {
     const inputs = text.split(" ");
@@ -23,7 +23,7 @@ export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.
   }),
 );
 
-/** The tools' own names of fields by the documented ones. */
+/** The tools' own field names by documented field name. */
 export const ownFieldNames: ReadonlyMap<string, string> = new Map([
   ["file_path", "path"],
   ["old_string", "oldText"],

@@ -28,33 +28,33 @@ import {
   type Workflow,
 } from "../state/state.ts";
 
-/** Carries out a step. Its value is `_result`; `out` is mapped afterwards, unless it did that itself. */
+/** Runs a custom step. Its value is `_result`. `out` is mapped afterwards, unless the handler did that. */
 export type CustomHandler = (
   engine: Engine,
   context: ExecutionContext,
   step: StepDocument,
 ) => unknown;
 
-/** How an engine runs its workflow. */
+/** Options of an {@link Engine}. */
 export type EngineOptions = RunOptions & {
-  /** Hears every event. What it throws changes nothing. */
+  /** Receives every event. Its errors are ignored. */
   onEvent?: (event: RunEvent) => void;
-  /** Gets a checkpoint after each commit. What it throws changes nothing. */
+  /** Receives a checkpoint after each commit. Its errors are ignored. */
   onCheckpoint?: (checkpoint: Checkpoint) => void;
-  /** By the prefix of the steps' ids. */
+  /** Handlers by the prefix of step ids. */
   customHandlers?: Record<string, CustomHandler>;
   /** Cancels the run when it is aborted. */
   signal?: AbortSignal;
-  /** The folder whose files the steps read and write, when no adapter `file` is given. */
+  /** The folder for the files of steps, if there is no `file` adapter. */
   cwd?: string;
-  /** Tools by name, when no adapter `tool` is given. */
+  /** Tools by name, if there is no `tool` adapter. */
   tools?: Tools;
   /** Documents of child workflows by the path that a step names. */
   subflows?: Record<string, WorkflowDocument>;
 };
 
 /**
- * Runs a step workflow in this process. Nothing is stored: a program keeps the checkpoints to go on from.
+ * Runs a step workflow in this process. It stores nothing: the caller keeps the checkpoints to continue from.
  *
  *     const engine = new Engine(workflow, { onEvent: console.log });
  *     const context = await engine.execute({ project: "MyApp" }, { llm, file });
@@ -65,18 +65,18 @@ export class Engine {
   readonly #options: EngineOptions;
   #read: Workflow | null = null;
 
-  /** @param workflow It is copied: what is done to it later changes nothing. */
+  /** @param workflow The document. It is copied. */
   constructor(workflow: WorkflowDocument, options: EngineOptions = {}) {
     this.workflow = structuredClone(workflow);
     this.#options = options;
   }
 
-  /** What is wrong with the workflow, a message a violation. */
+  /** Returns the messages of all errors in the workflow. */
   validate(): string[] {
     return this.lint().errors;
   }
 
-  /** What is wrong with the workflow, and what is doubtful. */
+  /** Returns the errors and warnings of the workflow. */
   lint(): { errors: string[]; warnings: string[] } {
     const customTypes = Object.keys(this.#options.customHandlers ?? {});
     const violations = validate(this.workflow, { customTypes });
@@ -86,7 +86,7 @@ export class Engine {
   }
 
   /**
-   * Runs the workflow. Resolves with the context when it is completed, stopped, cancelled or paused.
+   * Runs the workflow. Resolves with the context when the run is completed, stopped, cancelled or paused.
    *
    * @throws WorkflowError `WORKFLOW_INVALID` and `PARAMS_INVALID`, before any event; RunError and
    * ParallelError after `workflow_failed`, with the context as `ctx`.
@@ -97,7 +97,7 @@ export class Engine {
     return context;
   }
 
-  /** Runs the workflow and gives the context at once; its `done` settles as `execute` does. */
+  /** Starts the workflow and returns the context at once; its `done` settles as `execute` does. */
   start(params?: Record<string, unknown>, adapters?: Adapters): ExecutionContext {
     const workflow = this.#valid();
     const state = newState(workflow, newRunID(), workflow.registry.startParams(params));
@@ -105,7 +105,7 @@ export class Engine {
   }
 
   /**
-   * Goes on from a checkpoint, or from as little as a `currentStepID` and what that step needs.
+   * Continues from a checkpoint, or from an object with at least `currentStepID` and the values that its step needs.
    *
    * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`
    * before any event, and as {@link Engine.execute}.
@@ -149,7 +149,7 @@ export class Engine {
 
 let lastRunID = 0;
 
-// Never the same twice in a process.
+// Unique in this process.
 function newRunID(): string {
   lastRunID = Math.max(Date.now(), lastRunID + 1);
   return `wf_${lastRunID}`;
@@ -161,7 +161,7 @@ type Started = Omit<EngineOptions, "customHandlers"> & {
   resumedFrom?: string;
 };
 
-/** One run in this process: it drives the interpreter, calls the listeners and folds what is done. */
+/** One run in this process: it drives the interpreter, calls the listeners and folds the commits. */
 class EngineRun {
   readonly context: ExecutionContext;
   readonly #run: Run;
@@ -205,9 +205,9 @@ class EngineRun {
     const signal = outer ? AbortSignal.any([own, outer]) : own;
     const breathe = breather();
     try {
-      // Who started it gets the context, and may listen, before the first event.
+      // The caller of `start` can add listeners before the first event.
       await Promise.resolve();
-      // An engine without files loads nothing of Node.
+      // Loaded on demand, so that an engine without files does not need Node.
       if (cwd !== undefined && !adapters.file) {
         const { fileAdapter } = await import("../adapters/file.ts");
         adapters.file = fileAdapter({ cwd });
@@ -241,7 +241,7 @@ class EngineRun {
     return await answer;
   }
 
-  /** Waits for the answer; undefined when the run is cancelled before. */
+  /** Waits for the answer; undefined if the run is cancelled first. */
   async #ask(
     { token, expiresAt }: PauseRequest,
     signal: AbortSignal,
@@ -287,7 +287,7 @@ class EngineRun {
     return this.#open.token === token ? null : "the token is not that of the pause";
   }
 
-  // While the question is open nothing is read from the scheduler; otherwise the event has its turn there.
+  // The scheduler is not read while the question is open, so publish directly; otherwise in the scheduler's order.
   #publishRejected(reason: string): void {
     const { currentStepID, status } = this.#run;
     if (status !== "running" && status !== "paused") return;
@@ -296,14 +296,14 @@ class EngineRun {
   }
 
   #publish(event: RunEvent): void {
-    // One that is added meanwhile is called from the next event on, one that is removed no more.
+    // Listeners added during a call get the next event; removed listeners are skipped.
     for (const listener of [...this.#listeners]) {
       if (this.#listeners.has(listener)) quietly(() => listener(event));
     }
   }
 }
 
-// Nothing is recorded: the ids separate the events of one attempt from those of another.
+// Attempts are not recorded; their ids only group events.
 function attemptsHere(): Attempts {
   const nextId = attemptIds();
   return {
@@ -314,7 +314,7 @@ function attemptsHere(): Attempts {
 // Milliseconds.
 const longestBreath = 20;
 
-// Steps that wait for nothing must not keep out timers, and with them who wants to abort the run.
+// Steps that never wait must still let timers run, so that the run can be aborted.
 function breather(): () => Promise<void> {
   let last = Date.now();
   return async () => {
@@ -324,7 +324,7 @@ function breather(): () => Promise<void> {
   };
 }
 
-// A caller that listens must not be able to disturb the run.
+// Errors of listeners must not disturb the run.
 function quietly(call: () => unknown): void {
   try {
     const result = call();
@@ -340,10 +340,10 @@ function settlement(): Deferred {
   return settled;
 }
 
-// What a timer of the platform can wait at once.
+// The longest delay of a platform timer.
 const longestTimer = 2 ** 31 - 1;
 
-/** Calls back at a moment, if there is one; the result prevents it. */
+/** Calls back at a moment, if given. Returns a function that cancels it. */
 function timer(moment: number | undefined, call: () => void): () => void {
   if (moment === undefined) return () => undefined;
   let current: ReturnType<typeof setTimeout>;
@@ -356,10 +356,10 @@ function timer(moment: number | undefined, call: () => void): () => void {
   return () => clearTimeout(current);
 }
 
-/** A tool of the caller's own: an envelope with `error` is a failure, its `result` the result. */
+/** A tool of the caller. A returned object with `error` is a failure, and its `result` is the result. */
 type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
 
-/** Tools by name: a record, or something to look them up in. */
+/** Tools by name: a record, or an object with `get`. */
 type Tools = Readonly<Record<string, SimpleTool>> | { get(name: string): SimpleTool | undefined };
 
 const toolsOf = (tools: Tools): ToolAdapter => ({

@@ -1,4 +1,4 @@
-// Entry point `.`: step workflows, run in a program of one's own or built into a bundle.
+// Entry point `.`: step workflows, run in a program or built into a bundle.
 
 // Run
 export { type CustomHandler, Engine, type EngineOptions } from "../engine/engine.ts";

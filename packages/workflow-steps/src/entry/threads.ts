@@ -1,4 +1,4 @@
-// Entry point `./threads`: the threads of step workflows as they are recorded, and reruns of them.
+// Entry point `./threads`: recorded threads of step workflows, and their reruns.
 
 // Documents
 export { documentsIn } from "../bundle/describe.ts";

@@ -18,7 +18,7 @@ const values: Record<string, unknown> = {
 };
 const scope = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
 
-/** An expression as text, together with what it must give, reckoned in another way. */
+/** An expression as text, with its expected outcome, computed in another way. */
 type Sample = { text: string; wanted: Outcome };
 
 const truth = (value: unknown) =>
@@ -149,7 +149,7 @@ test("a random expression has the value that a reference gives it", () => {
 
 const powers = [["||"], ["&&"], ["==", "!="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]];
 
-/** What operators without parentheses make: the last of the weakest is reckoned last. */
+/** Computes operators without parentheses: the last of the weakest is applied last. */
 function unparenthesised(first: number, rest: readonly (readonly [string, number])[]): Outcome {
   for (const signsOfPower of powers) {
     const at = rest.findLastIndex(([sign]) => signsOfPower.includes(sign));

@@ -109,14 +109,14 @@ describe("an expression", () => {
     );
   });
 
-  test("does not look at what it need not", () => {
+  test("does not evaluate an operand that it does not need", () => {
     expect(value("false && 1 / 0")).toBe(false);
     expect(value("$note || 'd'")).toBe("d");
     expect(value("1 || 1 / 0")).toBe(1);
   });
 });
 
-describe("a text that is no expression", () => {
+describe("an invalid expression", () => {
   test.each([
     ["", 0, "a value is missing at the end"],
     ["   ", 3, "a value is missing at the end"],
@@ -130,15 +130,15 @@ describe("a text that is no expression", () => {
     ["1 2", 2, "not expected"],
     ["$a = 1", 3, "== compares"],
     ["$a === 1", 3, "no ==="],
-    ["f(x)", 1, "no functions"],
-    ["(f(x))", 2, "no functions"],
+    ["f(x)", 1, "function calls are not supported"],
+    ["(f(x))", 2, "function calls are not supported"],
     ["a ? b : c", 2, "no conditional"],
     ["a % b", 2, "no %"],
     ["a & b", 2, "no meaning"],
     ["{}", 0, "an object"],
     ["$a.", 2, "a key must follow"],
     ["* 2", 0, "before"],
-    ["'\\q'", 1, "no escape"],
+    ["'\\q'", 1, "not a valid escape"],
     ["1e999", 0, "too large"],
     ["\ud800", 0, "no meaning"],
   ])("%p is refused at its place", (source, offset, message) => {
@@ -183,13 +183,13 @@ describe("the limits", () => {
 
 describe("a value that an operator can't take", () => {
   test.each([
-    ["'a' * 2", 'the text "a" is no number'],
-    ["-$text", 'the text "hello" is no number'],
-    ["$o - 1", "an object is no number"],
-    ["$list * 1", "an array is no number"],
+    ["'a' * 2", 'the text "a" is not a number'],
+    ["-$text", 'the text "hello" is not a number'],
+    ["$o - 1", "an object is not a number"],
+    ["$list * 1", "an array is not a number"],
     ["1 / 0", "division by zero"],
     ["1 / $none", "division by zero"],
-    ["1e308 * 10", "no finite number"],
+    ["1e308 * 10", "not a finite number"],
     ["9007199254740991 + 2", "the result 9007199254740993 can't be kept exactly"],
     ["-9007199254740991 - 2", "the result -9007199254740993 can't be kept exactly"],
     ["9007199254740991 * 1025", "the result 9232379236109515775 can't be kept exactly"],
@@ -204,7 +204,7 @@ describe("a value that an operator can't take", () => {
   test("fails as an expression even when reading it throws", () => {
     const cyclic: Record<string, unknown> = {};
     cyclic.self = cyclic;
-    expect(errorOf("x + ''", () => cyclic).message).toContain("no JSON");
+    expect(errorOf("x + ''", () => cyclic).message).toContain("can't be converted to JSON");
     const trap = new Proxy({}, { getOwnPropertyDescriptor: () => expect.unreachable() });
     expect(errorOf("x.a", () => trap).message).toContain("can't be read");
     const thrower = () => {
@@ -214,7 +214,7 @@ describe("a value that an operator can't take", () => {
   });
 });
 
-test("the names in an expression are payloads once each, keys and literals not", () => {
+test("the names in an expression are listed once each, without keys and literals", () => {
   expect(namesIn("$a.b[$c] + goal * !$a || true && _item.$d == 'x'")).toEqual([
     "$a",
     "$c",
@@ -316,14 +316,14 @@ test("a record's names are its own keys only", () => {
   expect(evaluator.evaluate("=toString || __proto__ || constructor")).toBeUndefined();
 });
 
-test("what was made is kept, the oldest only until there are too many", () => {
+test("values are cached, and the oldest is dropped at the limit", () => {
   const made: string[] = [];
   const lookUp = remembered((text) => made.push(text), 2);
   for (const text of ["a", "b", "a", "c", "c", "b", "a"]) lookUp(text);
   expect(made).toEqual(["a", "b", "c", "a"]);
 });
 
-test("what throws is made anew", () => {
+test("a call that throws is repeated", () => {
   let count = 0;
   const lookUp = remembered(() => {
     count += 1;

@@ -10,10 +10,10 @@ const add = arithmetic(
   (a, b) => a + b,
 );
 
-/** How strongly the operators bind that give one of their sides. */
+/** The precedence of the operators that return one of their operands. */
 export const choices: Readonly<Record<string, number>> = { "||": 1, "&&": 2 };
 
-/** The other operators with two sides, and how strongly each binds. */
+/** The other binary operators with their precedence. */
 export const operations: Readonly<Record<string, { power: number; run: Operation }>> = {
   "==": { power: 3, run: equal },
   "!=": { power: 3, run: (left, right) => !equal(left, right) },
@@ -80,7 +80,7 @@ function numberFor(value: unknown, fail: Fail): number {
     return fail(`the integer ${value.trim()} can't be computed with exactly`, hint);
   }
   return fail(
-    `${kindOf(value)} is no number`,
+    `${kindOf(value)} is not a number`,
     "- * / take numbers and numeric texts; + joins when a side is a text",
   );
 }
@@ -94,7 +94,7 @@ function kindOf(value: unknown): string {
   return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
 }
 
-// Beyond it a number is written with an exponent: nobody takes it for exact.
+// From here on numbers print with an exponent, so they don't look exact.
 const longestWritten = 1e21;
 
 function arithmetic(
@@ -112,9 +112,9 @@ function arithmetic(
         return fail(`the result ${digits} can't be kept exactly`, hint);
       }
     }
-    // 0 is added, for -0 would become 0 in JSON.
+    // Adding 0 turns -0 into 0, as JSON would.
     if (Number.isFinite(value)) return value + 0;
-    return fail("the result is no finite number", "keep numbers below 1e308");
+    return fail("the result is not a finite number", "keep numbers below 1e308");
   };
 }
 
@@ -122,6 +122,10 @@ function textFor(value: unknown, fail: Fail): string {
   try {
     return toText(value);
   } catch (error) {
-    return fail("a value has no JSON", "join texts, numbers and values that JSON can hold", error);
+    return fail(
+      "a value can't be converted to JSON",
+      "join texts, numbers and values that JSON can hold",
+      error,
+    );
   }
 }

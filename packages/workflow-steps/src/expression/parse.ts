@@ -3,23 +3,23 @@ import { isRounded } from "@uncaged/workflow/interpreter";
 import { choices, type Fail, negative, type Operation, operations } from "./operator.ts";
 import { toBool } from "./value.ts";
 
-/** What a name (`$plan`, `_item`, `SYSVAR`, `goal`) stands for, undefined when for nothing. */
+/** Returns the value of a name (`$plan`, `_item`, `SYSVAR`, `goal`); undefined for an unknown name. */
 export type Scope = (name: string) => unknown;
 
 type Evaluate = (scope: Scope) => unknown;
 
-/** An expression that is ready to be evaluated, and the names that it uses, each once. */
+/** A parsed expression, and the names that it uses, each once. */
 type Expression = { evaluate: Evaluate; names: ReadonlySet<string> };
 
-/** An expression that can't be read, or has no value. Its message shows it, shortened around `offset`. */
+/** A syntax or evaluation error. Its message quotes the expression, shortened around `offset`. */
 export class ExpressionError extends WorkflowError {
   constructor(
     code: "EXPRESSION_INVALID" | "EXPRESSION_FAILED",
     /** The whole expression, without the leading `=`. */
     readonly source: string,
-    /** What is wrong, without the expression. */
+    /** The problem, without the expression. */
     readonly problem: string,
-    /** Where in `source`, in UTF-16 units from 0. */
+    /** The offset in `source`, in UTF-16 units from 0. */
     readonly offset: number,
     hint: string,
     cause?: unknown,
@@ -51,8 +51,8 @@ const words: Readonly<Record<string, unknown>> = { true: true, false: false, nul
 export const parse = (source: string): Expression => new Parser(source).whole();
 
 /**
- * Makes a function of each part as it is read. Operators of one power, and keys, are run in a loop:
- * however many there are, calls are no deeper than the text's parentheses, brackets and signs.
+ * Compiles each part to a function as it is read. Operators of equal precedence, and keys, run in a loop, so the call
+ * depth depends only on parentheses, brackets and signs.
  */
 class Parser {
   readonly #source: string;
@@ -80,7 +80,7 @@ class Parser {
     const evaluate = this.#binary(0);
     const { kind, text, offset } = this.#next();
     if (kind === "end") return { evaluate, names: this.#names };
-    if (text === "(") throw this.#invalid("there are no functions to call", offset);
+    if (text === "(") throw this.#invalid("function calls are not supported", offset);
     throw this.#invalid(`${JSON.stringify(text.toWellFormed())} is not expected here`, offset);
   }
 
@@ -92,7 +92,7 @@ class Parser {
     return left;
   }
 
-  /** How strongly the operator that comes next binds; 0 when none comes. */
+  /** Returns the precedence of the next operator; 0 if there is none. */
   #power(): number {
     const { kind, text } = this.#peek();
     return kind === "sign" ? (choices[text] ?? operations[text]?.power ?? 0) : 0;
@@ -173,7 +173,7 @@ class Parser {
     const { kind, text, offset } = this.#next();
     if (kind === "sign" && text === close) return inner;
     if (kind === "end") throw this.#invalid(`the "${open}" has no "${close}"`, start);
-    if (text === "(") throw this.#invalid("there are no functions to call", offset);
+    if (text === "(") throw this.#invalid("function calls are not supported", offset);
     const found = JSON.stringify(text.toWellFormed());
     throw this.#invalid(`${found} stands where "${close}" must`, offset);
   }
@@ -194,7 +194,7 @@ class Parser {
       try {
         return JSON.parse(`"${escape}"`) as string;
       } catch {
-        const what = `${JSON.stringify(escape.toWellFormed())} is no escape`;
+        const what = `${JSON.stringify(escape.toWellFormed())} is not a valid escape`;
         const hint = "a text has the escapes of JSON and \\'; write \\\\ for a backslash";
         throw this.#invalid(what, start + at, hint);
       }
@@ -228,7 +228,7 @@ const constant =
   () =>
     value;
 
-/** The first operand whose truth is `wanted`, else the last one. */
+/** Returns the first operand whose truth is `wanted`, else the last one. */
 function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   return (scope) => {
     let value: unknown;
@@ -240,7 +240,7 @@ function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   };
 }
 
-/** The value of a key: an own property of an object, an array or a text; else undefined. */
+/** Returns an own property of an object, an array or a text; else undefined. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
   if (typeof value === "string") return key === "length" ? value.length : characterAt(value, key);
@@ -249,8 +249,8 @@ export function read(value: unknown, key: unknown): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined;
 }
 
-// Half of a character can't be written to a file or sent: the index of its first half gives the whole, that of its
-// second half an empty text.
+// A lone surrogate can't be encoded. The index of a high surrogate returns the whole character, the index of a low
+// surrogate an empty text.
 function characterAt(text: string, key: string | number): string | undefined {
   if (!Object.hasOwn(Object(text) as object, key)) return undefined;
   const at = Number(key);
@@ -260,7 +260,7 @@ function characterAt(text: string, key: string | number): string | undefined {
   return before > 0xffff ? "" : character;
 }
 
-/** A word of an expression, as it is written; a key without its point. */
+/** A token of an expression, as text; a key without its point. */
 type Token = {
   kind: "name" | "number" | "text" | "key" | "sign" | "end";
   text: string;

@@ -2,17 +2,17 @@ import { WorkflowError } from "@uncaged/workflow";
 
 const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-/** Whether a value counts as true: false are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
+/** Whether a value is truthy. Falsy values are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
 export const toBool = (value: unknown): boolean => Boolean(value) && value !== "false";
 
-/** A value as a number: numbers and numeric texts are themselves, `true` is 1, all else 0. */
+/** Converts a value to a number: numbers and numeric texts are themselves, `true` is 1, other values are 0. */
 export function toFloat(value: unknown): number {
   if (value === true) return 1;
   const number = numberIn(value);
   return number === undefined || Number.isNaN(number) ? 0 : number;
 }
 
-/** The number that a number or a numeric text (decimal, finite) is; undefined for all else. */
+/** Returns the value of a number or a numeric text (decimal, finite); undefined for other values. */
 export function numberIn(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || !decimal.test(value)) return undefined;
@@ -21,26 +21,26 @@ export function numberIn(value: unknown): number | undefined {
 }
 
 /**
- * A value as text, as `+` and print use it: texts are themselves, objects and arrays their JSON, null,
- * undefined and what has no JSON are "". `space` is that of `JSON.stringify`.
+ * Converts a value to text for `+` and print: texts are themselves, objects and arrays their JSON, and null, undefined,
+ * functions and symbols "". `space` is passed to `JSON.stringify`.
  *
- * Throws a TypeError for an object that has no JSON, such as a cyclic one.
+ * @throws TypeError for an object that JSON can't hold, such as a cyclic one.
  */
 export function toText(value: unknown, space?: number): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  // Its type hides that a function or a symbol has no JSON.
+  // Its type omits undefined, the result for functions and symbols.
   const json = JSON.stringify(value, null, space) as string | undefined;
   return json ?? "";
 }
 
-// So many comparisons are made before one looks out for cycles.
+// The number of comparisons before cycles are tracked.
 const unguarded = 100_000;
 
 /**
- * Whether two values are the same by value, as their JSON would be: null and undefined are the same,
- * and so are a key with undefined and no key; the order of keys has no meaning. Cycles do no harm.
+ * Whether two values are equal as JSON. Null equals undefined, a key with undefined equals a missing key, and the order
+ * of keys does not matter. Cycles are allowed.
  */
 export function sameValue(left: unknown, right: unknown): boolean {
   const open: [unknown, unknown][] = [[left, right]];
@@ -81,18 +81,18 @@ function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
   return Object.values(b).filter((value) => value !== undefined).length === count;
 }
 
-/** Whether a value is an object as JSON has it: no array, and of no class. */
+/** Whether a value is a plain object, not an array or an instance of a class. */
 export function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The value of a key that a record itself has: what its prototype has is not in it. */
+/** Returns the value of a record's own key, ignoring its prototype. */
 export const ownValue = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** The text that bytes are in UTF-8; null when they are none. */
+/** Decodes UTF-8; null for invalid bytes. */
 export function decoded(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -104,8 +104,8 @@ export function decoded(bytes: Uint8Array): string | null {
 const deepest = 1000;
 
 /**
- * A deep copy of arrays and plain objects, each leaf as `leaf` makes it. A value of a class is kept as
- * it is. Throws a `WorkflowError` (`VALUE_TOO_DEEP`) over 1,000 levels, which is also what a cycle has.
+ * Copies arrays and plain objects deeply and maps each leaf with `leaf`. Instances of classes are leaves. Throws a
+ * `WorkflowError` (`VALUE_TOO_DEEP`) over 1,000 levels, and for a cycle.
  */
 export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth = 0): unknown {
   if (depth > deepest) {
@@ -115,7 +115,7 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
   }
   if (Array.isArray(value)) return value.map((item) => mapped(item, leaf, depth + 1));
   if (!isPlain(value)) return leaf(value);
-  // fromEntries defines what it is given: a key `__proto__` stays a key.
+  // fromEntries defines own properties, also for the key `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, mapped(item, leaf, depth + 1)]),
   );

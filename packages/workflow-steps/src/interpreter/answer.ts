@@ -3,15 +3,15 @@ import { buildErrorMap } from "../adapter/error.ts";
 import type { StepAt, Write } from "../state/state.ts";
 import type { Task } from "./interpreter.ts";
 
-/* How a step is answered by what a fixture has recorded of it, and what is recorded of one that failed. */
+/* Replays the recorded runs of steps, and records the failed ones. */
 
-/** Which run of a step it is, as the thread's commits name it. */
+/** Returns the run of a step, as the thread's commits name it. */
 export function stepAt({ chain, interpreter, step }: Task): StepAt {
   const { path, prefix } = interpreter.run.setup;
   return { stepID: `${prefix}${step.id}`, path: [...path, ...chain.path] };
 }
 
-/** Has the next commit record that the step's run has failed. */
+/** Records the failure of the step's run in the next commit. */
 export function recordFailure(task: Task, error: unknown): void {
   const { setup } = task.interpreter.run;
   const { stepID, path } = stepAt(task);
@@ -22,7 +22,7 @@ export function recordFailure(task: Task, error: unknown): void {
   setup.recorded?.failed({ stepID, path });
 }
 
-/** Throws what the step's run has failed with, where a fixture has recorded that it did. */
+/** Throws the recorded failure of the step's run, if there is one. */
 export function failAsRecorded(task: Task): void {
   const recorded = task.interpreter.run.setup.recorded?.failure(stepAt(task));
   if (!recorded) return;
@@ -31,7 +31,7 @@ export function failAsRecorded(task: Task): void {
   throw Object.assign(new Error(message), { code, retryable, type });
 }
 
-/** Writes what a fixture has recorded of the step's run, in place of a call; false where no fixture answers. */
+/** Writes the recorded commit of the step's run in place of a call; false without recorded runs. */
 export function writeRecorded(task: Task): boolean {
   const { context, interpreter } = task;
   const { setup, state } = interpreter.run;

@@ -11,12 +11,12 @@ import type { Inside } from "../state/state.ts";
 import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 
-/** Runs the children of a step concurrently. Gives whether one of them ended with a BREAK. */
+/** Runs the children of a step concurrently. Returns whether one of them ended with a BREAK. */
 export function runFork({ chain, inside, interpreter, step, turn }: Task): Promise<boolean> {
   return turn.aside(() => join(interpreter, chain, inside, step));
 }
 
-/** Runs a workflow that has several entries: a fork that no step stands for. */
+/** Runs a workflow with several entries as an implicit fork. */
 export async function runEntries(interpreter: Interpreter, chain: Chain): Promise<void> {
   const { entries } = interpreter.run.workflow.outline;
   await join(interpreter, chain, insideOf(chain.position), { id: ENTRY, children: [...entries] });
@@ -30,7 +30,7 @@ type Iteration = Pick<Chain, "locals" | "signal"> & {
   onBreak: () => void;
 };
 
-/** Runs the chains of a construct, or of one iteration of it, that have not ended. */
+/** Runs the open chains of a construct or of one iteration. */
 async function join(
   interpreter: Interpreter,
   chain: Chain,
@@ -70,7 +70,7 @@ async function concurrent(
   await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(tasks);
 }
 
-/** Runs the chain of the first case that holds, if one does. */
+/** Runs the chain of the first case whose condition holds. */
 export async function chooseCase(task: Task): Promise<Done> {
   const { chain, context, inside, interpreter, step, turn } = task;
   const [entered] = inside?.chains.keys() ?? [];
@@ -78,7 +78,7 @@ export async function chooseCase(task: Task): Promise<Done> {
     when === "ELSE" || context.condition(when);
   const selected = entered ?? step.cases?.find(holds)?.[1] ?? null;
   if (selected === null) return { selected };
-  // A case that leads back to where this Branch was come to is no part of it: it goes on from there.
+  // A case that leads back to the Branch is not inside it: the chain continues there.
   if (interpreter.run.workflow.outline.isCycle(step.id, selected)) {
     return { selected, next: selected };
   }
@@ -93,7 +93,7 @@ export async function chooseCase(task: Task): Promise<Done> {
   return end === BREAK ? { selected, next: BREAK } : { selected };
 }
 
-/** Runs the iterations of a loop that are not done yet. */
+/** Runs the remaining iterations of a loop. */
 export async function runLoop(task: Task): Promise<Done> {
   const { chain, context, inside, interpreter, signal, step, turn } = task;
   const source = step.while === undefined ? sourceOf(task) : null;
@@ -111,7 +111,7 @@ export async function runLoop(task: Task): Promise<Done> {
     if (await join(interpreter, chain, inside, step, iteration)) onBreak();
   }
 
-  /** Gives how many iterations are done. */
+  /** Returns the number of finished iterations. */
   async function runSerial(): Promise<number> {
     for (let index = first; index < total && (!isBroken || isBegun(index)); index += 1) {
       if (source === null) context.locals._index = index;
@@ -134,14 +134,14 @@ export async function runLoop(task: Task): Promise<Done> {
   }
 
   const ran = await turn.aside(step.mode === LoopMode.parallel ? runParallel : runSerial);
-  // Of a source all count as done: what was dropped, or not started, is not to be done later either.
+  // With a source all iterations count as done: dropped ones and skipped ones never run later.
   return { iterations: source === null ? ran : total };
 }
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
-  // A copy: its body may write to what it goes over.
+  // A copy, because the body may write to the source.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
-  const message = `the source of ${step.id} is no array but ${typeof source}`;
+  const message = `the source of ${step.id} is not an array but ${typeof source}`;
   throw failure("BAD_SOURCE", message, "give an array, or nothing for no iteration");
 }

@@ -41,15 +41,15 @@ import { Failure, ParallelError, RunError } from "./parallel.ts";
 import { runPause, stop } from "./pause.ts";
 import { runSubflow } from "./subflow.ts";
 
-/** How a run ended that did not fail. `reason` is that of the Stop. */
+/** The end of a run that did not fail. `reason` is the reason of the Stop. */
 export type RunResult =
   | { status: "completed" }
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
 
 /**
- * Drives a run from its position to its end, and alone knows how step workflows behave. It does no I/O. Items
- * come in the order of `seq`, and a chain continues after a commit only when the next item was asked for.
+ * Drives a run from its position to its end. Does no I/O. Yields items in the order of `seq`. A chain continues after a
+ * commit only when the next item is requested.
  *
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
@@ -111,7 +111,7 @@ async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunR
   }
 }
 
-/** @throws Failure for a step that failed; the signal's reason when the chain was aborted. */
+/** @throws Failure of a step; the signal's reason when the chain was aborted. */
 async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
   const { steps } = interpreter.run.workflow.outline;
   let skipped = 0;
@@ -151,7 +151,7 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   const construct = steps.get(part.in);
   const isArm = "child" in part && !construct?.children?.includes(part.child);
   if (construct && getStepType(construct) === "Branch" && isArm) return;
-  // No step stands for the fork of several entries: its mark has the name of the chain.
+  // The implicit fork of several entries has no step: its mark has the name of the chain.
   const id = part.in === ENTRY && "child" in part ? part.child : part.in;
   const type = typeName(steps.get(id) ?? { id });
   const none = { outputs: null, variables: [], artifacts: [] };
@@ -161,7 +161,7 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   );
 }
 
-/** Carries out the step that a chain has come to: it is committed, skipped, or its failure is handled. */
+/** Runs the current step of a chain: it is committed, skipped, or its failure is handled. */
 function runStep(
   interpreter: Interpreter,
   chain: Chain,
@@ -194,7 +194,7 @@ async function start(task: Task): Promise<void> {
   };
   const event = run.eventOf("step_start", step.id, payload, context.origin);
   const published = run.scheduler.commit({ kind: "event", event });
-  // An adapter may publish events of its own: none may come before this one.
+  // An adapter may publish events: this one must come first.
   if (type === null || callTypes.has(type)) await published;
 }
 
@@ -210,7 +210,7 @@ async function carryOut(task: Task): Promise<string> {
   const done: Done = inside?.body ?? (await task.attempt.run(() => work(task)));
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done);
-  // A step that does something of its own before its children: then that is committed first.
+  // The own work of a step with children is committed before they run.
   if (!inside?.body && type !== "Noop") {
     const reached = reachedOf(task, done, "body", step.id);
     const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
@@ -241,8 +241,8 @@ async function finish(task: Task, done: Done): Promise<string> {
   return next;
 }
 
-// The Stop's commit names the cases that it lies in: with it those Branches are done, and have no commit of
-// their own. One with children is not: they never ran.
+// The path of a Stop's commit names the cases around it: it also ends those Branches, which have no commit of
+// their own. A Branch with children is not ended: they never ran.
 function endBranches({ branch, path }: Chain): void {
   const part = path.at(-1);
   if (!branch || !part || !("child" in part)) return;
@@ -280,7 +280,7 @@ function reachedOf(
   };
 }
 
-/** What a failure leads to: the id of the step's handler, or a Failure. */
+/** Returns the id of the step that handles a failure, or throws a Failure. */
 function failed(task: Task, error: unknown): string {
   const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
@@ -300,7 +300,7 @@ function failed(task: Task, error: unknown): string {
 
 const nextOf = (step: StepDocument): string => step.next ?? RETURN;
 
-// These map no outputs: they print when all of them is done.
+// These have no outputs to map: they print at their end.
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
 async function work(task: Task): Promise<Done> {
@@ -333,7 +333,7 @@ async function called(task: Task): Promise<Called> {
   const isOwn = type === null || type === "Tool";
   const handler = isOwn ? ownValue(interpreter.handlers, typeName(step)) : undefined;
   if (handler) {
-    // One that never answers must not keep the run from ending.
+    // A handler that never settles must not block the end of the run.
     const handled = untilAborted(signal, () => handler(context, structuredClone(step)));
     return { locals: { _result: await handled } };
   }

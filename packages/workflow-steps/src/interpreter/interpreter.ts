@@ -18,12 +18,12 @@ export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
 export type DriveOptions = {
   signal?: AbortSignal;
-  /** What carries out the steps of types of one's own, by the prefix of their ids. */
+  /** Handlers of custom types of steps, by the prefix of their ids. */
   handlers?: Readonly<Record<string, Handler>>;
   resumedFrom?: string;
 };
 
-/** Constructs hold chains, chains constructs, and steps runs: the root of the interpreter joins them. */
+/** Functions passed in by the root, because chains, constructs and child runs refer to each other. */
 type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: (
@@ -32,14 +32,14 @@ type InterpreterParts = {
   ) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 };
 
-/** What the parts of the interpreter share: one per run. */
+/** The shared state of the interpreter, one per run. */
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
-  /** Resolves when the run is to end although chains are under way. */
+  /** Resolves when the run must end although chains are running. */
   readonly halted = deferred<"stopped" | "cancelled">();
 
   constructor(
@@ -59,15 +59,16 @@ export class Interpreter {
     return this.#runChain(this, chain);
   }
 
-  /** Ends the run at once: what is under way is aborted, and its late results are dropped. */
+  /** Ends the run at once: aborts running steps and drops their late results. */
   halt(halt: "stopped" | "cancelled"): void {
     this.halted.resolve(halt);
     this.run.scheduler.cancel();
   }
 
   /**
-   * Commits what a chain has reached, with what was left for the next commit. `done` is the payload of
-   * `step_done`. @throws the signal's reason when the chain was aborted in the meantime.
+   * Commits the progress of a chain, with the changes left for the next commit. `done` is the payload of `step_done`.
+   *
+   * @throws the signal's reason if the chain was aborted.
    */
   async commit(
     id: string,
@@ -120,31 +121,31 @@ export type Chain = {
   locals: Record<string, unknown>;
   signal: AbortSignal;
   position: Position;
-  /** How many iterations the loop has that it is one of: what a BREAK leaves out is counted too. */
+  /** The number of iterations of its loop, including the iterations that a BREAK skips. */
   iterations?: number;
   committed: string | null;
-  /** What failed, for the step that handles it: `_error`. */
+  /** The failure to handle, `_error`. */
   handled: ErrorMap | null;
-  /** What a failed step wrote, for the commit of the step that handles it. */
+  /** Writes of a failed step, for the commit of the step that handles it. */
   unclaimed: Written;
-  /** The Branch of whose chosen case this is the chain. */
+  /** The Branch whose chosen case this chain is. */
   branch?: Task;
 };
 
-/** A chain that begins, or goes on from a position. */
+/** Makes a chain that begins at or continues from a position. */
 export const chainAt = (
   parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations" | "branch">,
 ): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Written() });
 
-/** One step that is carried out. `inside` is set when it was entered before the run was resumed. */
+/** A running step. `inside` is set if it was entered before a resume. */
 export type Task = {
   interpreter: Interpreter;
   chain: Chain;
   step: StepDocument;
-  /** `null` for a type of the caller's own. */
+  /** Null for a custom type. */
   type: StepType | null;
   context: ChildExecutionContext;
-  /** After each commit of the step it is another one. */
+  /** Replaced after each commit of the step. */
   attempt: OpenAttempt;
   signal: AbortSignal;
   turn: Turn;
@@ -152,7 +153,7 @@ export type Task = {
   startedAt: number;
 };
 
-/** What a step's own work gave. `next` is where its chain goes on when that is not the `next` of the step. */
+/** The result of a step's own work. `next` replaces the `next` of the step. */
 export type Done = {
   called?: Called;
   selected?: string | null;
@@ -161,7 +162,7 @@ export type Done = {
   stop?: { reason: string | null };
 };
 
-/** The type as it is shown: the canonical one, or the prefix of a custom handler. */
+/** Returns the type for display: the canonical type, or the prefix of a custom handler. */
 export const typeName = (step: Pick<StepDocument, "id" | "type">): string =>
   getStepType(step) ?? step.type ?? prefixOf(step.id);
 
@@ -184,7 +185,7 @@ export function taskOf(
   return { interpreter, chain, step, type, context, attempt, signal, turn, inside, startedAt };
 }
 
-/** Begins another attempt at a step, whose last one has ended with a commit. */
+/** Begins another attempt at a step after a commit ended the last one. */
 export function renew(task: Task): void {
   task.attempt = task.interpreter.open(task.step, task.chain);
   task.context.origin = originOf(task.attempt);

@@ -14,7 +14,7 @@ import type { Task } from "./interpreter.ts";
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
-/** Maps a result through the step's `out`, unless a handler did, and prints; its names live meanwhile. */
+/** Maps a result through the step's `out`, unless a handler did, and prints. `locals` are visible meanwhile. */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
   const { context } = writer;
   Object.assign(context.locals, locals);
@@ -31,7 +31,7 @@ export function print({ context, step }: Writer): void {
   context.emit("step_print", step.id, { value: whole(context.resolve(step.print)) });
 }
 
-/** Writes the targets of `out`: the variables at once, in their order, then the files. */
+/** Writes the targets of `out`: first the variables in order, then the files. */
 async function writeOutputs(writer: Writer): Promise<void> {
   const { context, step } = writer;
   const files: { path: string; data: string | Uint8Array }[] = [];
@@ -62,22 +62,22 @@ export async function writeTarget(writer: Writer): Promise<void> {
   context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
-// The path is an expression, or a text with placeholders as a target of `out` has them.
+// The path is an expression, or a text with placeholders like a target of `out`.
 function pathOf({ context, step }: Writer): string {
   const target = textOf(step.target);
   if (target.startsWith("=")) {
     const path = context.evaluate(target);
     if (typeof path === "string" && path !== "") return path;
-    throw badTarget(step.id, `its target gives ${JSON.stringify(path ?? null)}, which is no path`);
+    throw badTarget(step.id, `its target is not a path but ${JSON.stringify(path ?? null)}`);
   }
-  if (target === "") throw badTarget(step.id, "its target is no path");
+  if (target === "") throw badTarget(step.id, "its target is empty");
   const { path } = resolveTarget(target.startsWith("/") ? target : `/${target}`, context.scope);
   return String(path);
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Publishes that a model's files are being written, before the model is called. */
+/** Publishes `file_start` for a model's files before the model is called. */
 export function announceFiles(writer: Writer): void {
   const { context, step } = writer;
   if (getStepType(step) !== "LLM" || typeof step.out !== "object" || step.out === null) return;
@@ -87,12 +87,15 @@ export function announceFiles(writer: Writer): void {
       const { path } = resolveTarget(text, context.scope);
       context.emit("file_start", step.id, { path: rooted(writer, String(path)) });
     } catch {
-      // A placeholder may need the answer that is to come.
+      // A placeholder may need the answer of the model.
     }
   }
 }
 
-/** Writes a file under the rules of `registry.files`, with its events. @throws WorkflowError `PATH_REFUSED`, `NO_ADAPTER` */
+/**
+ * Writes a file under the rules of `registry.files`, with its events. @throws WorkflowError `PATH_REFUSED`,
+ * `NO_ADAPTER`
+ */
 export async function writeFile(
   writer: Writer,
   path: string,
@@ -105,7 +108,7 @@ export async function writeFile(
     const message = `${step.id} writes ${path}, and there is no adapter "file"`;
     throw failure("NO_ADAPTER", message, "give the run the adapter file");
   }
-  if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is no mode of a Write`);
+  if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is not a mode of a Write`);
   const inside = rooted(writer, path);
   if (getStepType(step) !== "LLM") context.emit("file_start", step.id, { path: inside });
   const written = await untilAborted(writer.signal, () => file.write(inside, data, mode));
@@ -115,14 +118,14 @@ export async function writeFile(
   context.emit("file_done", step.id, artifact);
 }
 
-/** The path from the root; `.tmp/x` lies in a folder of the run's own. */
+/** Returns the path from the root; `.tmp/x` is in the run's own folder. */
 function rooted({ context, step }: Writer, given: string): string {
   const path = pathFromRoot(given);
   const parts = path.split("/");
   if (path === "" || parts.includes("..") || path.includes("\0")) {
     throw badTarget(step.id, `${JSON.stringify(given)} leads out of the folder of the run`);
   }
-  // The files of a run are kept by their paths.
+  // Files are keys of a record.
   if (path === "__proto__") throw badTarget(step.id, "a file can't have the name __proto__");
   const { state, workflow } = context.run;
   if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
@@ -132,13 +135,13 @@ function rooted({ context, step }: Writer, given: string): string {
   throw badTarget(step.id, `${path} is outside of registry.files.artifacts (${globs.join(", ")})`);
 }
 
-/** What a file holds of a value. An empty file is not JSON. */
+/** Returns the content of a file for a value. An empty file would not be JSON. */
 function fileData(path: string, value: unknown): string | Uint8Array {
   if (value instanceof Uint8Array) return value;
   return toText(value, 2) || (path.endsWith(".json") && typeof value !== "string" ? "null" : "");
 }
 
-/** The size that the adapter reports; that of the data where it reports none. */
+/** Returns the size reported by the adapter, else the size of the data. */
 function sizeOf(written: unknown, data: string | Uint8Array): number {
   const size = isPlain(written) ? written.size_bytes : undefined;
   if (Number.isSafeInteger(size) && Number(size) >= 0) return Number(size);
@@ -154,7 +157,7 @@ const badTarget = (id: string, what: string) =>
     "write to a $variable, or to a path under the run's folder that the registry allows",
   );
 
-/** Maps a result through a step's `out` in a custom handler; it is then not mapped again. */
+/** Maps a result through a step's `out` in a custom handler, so that it is not mapped again. */
 export async function applyOutputMapping(
   context: ChildExecutionContext,
   step: StepDocument,
@@ -178,7 +181,7 @@ export function emitEvent(
 
 const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
 
-/** Removes a run's temporary files; what can't be removed stays. An abort ends the wait for that. */
+/** Removes a run's temporary files, and ignores errors. An abort ends the wait. */
 export async function removeTemporary(
   { setup, state }: Run,
   signal: AbortSignal = new AbortController().signal,
@@ -190,7 +193,7 @@ export async function removeTemporary(
   await untilAborted(signal, () => file.remove(folder)).catch(() => undefined);
 }
 
-/** Begins a run with a copy of another's temporary files, unless it has files of its own already. */
+/** Copies the temporary files of another run, unless the run already has files. */
 export async function copyTemporary(file: FileAdapter, from: string, to: string): Promise<void> {
   const folder = temporaryFolder(from);
   const filesBelow = async (one: string) => (await file.list(`${one}/**`)) ?? [];
@@ -201,7 +204,7 @@ export async function copyTemporary(file: FileAdapter, from: string, to: string)
   }
 }
 
-/** A step's inputs as `step_start` shows them; null when it has none, or when they can't be evaluated. */
+/** Returns a step's inputs for `step_start`; null without inputs, or if they can't be evaluated. */
 export function resolvedInputs({ step, type, context }: Task): Record<string, unknown> | null {
   const isWriter = (type === "Set" || type === "Write") && step.target !== undefined;
   const written = isWriter ? { target: step.target, value: step.value } : null;
@@ -215,7 +218,7 @@ export function resolvedInputs({ step, type, context }: Task): Record<string, un
   }
 }
 
-/** What a step has written, as `step_done` shows it: each target with what it holds now. */
+/** Returns the outputs of a step for `step_done`: each target with its current value. */
 export function outputsOf({ step, context }: Task): Record<string, unknown> | null {
   if (step.out === undefined && context.targets.length === 0) return null;
   const outputs = context.targets.map(([text, target]): [string, unknown] => {
@@ -226,7 +229,7 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   return cut(Object.fromEntries(outputs));
 }
 
-/** An event with whole values, with those cut that are too long for an event. */
+/** Truncates the long values of an event with whole values. */
 export function shownEvent(event: RunEvent): RunEvent {
   const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
     // An event of a child of the child.
@@ -236,7 +239,7 @@ export function shownEvent(event: RunEvent): RunEvent {
   return { ...event, payload: Object.fromEntries(entries) };
 }
 
-/** Whether a value is an event of a run, as a tool reports those of a child workflow. */
+/** Whether a value is an event of a run: `data` of a `tool_message` of a child workflow. */
 export const isEvent = (value: unknown): value is RunEvent =>
   isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
 

@@ -5,7 +5,7 @@ import type { ParallelErrorStrategy } from "../document/document.ts";
 
 type StepError = { stepID: string; error: unknown };
 
-/** A step's failure on its way out of the constructs around it. It never leaves the interpreter. */
+/** A step's failure, thrown through the constructs around it. It never leaves the interpreter. */
 export class Failure extends Error {
   readonly stepID: string;
   readonly error: unknown;
@@ -17,32 +17,32 @@ export class Failure extends Error {
   }
 }
 
-/** Every error of what ran concurrently, in the order in which they came. */
+/** All errors of concurrent tasks, in the order of their failures. */
 export class ParallelError extends Error {
   readonly errors: readonly StepError[];
-  /** The step whose children they were, null outside of a run. */
+  /** The step whose children failed; null outside a run. */
   stepID: string | null = null;
 
   constructor(errors: readonly StepError[]) {
     const shown = errors.map(({ stepID, error }) => `${stepID}: ${messageOf(error)}`);
-    super(`${errors.length} of what ran concurrently failed: ${shown.slice(0, 10).join("; ")}`);
+    super(`${errors.length} concurrent chains failed: ${shown.slice(0, 10).join("; ")}`);
     this.name = "ParallelError";
     this.errors = errors;
   }
 }
 
-/** One of several concurrent tasks: the step it begins with, and what it does. */
+/** One of several concurrent tasks, with its first step. */
 export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
 
 type ParallelOptions = {
-  /** The most at once; 0, the default, for no limit. */
+  /** The most concurrent tasks; 0, the default, for no limit. */
   maxConcurrency?: number;
-  /** `fail_fast` when not given. */
+  /** Defaults to `fail_fast`. */
   errorStrategy?: ParallelErrorStrategy;
   signal?: AbortSignal;
 };
 
-/** Runs tasks concurrently, each taken when there is room for it. */
+/** Runs tasks concurrently, up to a limit. Takes each task when it can start. */
 export class ParallelExecutor {
   readonly #options: ParallelOptions;
 
@@ -51,10 +51,10 @@ export class ParallelExecutor {
   }
 
   /**
-   * The results in the order of the tasks; undefined for one that was dropped.
+   * Returns the results in the order of the tasks; undefined for a dropped task.
    *
-   * @throws the first error under `fail_fast`, after the signal of the others was aborted; a
-   * {@link ParallelError} with all under `collect`, when all have ended.
+   * @throws the first error under `fail_fast`, after the other tasks are aborted; a {@link ParallelError} with all
+   * errors under `collect`, when all tasks have ended.
    */
   async run<T>(tasks: Iterable<ParallelTask<T>>): Promise<(T | undefined)[]> {
     const { maxConcurrency: limit, errorStrategy = "fail_fast", signal } = this.#options;
@@ -75,14 +75,14 @@ export class ParallelExecutor {
   }
 }
 
-// Inside of a run the steps that failed may lie further in.
+// In a run the failed steps may be nested deeper.
 function sources(one: StepError): readonly StepError[] {
   if (one.error instanceof ParallelError) return one.error.errors;
   if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];
   return [one];
 }
 
-/** A run that failed. `stepID` is the step that did; `cause` is what was thrown there. */
+/** A failed run. `stepID` is the failed step, `cause` its error. */
 export class RunError extends WorkflowError {
   readonly stepID: string | null;
 

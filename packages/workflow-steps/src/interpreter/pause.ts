@@ -5,7 +5,7 @@ import { type Answered, answerKey } from "../state/state.ts";
 import { resolveTarget } from "../document/target.ts";
 import { type Done, renew, type Task } from "./interpreter.ts";
 
-/** Asks for an answer, unless the log has it, and goes on with it. */
+/** Asks a question, unless the log has its answer, and writes the answer. */
 export async function runPause(task: Task): Promise<Done> {
   const { chain, context, interpreter, step, turn } = task;
   const { answers } = interpreter.run.state;
@@ -47,12 +47,12 @@ async function ask(task: Task): Promise<Answered> {
   const event = run.eventOf("pause_start", step.id, payload, context.origin);
   const item = { kind: "wait" as const, wait, event, attempt: attempt.id };
   const answered = await waiting(run, wait, () => run.scheduler.ask(item));
-  // The time of waiting belongs to no attempt: this one has ended with the question.
+  // The question has ended the attempt, so that no attempt includes the wait.
   renew(task);
   return answered;
 }
 
-/** Shows a run as paused while it waits. */
+/** Marks a run as paused while it waits. */
 export async function waiting<T>(
   run: Run,
   { stepID, token }: PauseRequest,
@@ -74,10 +74,10 @@ const timeoutOf = ({ step }: Task) => (typeof step.timeout === "object" ? step.t
 const reasonOf = ({ context, step }: Task): string | null =>
   step.reason === undefined ? null : toText(context.evaluate(step.reason));
 
-/** What a Stop gives; the run ends when that is committed. */
+/** Returns the result of a Stop. The run ends with its commit. */
 export const stop = (task: Task): Done => ({ next: RETURN, stop: { reason: reasonOf(task) } });
 
-// 128 random bits: it can't be guessed.
+// 128 random bits, so that it can't be guessed.
 const newToken = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),

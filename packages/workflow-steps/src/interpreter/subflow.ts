@@ -28,13 +28,13 @@ import { waiting } from "./pause.ts";
 
 const mostDepth = 8;
 
-/** Runs another workflow as a tool: with the events, the envelope and the failures of one. */
+/** Runs another workflow as a tool, with the events, the result and the failures of a tool. */
 export function runSubflow(task: Task, call: Call): Promise<Called> {
   const execute = (_name: string, input: unknown, runtime: ToolRuntime): Promise<unknown> =>
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
   const step = { ...call.step, tool: "WorkflowRun" };
   const adapters = { ...call.adapters, tool: { execute } };
-  // An event of the child has its own values cut where it is published.
+  // The values of a child's event are truncated when it is published.
   return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 
@@ -53,7 +53,7 @@ async function runWorkflow(
     throw failure("BAD_MODE", message, "use sync or validate");
   }
   const open = task.inside?.child;
-  // One that was begun before the run was resumed goes on with what it began with.
+  // A child that began before a resume continues with its recorded workflow and state.
   const child = open
     ? { workflow: childWorkflow(task.interpreter.run.workflow, open.begun), state: open.state }
     : await begin(task, input);
@@ -68,7 +68,7 @@ async function runWorkflow(
 
 type Deadline = { signal: AbortSignal; go: () => void; hold: () => void };
 
-/** Ends a child's run after so many milliseconds of its own work: not of the time that it waits for an answer. */
+/** Ends a child's run after a number of milliseconds of work, without the time that it waits for answers. */
 function deadline(ms: number | null): Deadline {
   const late = new AbortController();
   let [left, startedAt] = [ms ?? 0, 0];
@@ -97,7 +97,7 @@ async function begin(task: Task, input: Record<string, unknown>): Promise<Child>
   const { path, document, isBuiltIn } = await documentOf(task, input);
   const errors = errorsIn(document, Object.keys(interpreter.handlers));
   if (errors.length > 0) {
-    const message = `${step.id}: ${path} is no valid workflow: ${errors[0]}`;
+    const message = `${step.id}: ${path} is not a valid workflow: ${errors[0]}`;
     throw failure("WORKFLOW_INVALID", message, "fix that workflow", { details: errors });
   }
   const workflow = readWorkflow({ document, subflows: parent.subflows });
@@ -125,7 +125,7 @@ async function documentOf(
   const { subflows } = workflow;
   const path = input[pathInput];
   if (typeof path !== "string" || path === "") {
-    const message = `${step.id}: its ${pathInput} is no path`;
+    const message = `${step.id}: its ${pathInput} is not a path`;
     throw failure("NO_WORKFLOW_PATH", message, "give the path of a JSON file");
   }
   const builtIn = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
@@ -144,7 +144,7 @@ async function documentOf(
   }
 }
 
-/** What is wrong with a document, a message a violation. */
+/** Returns the messages of all errors in a document. */
 export const errorsIn = (document: unknown, customTypes: string[]): string[] =>
   validate(document, { customTypes }).flatMap(({ severity, message }) =>
     severity === "error" ? message : [],
@@ -164,7 +164,7 @@ type Child = { workflow: Workflow; state: RunState };
 
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
-/** Runs a child workflow: its steps are committed as the parent's, its events are what a tool reports. */
+/** Runs a child workflow. Its steps are committed as the parent's, and its events are reported as tool messages. */
 async function runChild(
   task: Task,
   child: Child,
@@ -233,7 +233,7 @@ async function runChild(
 
 type Item<Kind> = Extract<EngineEvent, { kind: Kind }>;
 
-/** Commits a child's step as one of the parent's; `around` leads into the child's run. */
+/** Commits a child's step as a step of the parent. `around` is the path of the child's run. */
 async function commit(
   { interpreter, signal, step }: Task,
   item: Item<"commit">,

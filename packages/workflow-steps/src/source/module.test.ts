@@ -24,7 +24,7 @@ async function codeOf(document: object | string, file = "flow.json"): Promise<st
   return code;
 }
 
-/** What the code of a workflow imports of the adapters. */
+/** Returns the adapters that the code of a workflow imports. */
 async function adaptersFor(
   ...steps: { id: string; [field: string]: unknown }[]
 ): Promise<string[]> {
@@ -117,7 +117,7 @@ describe("the code that a step workflow becomes", () => {
 });
 
 describe("a step workflow that is not sound", () => {
-  test("is payloads with the place in its text, and so is a workflow that it runs", async () => {
+  test("is reported with the place in its text, and so is a workflow that it runs", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,
       (thrown: { code?: string; details?: string[] }) => thrown,
@@ -130,7 +130,7 @@ describe("a step workflow that is not sound", () => {
     expect(child).toStartWith(`${join(folder, "bad.json")}:1:`);
   });
 
-  test("is payloads with the step that runs what is not there", async () => {
+  test("is reported with the step that runs the missing file", async () => {
     const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
     const message = await codeOf(flow(step)).catch((error: Error) => error.message);
     expect(message).toBe(
@@ -138,7 +138,7 @@ describe("a step workflow that is not sound", () => {
     );
   });
 
-  test("is warned of what it may have meant otherwise", async () => {
+  test("gets the warnings of the check", async () => {
     const warnings: string[] = [];
     const text = JSON.stringify(flow({ id: "Set_A", target: "$a", value: 1, mode: "serial" }));
     await stepsSource((warning) => void warnings.push(warning)).module(text, "flow.json");

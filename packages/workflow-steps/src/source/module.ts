@@ -24,11 +24,10 @@ export type StepsSource = {
 };
 
 /**
- * Step workflows as sources of bundles: `.json`, `.yaml` and `.yml` files. A file is checked, and so are
- * those that its steps run by a literal path, relative to the file; all become one bundle, with the
- * default adapters that they use. What is not there is looked for with `find`.
- * `warn` gets each warning of the check, with file, line and column. With `isClosed` no file outside of the
- * document's folder is read.
+ * Makes step workflows in `.json`, `.yaml` and `.yml` files sources of bundles. Checks a file and the files that its
+ * steps run by a literal path, relative to the file, and bundles all of them with the default adapters that they use.
+ * `find` resolves missing files. `warn` receives each warning of the check, with file, line and column. With `isClosed`
+ * files outside the document's folder are not read.
  *
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */
@@ -74,14 +73,14 @@ export function stepsSource(
 }
 
 /**
- * What a literal path leads to that is no file beside the one that names it: a text, of a `file` if it is one, or a
- * registered workflow.
+ * Resolves a literal path without a file next to the referring document: to a text, with its `file` if there is one, or
+ * to a registered workflow.
  */
 export type FindWorkflow = (
   path: string,
 ) => Promise<{ text: string; file?: string } | Documents | null>;
 
-/** Looks in the project's folder, and not outside of it, then among the registered workflows. */
+/** Looks for a workflow in the project's folder, then among the registered workflows. */
 export const findIn =
   (folder: string, named: (name: string) => Promise<Documents>): FindWorkflow =>
   async (path) => {
@@ -98,7 +97,7 @@ export const findIn =
 
 const realPath = (path: string): Promise<string | null> => realpath(path).catch(() => null);
 
-/** A registered workflow, whose own parts get names that no other's have. */
+/** Returns a registered workflow with unique names for its own children. */
 function registered(
   name: string,
   { document, subflows }: Documents,
@@ -136,7 +135,7 @@ const adaptersName = `${packageName}/adapters`;
 
 const ownFiles = () => entryFiles(import.meta, [packageName, adaptersName]);
 
-/** The source of a bundle: the same for the same documents, with no adapter that they do not use. */
+/** Returns the source of a bundle: equal for equal documents, with only the adapters that they use. */
 function moduleCode({ document, subflows }: Gathered): string {
   const made = adaptersFor([...subflows.values(), document]);
   const children = [...subflows].map(
@@ -145,7 +144,7 @@ function moduleCode({ document, subflows }: Gathered): string {
   const options = [
     "isChecked: true",
     children.length > 0 && `subflows: Object.fromEntries([${children.join(", ")}])`,
-    // What needs a directory is there when the thread has one.
+    // Adapters that need a directory exist only if the thread has one.
     made.length > 0 &&
       `adapters: (options, steps) => { const { cwd, env, blobs } = options; return { ${made.join(", ")} }; }`,
   ];
@@ -158,10 +157,10 @@ function moduleCode({ document, subflows }: Gathered): string {
   ].join("\n");
 }
 
-// As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
+// Embedded as JSON text: in an object literal `__proto__` is special, and parsing is slower.
 const parsed = (json: string): string => `JSON.parse(${JSON.stringify(json)})`;
 
-/** The default adapters that workflows use, each as the code of a property. */
+/** Returns the code of the default adapters that workflows use, one property each. */
 function adaptersFor(documents: readonly WorkflowDocument[]): string[] {
   const steps = documents.flatMap((document) => document.steps);
   const calls = steps.filter((step) => !runsWorkflow(step));
@@ -195,7 +194,7 @@ function usesFiles(step: StepDocument): boolean {
 
 const inputsOf = (step: StepDocument): Record<string, unknown> => step.in ?? step.input ?? {};
 
-/** The providers whose models a step may call: one when it is written down, else both. */
+/** Returns the providers whose models a step may call: the literal one, else both. */
 function providersOf(step: StepDocument): string[] {
   const { provider = step.provider, model = step.model } = inputsOf(step);
   const name = literal(provider) || modelSides(literal(model))?.[0];
@@ -207,7 +206,7 @@ function providersOf(step: StepDocument): string[] {
 const literal = (value: unknown): string =>
   typeof value === "string" && !value.startsWith("=") ? value : "";
 
-/** A warning for each step that only a program's own adapter can carry out: a file brings none along. */
+/** Returns a warning for each step that needs a custom adapter, which a file can't provide. */
 const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
   steps.flatMap((step) => {
     const type = getStepType(step);
@@ -217,9 +216,9 @@ const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
   });
 
 /**
- * A document's text for a bundle: the same for every spacing and order of keys that mean nothing. The
- * order of the keys of `in`, `out` and other values is kept, for it is seen when the workflow runs.
- * `$schema` is for editors and is left out.
+ * Returns the canonical text of a document for a bundle, independent of spacing and of the order of fields. Keeps the
+ * order of the keys of `in`, `out` and other values, which is visible at run time. Omits `$schema`, which is for
+ * editors.
  */
 function canonicalText(document: WorkflowDocument): string {
   const { $schema: _, registry, steps, ...rest } = document;

@@ -38,12 +38,10 @@ describe("a checked document", () => {
   });
 
   test.each(["3", "[]", '{"name": "a"}', "null"])(
-    "is no other JSON: %s is payloads what a step workflow has",
+    "refuses other JSON: the hint for %s lists the fields of a step workflow",
     (text) => {
       const { message, hint } = errorOf(() => checkedDocument(text, "p.json"));
-      expect(message).toBe(
-        "p.json:1:1: this is no step workflow: it has neither version nor steps",
-      );
+      expect(message).toBe("p.json:1:1: not a step workflow: it has neither version nor steps");
       expect(hint).toBe(
         'a step workflow has "version" ("3.0" to "3.18"), "name", "registry" and an array "steps"; an agent graph has arrays "nodes" and "connections"',
       );
@@ -51,7 +49,7 @@ describe("a checked document", () => {
   );
 
   test.each(['{"version": "4.0", "steps": []}', '{"version": "3.1", "steps": {}}'])(
-    "has a version 3.* and an array of steps: %s is payloads so too",
+    "refuses a document without a version 3.* or an array of steps: %s",
     (text) => {
       expect(errorOf(() => checkedDocument(text, "p.json")).hint).toStartWith(
         "a step workflow has",

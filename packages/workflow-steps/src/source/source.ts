@@ -7,10 +7,10 @@ import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
 
-/** Where in a text each step of a document begins, by its id. */
+/** The position of each step in a text, by id. */
 export type StepPositions = Record<string, Position>;
 
-/** A valid document, and what its author may have meant otherwise, each as `file:line:column: …`. */
+/** A valid document, and its warnings, each as `file:line:column: …`. */
 export type CheckedDocument = {
   document: WorkflowDocument;
   warnings: string[];
@@ -21,7 +21,7 @@ const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${S
 
 /**
  * Reads and checks a step workflow. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
- * message`, and all of several in `details`.
+ * message`; `details` has all errors if there are several.
  */
 export function checkedDocument(
   text: string,
@@ -32,7 +32,7 @@ export function checkedDocument(
   const messagesOf = (found: readonly Violation[]) => locatedProblems(found, file, positionOf);
   const { version, steps } = isPlain(document) ? document : {};
   if (version === undefined && steps === undefined) {
-    const message = `${file}:1:1: this is no step workflow: it has neither version nor steps`;
+    const message = `${file}:1:1: not a step workflow: it has neither version nor steps`;
     throw failure("STEPS_INVALID", message, needs);
   }
   const violations = validate(document, options);
@@ -49,25 +49,25 @@ export function checkedDocument(
 
 const mostDepth = 8;
 
-/** A document with those that it runs, by their paths from its folder, which the steps then have too. */
+/** A document with its children, by their paths from its folder, to which its steps are rewritten. */
 export type Gathered = {
   document: WorkflowDocument;
   subflows: ReadonlyMap<string, WorkflowDocument>;
 };
 
 /**
- * Gathers the documents that a document's steps name by a literal path, and those that these name.
- * `read` reads one by its path from the first document's folder.
+ * Gathers all documents that a document runs by literal paths, directly and indirectly. `read` reads a document by its
+ * path from the first document's folder.
  */
 export async function gather(
   document: WorkflowDocument,
   file: string,
   read: (path: string, step: string, by: string, literal: string) => Promise<WorkflowDocument>,
 ): Promise<Gathered> {
-  /** Documents that name those that they run; `depth` counts the workflows below one. */
+  /** Documents with rewritten paths; `depth` counts the levels of workflows below one. */
   const linked = new Map<string, { document: WorkflowDocument; depth: number }>();
 
-  /** `chain` has the paths from the first document to this one. */
+  /** Links a document. `chain` has the paths from the first document to it. */
   async function link(one: WorkflowDocument, chain: string[]) {
     const steps: StepDocument[] = [];
     const by = chain.at(-1) ?? "";
@@ -78,7 +78,7 @@ export async function gather(
         steps.push(step);
         continue;
       }
-      // Relative to the document that names it; with a slash before it to the first document's folder.
+      // Relative to the referring document, or with a leading slash to the first document's folder.
       const home = literal.startsWith("/") ? "." : posix.dirname(by);
       const path = posix.join(home, literal);
       const way = [...chain, path];

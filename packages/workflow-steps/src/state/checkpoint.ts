@@ -10,7 +10,7 @@ import { type Artifact, newState, type RunState, type Workflow, writable } from 
 
 const checkpointType = "vl_workflow_checkpoint";
 
-/** A run's state as JSON, version 2 of the documented format; of a thread also how many steps it folds. */
+/** A run's state as JSON, version 2 of the documented format. For a thread it has the number of folded steps. */
 export type Checkpoint = Marks & {
   _type: typeof checkpointType;
   _version: 2;
@@ -31,7 +31,7 @@ export type Checkpoint = Marks & {
   steps?: number;
 };
 
-/** What a run can be resumed from: a checkpoint, or an object with as little as the step's id. */
+/** The start of a resumed run: a checkpoint, or an object with at least the step's id. */
 export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
   _type?: string;
   _version?: number;
@@ -44,7 +44,7 @@ type CheckpointContext = {
   now: number;
 };
 
-/** A deep copy of a state, as a checkpoint. */
+/** Returns a state as a checkpoint, a deep copy. */
 export function checkpointOf(state: RunState, context: CheckpointContext): Checkpoint {
   const { document, outline, registry } = context.workflow;
   const next = state.stopped ? RETURN : resumeStepOf(outline, state.position);
@@ -69,8 +69,8 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
 }
 
 /**
- * The state that a checkpoint has; `runID` is for one that names no run. With `stepID` the run goes on
- * from that step instead, and what is done of the constructs that run again does not count.
+ * Returns the state of a checkpoint. `runID` is the default for its run id. With `stepID` the run continues from that
+ * step, and the progress of constructs that run again is dropped.
  *
  * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`,
  * `OVERRIDE_UNKNOWN`, `VALUE_NOT_JSON`.
@@ -99,7 +99,7 @@ export function restoredState(
   return state;
 }
 
-/** A state with the values of a checkpoint: they win, and the state's own position stays. */
+/** Returns a state with the values of a checkpoint and its own position. */
 export function withValues(state: RunState, checkpoint: Resumable): RunState {
   const { params, variables, localVars, artifacts, eventSeq = 0 } = checkpoint;
   return {
@@ -130,21 +130,21 @@ export const records = {
   loopProgress: z.optional(z.record(z.string(), count, "an object")),
 };
 
-/** What a run can be resumed from. What is not here is another program's, and kept. */
+/** The form of a resumable object. Unknown keys belong to other programs and are kept. */
 const resumable = z.looseObject({
   _type: z.optional(z.literal(checkpointType, JSON.stringify(checkpointType))),
   _version: z.optional(z.number(version).check(z.maximum(2, version))),
-  // It is the name of a folder too.
+  // Also the name of a folder.
   workflowID: z.optional(z.string(runID).check(z.regex(/^\w[\w.:-]*$/, runID))),
   currentStepID: aText,
   ...records,
   completedSteps: z.optional(names),
   eventSeq: z.optional(count),
 });
-/** One with a type is of a run, and whole. */
+/** The form of a checkpoint with a `_type`, which must be complete. */
 const whole = z.extend(resumable, { params: object, variables: object });
 
-/** A checkpoint that fits the workflow, as a copy. @throws WorkflowError `CHECKPOINT_INVALID` */
+/** Returns a copy of a checkpoint that fits the workflow. @throws WorkflowError `CHECKPOINT_INVALID` */
 export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
   const form = given._type === undefined ? resumable : whole;
@@ -158,7 +158,7 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
 }
 
-// `__proto__` would replace a prototype. The records are read by their own keys alone.
+// `__proto__` would replace a prototype. Other inherited names are harmless: only own keys are read.
 function forbiddenKeys(value: unknown, depth = 0): string[] {
   if (typeof value !== "object" || value === null || depth > 1000) return [];
   if (Object.hasOwn(value, "__proto__")) return ["it holds the key __proto__"];
@@ -168,7 +168,7 @@ function forbiddenKeys(value: unknown, depth = 0): string[] {
   return parts.flatMap((part) => forbiddenKeys(part, depth + 1)).slice(0, 1);
 }
 
-// A checkpoint does not name its workflow: it is another's when it knows what this one does not.
+// A checkpoint does not name its workflow: unknown steps and names show that it is from another one.
 function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): string[] {
   const { completedSteps = [], completedBranches = {}, loopProgress = {} } = checkpoint;
   const constructs = [...Object.keys(completedBranches), ...Object.keys(loopProgress)];
@@ -198,6 +198,6 @@ function refuse(problems: string[]): void {
 }
 
 function invalid(problems: string[]) {
-  const hint = "take one that this workflow made, whole";
+  const hint = "take a complete checkpoint of this workflow";
   return failures("CHECKPOINT_INVALID", problems, hint, "the checkpoint can't be used: ");
 }

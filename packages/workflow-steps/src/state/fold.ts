@@ -19,7 +19,7 @@ import {
   type Write,
 } from "./state.ts";
 
-/** The state of a run as its commits make it. Each costs its own size. */
+/** Folds the commits of a run to its state, in time linear in their size. */
 export class Fold {
   readonly #workflow: Workflow;
   readonly #state: RunState;
@@ -38,7 +38,7 @@ export class Fold {
     return this.#state;
   }
 
-  /** Takes a committed step in; `role` is that of the step, `parent/child` in a child's run. */
+  /** Applies a committed step. `role` is its role, `parent/child` in a child's run. */
   apply(role: string, commit: Commit): void {
     const state = this.#state;
     for (const artifact of commit.artifacts) state.artifacts[artifact.path] = artifact;
@@ -74,7 +74,7 @@ export class Fold {
     else child.fold.answer({ stepID: stepID.slice(child.prefix.length), path: child.path }, answer);
   }
 
-  /** The child's run that a path leads into, and what of the path lies in it; null for one of its own. */
+  /** Returns the fold of the child's run on a path, with the rest of the path; null if the path is in this run. */
   #childOf(path: readonly PathPart[]) {
     const at = path.findIndex((part) => "run" in part);
     if (at < 0) return null;
@@ -90,7 +90,7 @@ export class Fold {
   }
 }
 
-/** Puts one write into the variables. `owned` are the containers that no one else can see. */
+/** Applies one write to the variables. `owned` are the containers that are not shared and can be changed. */
 export function applyWrite(
   variables: Record<string, unknown>,
   { path, value }: Write,
@@ -102,15 +102,15 @@ export function applyWrite(
 
 type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
 
-// Concurrent steps commit in another order than they wrote: a write that comes late is put where it
-// belongs, and the variable is made again from the last time that it was written whole.
+// Concurrent steps commit in another order than they wrote: a late write is inserted in its place, and the
+// variable is rebuilt from the last write of the whole variable.
 class WriteHistory {
   readonly #variables: Record<string, unknown>;
-  // What the writes below have made: values themselves are shared with the log.
+  // Containers created by writes. Values are shared with the log.
   readonly #owned = new WeakSet<object>();
   readonly #pasts = new Map<string, Past>();
 
-  /** @param variables The values to begin with; they are changed. */
+  /** @param variables The initial values; they are changed. */
   constructor(variables: Record<string, unknown>) {
     this.#variables = variables;
   }
@@ -136,7 +136,7 @@ class WriteHistory {
     else past.isStale = true;
   }
 
-  /** Makes the variables again that were written late. */
+  /** Rebuilds the variables with late writes. */
   settle(): void {
     for (const [name, past] of this.#pasts) {
       if (!past.isStale) continue;
@@ -147,10 +147,10 @@ class WriteHistory {
   }
 }
 
-/** A run, the one of the whole thread or a child's, and the part of a path that lies in it. */
+/** A run, of the thread or of a child, and the part of a path in it. */
 type RunAt = { workflow: Workflow; state: RunState; path: readonly PathPart[] };
 
-/** The innermost run that a path leads into. @throws WorkflowError `PLACE_UNKNOWN` (missing) */
+/** Returns the innermost run on a path. @throws WorkflowError `PLACE_UNKNOWN` (missing) */
 export function runAt({ workflow, state, path }: RunAt): RunAt {
   const at = path.findIndex((part) => "run" in part);
   const part = path[at];
@@ -164,10 +164,10 @@ export function runAt({ workflow, state, path }: RunAt): RunAt {
 }
 
 /**
- * Has a run go on with a step at a path, and with other values of the run that the step is of; all other
- * chains stay where they are. The state is changed.
+ * Moves a run to a step at a path, with other values in the step's run. All other chains keep their positions. Changes
+ * the state.
  *
- * @throws WorkflowError `PLACE_UNKNOWN` (missing), and those of {@link giveAt}.
+ * @throws WorkflowError `PLACE_UNKNOWN` (missing), and the errors of {@link giveAt}.
  */
 export function beginAt(
   whole: Omit<RunAt, "path">,
@@ -193,7 +193,7 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
       throw unknownPath(`iteration ${iteration} of ${part.in} is done`);
     }
     if (inside) continue;
-    // A construct that is entered anew has nothing done.
+    // A construct begins without progress.
     forget(state.position, path.slice(0, depth), part.in);
   }
 }
@@ -208,8 +208,8 @@ const unknownPath = (why: string): WorkflowError =>
 const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
 
 /**
- * Puts other values into a run that goes on at a path. An `_item`, `_index` and `_iterDir` are those of the
- * innermost iteration there, and of no later one.
+ * Sets other values in a run that continues at a path. `_item`, `_index` and `_iterDir` apply only to the innermost
+ * iteration on the path.
  *
  * @throws WorkflowError `OVERRIDE_UNKNOWN` (missing), `PARAMS_INVALID`, `VALUE_NOT_JSON`.
  */
@@ -238,7 +238,7 @@ export function giveAt(
   }
 }
 
-/** The locals given to the innermost iteration on a path, to be changed; null when it lies in none. */
+/** Returns the mutable overrides of the locals of the innermost iteration on a path; null outside iterations. */
 function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unknown> | null {
   const depth = path.findLastIndex((part) => "child" in part && part.iteration !== undefined);
   if (depth < 0) return null;
@@ -252,7 +252,7 @@ function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unk
 const badOverride = (message: string, hint: string): WorkflowError =>
   WorkflowError.missing("OVERRIDE_UNKNOWN", message, hint);
 
-/** The locals that a step at a path sees, of the run and the iterations around it. */
+/** Returns the locals of a step at a path, from the run and the iterations around it. */
 export function localsAt({ workflow, state, path }: RunAt): Record<string, unknown> {
   const locals = { ...state.localVars };
   for (const [depth, part] of path.entries()) {

@@ -9,7 +9,7 @@ export const startAt = (next: string): Position => ({ next, insides: new Map() }
 /** Returns the construct that a chain is in; null when its next step was not entered. */
 export const insideOf = ({ insides, next }: Position): Inside | null => insides.get(next) ?? null;
 
-/** Moves a chain on from its step. The step is done or left: nothing of it counts any more. */
+/** Moves a chain to its next step and forgets the progress of the current one. */
 export function moveOn(at: Position, next: string): void {
   at.insides.delete(at.next);
   at.next = next;
@@ -34,7 +34,7 @@ function chainOf(key: string): { child: string; iteration?: number } {
 
 const iterationOf = (key: string): number => Number.parseInt(key, 10);
 
-/** The chain of a path in a position; chains and constructs on it that are not there yet are entered. */
+/** Returns the chain of a path in a position. Creates missing chains and constructs. */
 export function chainAt(root: Position, path: readonly PathPart[]): Position {
   let at = root;
   for (const part of path) {
@@ -48,7 +48,7 @@ export function chainAt(root: Position, path: readonly PathPart[]): Position {
   return at;
 }
 
-/** The construct that a chain has come to, entered when it was not. */
+/** Returns a construct of a chain. Enters it if necessary. */
 export function insideAt(at: Position, construct: string): Inside {
   if (at.next !== construct) moveOn(at, construct);
   let inside = insideOf(at);
@@ -61,7 +61,7 @@ export function insideAt(at: Position, construct: string): Inside {
   return inside;
 }
 
-/** A construct at a path that was entered; null when it was not. */
+/** Returns the construct at a path; null if it was not entered. */
 export function openAt(
   root: Position,
   path: readonly PathPart[],
@@ -71,7 +71,7 @@ export function openAt(
   return at?.next === construct ? insideOf(at) : null;
 }
 
-/** Forgets what a checkpoint said of a construct that the chain of a path has not entered. */
+/** Forgets the progress of a construct that the chain of a path has not entered. */
 export function forget(root: Position, path: readonly PathPart[], construct: string): void {
   const at = chainIn(root, path);
   if (at && at.next !== construct) at.insides.delete(construct);
@@ -117,7 +117,7 @@ export const isLoop = ({ steps }: Outline, id: string): boolean => {
 export const isParallel = ({ steps }: Outline, id: string): boolean =>
   steps.get(id)?.mode === LoopMode.parallel;
 
-// A later iteration of a serial loop runs: those before it are over, also those that were dropped.
+// If a later iteration of a serial loop runs, all earlier ones are over, including dropped ones.
 function passIterations(outline: Outline, root: Position, path: readonly PathPart[]): void {
   for (const [depth, part] of path.entries()) {
     if (!("child" in part) || part.iteration === undefined) continue;
@@ -143,7 +143,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   }
   const children = outline.steps.get(part.in)?.children ?? [];
   if (part.iteration === undefined || children.length === 0) return;
-  // A log of an older version has the number in its marks, and an iteration that left no other trace.
+  // Logs of older versions have the number only in the commit's marks, which may also count iterations without commits.
   const known = marked(commit, part.in) ?? 0;
   if (at.next === BREAK) inside.broken = commit.iterations ?? known;
   let finished = inside.finished;
@@ -153,7 +153,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
 
 const marked = ({ loopProgress = {} }: Commit, loop: string) => ownValue(loopProgress, loop);
 
-// What a finished iteration did is in the variables: how its chains ended is of no use.
+// Only the number of finished iterations is needed, not the ends of their chains.
 function finishIterations(inside: Inside, finished: number): void {
   if (finished <= inside.finished) return;
   inside.finished = finished;
@@ -164,14 +164,14 @@ function finishIterations(inside: Inside, finished: number): void {
 
 export const hasEnded = ({ next }: Position): boolean => next === RETURN || next === BREAK;
 
-/** Whether some chain's next step is this one, not entered yet. */
+/** Whether a step is the next step of a chain and not entered yet. */
 export function isNext(at: Position, id: string): boolean {
   const inside = insideOf(at);
   if (!inside) return at.next === id;
   return [...inside.chains.values()].some((chain) => isNext(chain, id));
 }
 
-/** The step that a run comes to next: that of the first open chain, or the first child not begun. */
+/** Returns the next step of a run: the step of the first open chain, or the first child that has not begun. */
 export function currentOf(outline: Outline, at: Position): string {
   const { next } = at;
   const inside = insideOf(at);
@@ -187,7 +187,7 @@ export function currentOf(outline: Outline, at: Position): string {
   return children.find((child) => !inside.chains.has(chainKey(child, iteration))) ?? next;
 }
 
-// The paths of the chains whose next step is this one, entered or not.
+// Returns the paths of the chains whose next step is this one, entered or not.
 function pathsTo(
   at: Position,
   stepID: string,
@@ -200,7 +200,7 @@ function pathsTo(
   return next === stepID ? [path, ...below] : below;
 }
 
-/** The step with an id that the run comes to next; null when that may be in several chains or constructs. */
+/** Returns the position of the run's next step with an id; null if several chains or constructs are possible. */
 export function comingStep(
   { outline }: Workflow,
   { position }: RunState,

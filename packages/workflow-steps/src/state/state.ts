@@ -6,16 +6,16 @@ import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 import { Registry } from "../document/registry.ts";
 
-/** The documents of a step workflow: its own, and those of its children by the path that a step names. */
+/** The documents of a step workflow: its own, and those of its children by the path in the referring step. */
 export type Documents = {
   document: WorkflowDocument;
   subflows: Readonly<Record<string, WorkflowDocument>>;
 };
 
-/** A workflow's documents, with what is read off its own once. */
+/** A workflow's documents, with the parsed registry and the outline of its own. */
 export type Workflow = Documents & { registry: Registry; outline: Outline };
 
-/** Reads a document that is valid. @throws WorkflowError `DECLARATION_INVALID` */
+/** Reads a valid document. @throws WorkflowError `DECLARATION_INVALID` */
 export const readWorkflow = ({ document, subflows }: Documents): Workflow => ({
   document,
   subflows,
@@ -23,7 +23,7 @@ export const readWorkflow = ({ document, subflows }: Documents): Workflow => ({
   outline: outlineOf(document),
 });
 
-/** The workflow of a child's run: kept with the step that started it, or built into the bundle. */
+/** Returns the workflow of a child's run: recorded with the step that started it, or part of the bundle. */
 export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow =>
   readWorkflow({
     document: child.document ?? (subflows[child.workflow] as WorkflowDocument),
@@ -32,54 +32,54 @@ export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow
 
 export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
 
-/** The position of one run of a step: the step as the log names it, and all constructs around it. */
+/** One run of a step: the step as the log names it, and the path of all constructs around it. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
- * The position of a chain. The positions of a run are a tree by the paths of its commits and all the progress
- * there is: what is recorded under a path is done, and the rest is still to do.
+ * The position of a chain. The positions of a run are a tree along the paths of its commits and hold all of its
+ * progress: recorded steps are done, all others still to do.
  */
 export type Position = {
-  /** The step that it comes to, or `RETURN`, `BREAK`. */
+  /** The next step, or `RETURN`, `BREAK`. */
   next: string;
   /**
-   * The constructs of this chain that were entered: their `if` and their cases are not tested again. That of
-   * `next` is open. A checkpoint may know others that the chain, begun again, comes to later.
+   * The entered constructs of this chain, whose `if` and cases are not tested again. The construct of `next` is open.
+   * A checkpoint may have others, which the restarted chain reaches later.
    */
   insides: Map<string, Inside>;
-  /** The loops that this chain has behind it, with the number of their iterations. */
+  /** The finished loops of this chain, with the number of their iterations. */
   ended?: Readonly<Record<string, number>>;
 };
 
-/** How far a construct is that was entered. */
+/** The progress of an entered construct. */
 export type Inside = {
-  /** What a step's own work gave that is done: the case of a Branch, and where it led if not to `next`. */
+  /** The result of the step's own work, if done: the case of a Branch, and the next step if not `next`. */
   body: { selected?: string | null; next?: string } | null;
-  /** How many iterations of a loop are done without a gap. */
+  /** The number of finished iterations of a loop, without gaps. */
   finished: number;
-  /** The number of all iterations when one of them broke out of the loop. */
+  /** The total number of iterations if one broke out of the loop. */
   broken: number | null;
-  /** The chains by `chainKey`, those that ended in the order in which they did. */
+  /** The chains by `chainKey`; ended chains are in the order of their ends. */
   chains: Map<string, Position>;
-  /** The locals that a rerun gave a loop's iterations, by number. */
+  /** Overrides of the locals of iterations by a rerun, by number. */
   given: Map<number, Record<string, unknown>>;
-  /** The child workflow that the step started: its state, and what it was begun with. */
+  /** The child workflow that the step started: its state, and its recorded start. */
   child: { state: RunState; begun: ChildRun } | null;
 };
 
-/** All that a run is, apart from what is being done. Values of variables are never changed in place. */
+/** The state of a run, without running work. Values of variables are never changed in place. */
 export type RunState = {
   runID: string;
   params: Record<string, unknown>;
   variables: Record<string, unknown>;
   localVars: Record<string, unknown>;
   artifacts: Record<string, Artifact>;
-  /** The ids of the steps that are done, each once, in the order in which they first were. */
+  /** The ids of the finished steps, each once, in the order of their first end. */
   completedSteps: Set<string>;
   position: Position;
   eventSeq: number;
   writeSeq: number;
-  /** Answers that no Pause has taken yet, by `answerKey`: concurrent Pauses may have several. */
+  /** Answers not yet taken by their Pause, by `answerKey`. Concurrent Pauses may have several. */
   answers: Map<string, Answered>;
   stopped: { id: string; reason: string | null } | null;
 };
@@ -104,7 +104,7 @@ export function newState(
   };
 }
 
-/** A copy that does not change with the original, but shares its values: they never change. */
+/** Copies a state. The copy shares the values, which are never changed. */
 export function copyState(state: RunState): RunState {
   return {
     ...state,
@@ -121,10 +121,10 @@ export function copyState(state: RunState): RunState {
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
-/** One variable write. `seq` counts the run's: concurrent steps commit in another order than they wrote. */
+/** One variable write. `seq` orders the writes of a run, because concurrent steps may commit in another order. */
 export type Write = { path: (string | number)[]; value: unknown; seq: number };
 
-/** A child workflow that a step started: what it needs to go on with after a crash. */
+/** The recorded start of a child workflow, needed to continue it after a crash. */
 export type ChildRun = {
   runID: string;
   params: Record<string, unknown>;
@@ -132,24 +132,24 @@ export type ChildRun = {
   document?: WorkflowDocument;
 };
 
-/** What a committed step records, beside its role and its content: the step's meta. */
+/** The record of a committed step: its meta. */
 export type Commit = {
   type: string;
   selected?: string | null;
-  /** Of a Stop: the run ends with it. */
+  /** Set by a Stop, which ends the run. */
   stop?: { reason: string | null };
   outputs: Record<string, unknown> | null;
   variables: Write[];
   artifacts: Artifact[];
   path: PathPart[];
   next: string;
-  /** Of a body that led elsewhere than the step's `next`: where the chain goes on after the children. */
+  /** The step after the children, if it is not the step's `next`. */
   leadsTo?: string;
-  /** `body`: its children are still to run; `mark`: it only records that a chain in it has ended. */
+  /** `body`: the children have not run yet; `mark`: only the end of a chain in the step. */
   phase: "done" | "body" | "mark";
-  /** Of a loop, and of a step that breaks out of one: how many iterations the loop has in all. */
+  /** The total number of iterations, for a loop and for a step that breaks out of one. */
   iterations?: number;
-  /** In logs of an older version: the loops that it ended iterations of, with how many are done. */
+  /** Only in logs of older versions: finished iterations by loop. */
   loopProgress?: Record<string, number | null>;
   runID: string;
   eventSeq: number;
@@ -158,26 +158,26 @@ export type Commit = {
   model?: string;
   usage?: LLMUsage;
   cost?: number | null;
-  /** The steps that failed since the last commit without failing the run: nothing else records them. */
+  /** Steps that failed since the last commit without failing the run; recorded only here. */
   failures?: StepFailure[];
 };
 
-/** A run of a step that failed and was handled or dropped. */
+/** A failed run of a step that was handled or dropped. */
 export type StepFailure = {
   stepID: string;
   path: PathPart[];
   error: ErrorMap;
-  /** The `seq` of each variable write that it had made: the commit has them. */
+  /** The `seq` of each of its variable writes, which are in the commit. */
   wrote: number[];
 };
 
-/** A file that was written, without a leading slash. */
+/** A written file. Its path has no leading slash. */
 export type Artifact = { path: string; size_bytes: number };
 
-// A log holds 1,000 levels; the step around a value takes some of them.
+// The limit of a log is 1,000 levels, some of which are around the value.
 const deepest = 950;
 
-/** A copy of a value as its JSON would be. @throws WorkflowError `VALUE_NOT_JSON`, also over 950 levels. */
+/** Returns a copy of a value as JSON holds it. @throws WorkflowError `VALUE_NOT_JSON`, also over 950 levels. */
 export function writable(value: unknown, name: string, depth = 0): unknown {
   if (depth > deepest) throw notJson(name, `has more than ${deepest} levels, or contains itself`);
   switch (typeof value) {

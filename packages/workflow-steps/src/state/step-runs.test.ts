@@ -11,7 +11,7 @@ const commit = (role: string, path: object[] = [], phase = "done"): LoggedStep =
 });
 const iteration = (number: number) => ({ in: "Loop_A", child: "Set_B", iteration: number });
 
-test("a step's last run is chosen, or the one that is asked for", () => {
+test("a step's last run is chosen, or the requested one", () => {
   const log = [commit("Set_A"), commit("LLM_B"), commit("Set_A"), commit("Set_C")];
   expect(stepsBefore(log, "Set_A")).toBe(2);
   expect(stepsBefore(log, "Set_A", 1)).toBe(0);

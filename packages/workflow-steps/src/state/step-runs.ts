@@ -5,13 +5,13 @@ import { isParallel } from "./position.ts";
 import type { StepAt } from "./state.ts";
 
 /*
- * The runs of steps in a thread's log. A step lies in its own run and in those of all constructs and child
- * workflows around it; a run begins with the first step that lies in it, that of a Pause with its question.
+ * The runs of steps in a thread's log. A committed step belongs to its own run and to the runs of all constructs and
+ * child workflows around it. A run begins with its first committed step; a Pause begins with its question.
  */
 
 export type LoggedStep = { role: string; meta: Record<string, unknown> };
 
-/** A run of a step in a log: how many steps come before it, and where it ran; null when it has not run. */
+/** A run of a step in a log: the number of steps before it, and its path; null if it has not run. */
 export type StepRun = { before: number; path: PathPart[] | null };
 
 const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
@@ -19,25 +19,25 @@ const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.
 const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
   Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
 
-/** The run that a step is of itself; null for an answer, and for the mark of a finished chain. */
+/** Returns the own run of a committed step; null for an answer, and for the mark of a finished chain. */
 function ownRun(step: LoggedStep): StepAt | null {
   const { role, meta } = step;
   if (role === WAIT || isRerun(step)) return { stepID: String(meta.stepID), path: pathOf(step) };
   return role === INPUT || meta.phase === "mark" ? null : { stepID: role, path: pathOf(step) };
 }
 
-/** The runs around a path, outermost first. */
+/** Returns the runs around a path, outermost first. */
 const runsAround = (path: readonly PathPart[]): StepAt[] =>
   path.map((part, depth) => {
     const around = path.slice(0, depth);
     return { stepID: `${prefixAt(around)}${part.in}`, path: around };
   });
 
-// In a child workflow the steps that run it come before a step's own id.
+// In a child workflow a step's id is prefixed with the steps that run the workflow.
 const prefixAt = (path: readonly PathPart[]): string =>
   path.map((part) => ("run" in part ? `${part.in}/` : "")).join("");
 
-/** The id of a step in its own workflow: without the steps that run the workflows around it. */
+/** Returns the id of a step in its own workflow, without the prefix. */
 export const idIn = ({ stepID, path }: StepAt): string => stepID.slice(prefixAt(path).length);
 
 const keyOf = ({ stepID, path }: StepAt): string =>
@@ -50,7 +50,7 @@ const keyOfPart = (part: PathPart | undefined): string =>
         "run" in part ? [part.in, part.run, ""] : [part.in, part.child, part.iteration],
       );
 
-/** Where the runs begin that are looked for: those that ended in the order of their ends, then the others. */
+/** Returns the starts of matching runs: finished runs in the order of their ends, then open runs. */
 function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean) {
   const ended: { before: number; path: PathPart[] }[] = [];
   const open = new Map<string, (typeof ended)[number]>();
@@ -59,7 +59,7 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
     const all = [...runsAround(pathOf(step)), ...(own ? [own] : [])];
     if (isRerun(step)) {
       const keys = all.map(keyOf);
-      // One that began elsewhere made an end of what ran before it.
+      // A rerun at another step ended this run.
       const isElsewhere = (key: string): boolean =>
         step.meta.stepID !== undefined && !keys.includes(key);
       for (const key of open.keys()) if (isElsewhere(key)) open.delete(key);
@@ -76,7 +76,7 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
   return [...ended, ...open.values()];
 }
 
-/** A step's last run in a log, or its `nth` (from 1), null if there is none. One not run comes last. */
+/** Returns a step's last run in a log, or its `nth` (from 1); null if missing. The last may not have run yet. */
 export function stepRun(
   steps: readonly LoggedStep[],
   stepID: string,
@@ -87,11 +87,11 @@ export function stepRun(
   return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
 
-/** How many steps there are without a last question, which what comes next would answer. */
+/** Returns the number of steps, without a question at the end. */
 export const withoutQuestion = (steps: readonly LoggedStep[]): number =>
   steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
 
-/** The run that the step with a number (from 1) is of; null at the mark of a finished chain and behind the log. */
+/** Returns the run of the step with a number (from 1); null for the mark of a finished chain and after the log. */
 export function stepRunAt(
   steps: readonly LoggedStep[],
   number: number,
@@ -99,7 +99,7 @@ export function stepRunAt(
   const step = steps[number - 1];
   if (!step) return { before: withoutQuestion(steps), at: null };
   const at = ownRun(step);
-  // What it gave the run counts for what comes next.
+  // The values of a rerun apply to the step after it.
   if (isRerun(step)) return { before: number, at: Array.isArray(step.meta.path) ? at : null };
   if (step.role === INPUT) {
     const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
@@ -111,7 +111,7 @@ export function stepRunAt(
   return { before: runsOf(steps.slice(0, number), isMeant).at(-1)?.before ?? number - 1, at };
 }
 
-/** The steps, by number from 0, that a rerun keeps: those before the run, and of concurrent chains. */
+/** Returns the numbers (from 0) of the steps that a rerun keeps: steps before the run, and of concurrent chains. */
 export function keptWith(
   outline: Outline,
   steps: readonly LoggedStep[],
@@ -123,7 +123,7 @@ export function keptWith(
   for (let index = before; path && index < steps.length; index += 1) {
     const step = steps[index] as LoggedStep;
     const own = ownRun(step);
-    // What comes behind the end of a construct around the run was done after it.
+    // Steps after the end of a construct around the run are dropped.
     if (isRerun(step) || (own && step.meta.phase === "done" && around.has(keyOf(own)))) break;
     if (step.role === INPUT) {
       if (asked !== null) kept.push(asked, index);
@@ -136,13 +136,13 @@ export function keptWith(
   return kept;
 }
 
-/** Whether two paths part in chains that run concurrently. */
+/** Whether two paths are in concurrent chains. */
 function isBeside(outline: Outline, one: readonly PathPart[], other: readonly PathPart[]): boolean {
   const depth = one.findIndex((part, at) => keyOfPart(part) !== keyOfPart(other[at]));
   const [mine, theirs] = [one[depth], other[depth]];
   if (!mine || mine.in !== theirs?.in || !("child" in mine) || !("child" in theirs)) return false;
   if (mine.iteration !== theirs.iteration) return isParallel(outline, mine.in);
-  // The arms of a Branch do not run together.
+  // The arms of a Branch are not concurrent.
   const construct = outline.steps.get(mine.in);
   const isFork = construct === undefined || (construct.children ?? []).includes(mine.child);
   return mine.iteration !== undefined || isFork;

@@ -36,7 +36,7 @@ test("the length of a value's JSON is counted write by write, whatever is writte
   const text = "x".repeat(11_000);
   fc.assert(
     fc.property(fc.array(write, { maxLength: 20 }), fc.boolean(), (writes, isNested) => {
-      // What is written comes before the long text, or behind it.
+      // The written value comes before the long text, or after it.
       const values: Record<string, unknown> = { $v: isNested ? { root: {}, text } : { text } };
       const variables = new Variables(values);
       variables.write({ path: ["$v", "first"], value: 1, seq: 1 });

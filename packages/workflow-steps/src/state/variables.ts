@@ -3,31 +3,31 @@ import { copyOf, sameValue } from "../expression/value.ts";
 import { applyWrite } from "./fold.ts";
 import type { Write } from "./state.ts";
 
-/** A variable before and after a write, as events show it: a copy, or the beginning of a long one. */
+/** A variable before and after a write, for events: a copy, or the beginning of a long value. */
 type Change = { oldValue: unknown; newValue: unknown };
 
 type Key = string | number;
 type Container = unknown[] | Record<string, unknown>;
 
-// The documented rule: more characters of JSON than this are cut, to a preview of so many.
+// The documented limit in characters of JSON: longer values are cut to a preview of this length.
 const most = 10 * 1024;
 const previewLength = 200;
 
-/** The variables of a run while it goes on. A write costs its own size, not that of the variable. */
+/** The variables of a live run. The cost of a write depends on its size, not on the variable's. */
 export class Variables {
   readonly #values: Record<string, unknown>;
   readonly #owned = new WeakSet<object>();
-  /** The variables that were shown and are long, with the beginning of their JSON where it is known. */
+  /** Published variables with long values, with the beginning of their JSON if known. */
   readonly #long = new Map<string, { length: number; preview: string | null }>();
-  /** Containers whose JSON is longer than a preview: to find that out takes long for a large one. */
+  /** Containers whose JSON is longer than a preview, cached because measuring is slow. */
   readonly #wide = new WeakSet<object>();
 
-  /** @param values They are changed; the containers in them are not. */
+  /** @param values The initial values. The record is changed; the containers in it are not. */
   constructor(values: Record<string, unknown>) {
     this.#values = values;
   }
 
-  /** Writes; null when the value was there already. @throws WorkflowError `PATH_REFUSED` */
+  /** Writes a value. Returns null if it is unchanged. @throws WorkflowError `PATH_REFUSED` */
   write(write: Write): Change | null {
     const [name, ...rest] = write.path as [string, ...Key[]];
     const isSame = sameValue(rest.reduce<unknown>(itemOf, this.#values[name] ?? null), write.value);
@@ -57,7 +57,7 @@ export class Variables {
       this.#long.delete(name);
       return;
     }
-    // All that changes lies in the innermost container that is there already.
+    // Only the innermost existing container changes.
     const root = this.#values[name];
     const containers = along(root, path);
     const depth = containers.length - 1;
@@ -72,7 +72,7 @@ export class Variables {
     long.length += added + lengthOf(itemOf(changed, key));
     if (isWide) this.#wide.add(changed);
     if (replaced !== undefined) for (const one of after) this.#wide.delete(one);
-    // A key that is a number stands before the others.
+    // Objects order numeric keys first.
     const isLast = replaced === undefined && (Array.isArray(changed) || !/^\d+$/.test(String(key)));
     const isKnown = depth > 0 || replaced !== undefined || isLast;
     const isLater = !Array.isArray(root) && long.preview?.includes(keyText(path[0])) === false;
@@ -80,7 +80,7 @@ export class Variables {
   }
 }
 
-/** What a new item needs beside its value: its key, its comma, and the nulls before it. */
+/** Returns the length of a new item's key, comma and preceding nulls in JSON. */
 function joint(container: Container, key: Key, isWide: boolean): number {
   if (Array.isArray(container)) {
     return (container.length > 0 ? 1 : 0) + (Number(key) - container.length) * "null,".length;
@@ -93,7 +93,7 @@ const keyText = (key: Key = ""): string => `${JSON.stringify(String(key))}:`;
 
 const lengthOf = (value: unknown): number => JSON.stringify(value)?.length ?? 0;
 
-/** The containers on a path, as far as they are there. */
+/** Returns the existing containers on a path. */
 function along(root: unknown, path: readonly Key[]): Container[] {
   const containers: Container[] = [];
   let value = root;
@@ -113,7 +113,7 @@ const itemOf = (container: unknown, key: Key): unknown =>
 const isContainer = (value: unknown): value is Container =>
   typeof value === "object" && value !== null;
 
-/** The first characters of a value's JSON, without writing all of it. */
+/** Returns the first characters of a value's JSON without serializing all of it. */
 function startOf(value: unknown, length: number): string {
   if (!isContainer(value)) return (JSON.stringify(value) ?? "null").slice(0, length);
   const [open = "", close = ""] = Array.isArray(value) ? "[]" : "{}";

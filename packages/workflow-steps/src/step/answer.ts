@@ -6,8 +6,8 @@ import { isPlain } from "../expression/value.ts";
 import type { Call } from "./call.ts";
 
 /**
- * The form that a model's answer must have, from `output_config`: flat, or nested in `format`. The
- * schema that `schemaRef` names is put in.
+ * Returns the required form of a model's answer from `output_config`, flat or nested in `format`, with the schema that
+ * `schemaRef` names.
  */
 export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   const config = inputs.output_config ?? null;
@@ -15,7 +15,7 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   const flat = isPlain(config) && isPlain(config.format) ? config.format : config;
   const bad = (what: string) =>
     new LLMError("bad_request", `${step.id}: output_config ${what}`, { code: "BAD_OUTPUT_CONFIG" });
-  if (!isPlain(flat)) throw bad("is no object");
+  if (!isPlain(flat)) throw bad("is not an object");
   const { schemaRef } = flat;
   let { schema } = flat;
   if (schemaRef !== undefined) {
@@ -33,10 +33,10 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   return { type, schema, ...(typeof schemaRef === "string" && { schemaRef }) };
 }
 
-// One fence around the whole answer: models put it there now and then.
+// Models sometimes put a code fence around the whole answer.
 const fence = /^\s*```[\w-]*[^\S\n]*\n([\s\S]*?)\n?[^\S\n]*```\s*$/;
 
-/** A model's answer in the form that was asked for. An adapter may have read the JSON itself. */
+/** Returns a model's answer in the requested form. An adapter may already have parsed the JSON. */
 export async function formed(content: unknown, form: OutputConfig | null): Promise<unknown> {
   if (form === null || form.type === "text") return content;
   const value = typeof content === "string" ? parsed(content) : content;
@@ -51,7 +51,7 @@ function parsed(text: string): unknown {
   try {
     return parseExact(fence.exec(text)?.[1] ?? text);
   } catch {
-    throw new LLMError("json_parse_error", `the answer is no JSON: ${start(text)}`);
+    throw new LLMError("json_parse_error", `the answer is not valid JSON: ${start(text)}`);
   }
 }
 
@@ -78,7 +78,7 @@ function violation({ instancePath, message, params }: ErrorObject): string {
   return `${instancePath || "/"}: ${message}`;
 }
 
-/** The options with which the core checks a descriptor's schemas: unknown keywords and formats say nothing. */
+/** The options that the core uses for a descriptor's schemas: unknown keywords and formats are ignored. */
 const options: Options = {
   strict: false,
   validateFormats: false,
@@ -89,9 +89,9 @@ const options: Options = {
   allErrors: true,
 };
 
-/** A draft 06, 07, 2019-09 or, without `$schema`, 2020-12. It is loaded when the first answer has a schema. */
+/** Compiles a schema of draft 06, 07, 2019-09 or, by default, 2020-12. The validator is loaded on first use. */
 async function compiled(schema: object): Promise<ValidateFunction> {
-  // With `$async` the check would give a promise.
+  // With `$async` the validator would return a promise.
   const { $schema: draft, $async: _, ...rest } = schema as { $schema?: unknown; $async?: unknown };
   try {
     if (/draft-0[67]/.test(String(draft)))

@@ -88,7 +88,7 @@ describe("an API step", () => {
     expect(error?.message).toContain(`users answered ${status}: {"error":"so`);
   });
 
-  test("takes nulls for what an adapter need not give", async () => {
+  test("takes nulls for the optional results of an adapter", async () => {
     const none = { status: null, headers: null, data: 7 } as never;
     const { went } = await asking({}, {}, none);
     expect(went.called?.locals).toEqual({ _result: 7, _meta: { status: 200, headers: {} } });
@@ -99,7 +99,7 @@ describe("an API step", () => {
     ["a path that leads up", { url: `${url}/{id}` }, { pathParams: { id: ".." } }, "bad_request"],
     ["pathParams that are none", { url: `${url}/{id}` }, { pathParams: "x" }, "bad_request"],
     ["an inherited value", { url: `${url}/{toString}` }, { pathParams: {} }, "bad_request"],
-    ["a query that is no object", {}, { query: "a=1" }, "bad_request"],
+    ["a query that is not an object", {}, { query: "a=1" }, "bad_request"],
     ["a timeout that is none", {}, { timeout: "soon" }, "bad_request"],
     ["a header that is none", {}, { headers: { a: {} } }, "bad_request"],
     ["a variable that is not set", { auth: "${NONE}" }, {}, "auth_error"],
@@ -163,7 +163,9 @@ describe("a Download step", () => {
     const kept = await fetched({ "/a.zip": "=_result", $meta: "=_meta" });
     expect(kept.called?.locals._result).toEqual(bytes);
     for (const out of ["$a", { $a: "=_result" }]) {
-      expect(String((await fetched(out)).error)).toContain("is no text for $a: give it a target");
+      expect(String((await fetched(out)).error)).toContain(
+        "is binary, and $a needs text: give the step a target",
+      );
     }
   });
 

@@ -16,7 +16,7 @@ import {
 
 /**
  * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (ms) of
- * the step's `in`. `_result` is the answer's data, `_meta` its status and headers.
+ * the step's `in`. `_result` is the response's data, `_meta` its status and headers.
  */
 export async function callApi(call: Call): Promise<Called> {
   const api = apiOf(call);
@@ -39,7 +39,7 @@ export async function callApi(call: Call): Promise<Called> {
 
 type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
-/** What an API adapter answers within the step's `timeout`. A status of 400 or more is an error. */
+/** Sends a request within the step's `timeout`. A status of 400 or more is an error. */
 export async function answerOf(
   call: Call,
   request: Omit<ApiRequest, "signal" | "timeout">,
@@ -80,7 +80,7 @@ function addressOf(call: Call, api: ApiDocument): string {
   throw badField(call, "the url of its API is not text");
 }
 
-// `{name}` anywhere, or a whole segment `:name`; the colon of a port or a scheme is neither.
+// `{name}` anywhere, or a whole segment `:name`, but not the colon of a port or a scheme.
 const place = /\{(\w+)\}|(?<=\/):([A-Za-z_]\w*)/g;
 
 function urlOf(call: Call, url: string): string {
@@ -92,16 +92,16 @@ function urlOf(call: Call, url: string): string {
     if (typeof given !== "string" || given === "") {
       throw badField(call, `its pathParams have no ${name}`);
     }
-    // A URL takes these for steps up, however they are written.
+    // URLs resolve dot segments even if they are escaped.
     if (given !== "." && given !== "..") return encodeURIComponent(given);
     throw badField(call, `its pathParams lead away with ${name}`);
   });
 }
 
 /**
- * The headers of an API call, their names in small letters: those of the registry, its `auth`, then
- * those of the step. In the registry's texts `${NAME}` is a variable of the run's environment, so that
- * no secret is in a workflow: such a header and `auth` are credentials.
+ * Returns the headers of an API call with lower-case names: from the registry, its `auth`, then the step. `${NAME}` in
+ * the registry is a variable of the run's environment, so that workflows contain no secrets. Such a header and `auth`
+ * are credentials.
  */
 function headersOf(
   call: Call,
@@ -128,7 +128,7 @@ export function headersIn(call: Call, given: object = {}): [name: string, value:
     if (typeof text === "string" || typeof text === "number") {
       return [name.toLowerCase(), String(text)];
     }
-    throw badField(call, `its header ${name} is no text`);
+    throw badField(call, `its header ${name} is not a text`);
   });
 }
 
@@ -144,14 +144,14 @@ function expanded({ env, step }: Call, text: string): string {
 }
 
 /**
- * `auth` of an API: the Authorization header as text, or `{type: "bearer", token}`, `{type: "basic",
- * username, password}` or `{type: "header", name, value}`.
+ * Returns the header for `auth` of an API: the Authorization header as text, or `{type: "bearer", token}`, `{type:
+ * "basic", username, password}` or `{type: "header", name, value}`.
  */
 function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
   const given = call.value(auth);
   if (given === undefined || given === null || given === "") return [];
   if (typeof given === "string") return [["authorization", expanded(call, given)]];
-  if (!isPlain(given)) throw badField(call, "the auth of its API is no text and no object");
+  if (!isPlain(given)) throw badField(call, "the auth of its API is neither a text nor an object");
   const part = (name: string): string => {
     const text = call.value(given[name]);
     if (typeof text === "string") return expanded(call, text);

@@ -6,32 +6,32 @@ import { failure } from "../document/document.ts";
 import type { RegistryDocument, StepDocument } from "../document/format.ts";
 import type { Emit } from "../document/event.ts";
 
-/** What a step that calls something is given. `inputs` is its evaluated `in`, a copy of its own. */
+/** The context of a calling step. `inputs` is a copy of its evaluated `in`. */
 export type Call = {
   step: StepDocument;
   inputs: Record<string, unknown>;
-  /** A field of the step, evaluated: an expression's value, or itself. */
+  /** Evaluates a field of the step. */
   value: (field: unknown) => unknown;
   adapters: Adapters;
   registry: RegistryDocument;
-  /** Configuration such as `LLM_MODEL`; nothing is read from the process. */
+  /** Configuration such as `LLM_MODEL`. The process's environment is not read. */
   env: Readonly<Record<string, string>>;
   runID: string;
-  /** The step's id, behind those of the steps that its workflow runs in. */
+  /** The step's id, prefixed with the steps that its workflow runs in. */
   stepID: string;
-  /** The idempotency key of this run of the step; none outside of a thread. */
+  /** The idempotency key of this run of the step; absent outside a thread. */
   key?: string;
   signal: AbortSignal;
   emit: Emit;
-  /** A value as an event may hold it: its beginning, or a copy of the whole; null when it has no JSON. */
+  /** Returns a value for an event: its beginning, or a copy; null if JSON can't hold it. */
   shown: (value: unknown) => unknown;
-  /** The same for what a tool reports while it works; cut when it is not given. */
+  /** Returns a tool's progress data for an event; truncated by default. */
   shownData?: (data: unknown) => unknown;
-  /** Writes a file by the file adapter, under the rules of `registry.files`, with its events. */
+  /** Writes a file with the file adapter, under the rules of `registry.files`, and publishes its events. */
   writeFile: (path: string, data: string | Uint8Array, mode: string) => Promise<void>;
 };
 
-/** What a call gave: the locals that `out` is mapped with, and what the commit counts. */
+/** The result of a call: the locals for `out`, and the spending for the commit. */
 export type Called = {
   locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
   model?: string;
@@ -40,13 +40,13 @@ export type Called = {
   cost?: number | null;
 };
 
-/** Carries a step out. An error whose call had been answered and paid for has `spent`. */
+/** Runs a step. The error of a call that was already paid for has `spent`. */
 export type Executor = (call: Call) => Promise<Called>;
 
 const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
 const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
-/** What an adapter gives; rejects when there is none, and as soon as the run is aborted. */
+/** Calls an adapter. Rejects if it is missing, and as soon as the run is aborted. */
 export async function ask<Name extends keyof Adapters, T>(
   { step, adapters, signal, runID, stepID, key }: Call,
   name: Name,
@@ -63,8 +63,8 @@ export async function ask<Name extends keyof Adapters, T>(
 }
 
 /**
- * What some work comes to, or the signal's reason as soon as it is aborted: an adapter that ignores the
- * signal holds nobody up, and what it returns later is dropped.
+ * Returns the result of some work, or rejects with the signal's reason as soon as it is aborted. An adapter that
+ * ignores the signal does not block: its late result is dropped.
  */
 export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();
@@ -85,7 +85,7 @@ export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promi
   }
 }
 
-/** A field of a call, from the step's `in` or else from the step itself; undefined for null too. */
+/** Returns a field of a call, from the step's `in` or else from the step; undefined for null. */
 export function fieldOf({ inputs, step, value }: Call, name: string): unknown {
   return inputs[name] ?? value(step[name]) ?? undefined;
 }
@@ -99,14 +99,17 @@ type Kinds = {
 };
 
 const kinds: Record<keyof Kinds, { is: (value: unknown) => boolean; not: string }> = {
-  text: { is: (value) => typeof value === "string" && value !== "", not: "is no text" },
-  object: { is: isPlain, not: "is no object" },
-  list: { is: Array.isArray, not: "is no list" },
-  number: { is: Number.isFinite, not: "is no number" },
-  time: { is: (ms) => typeof ms === "number" && ms > 0, not: "is no number of milliseconds" },
+  text: { is: (value) => typeof value === "string" && value !== "", not: "is not a text" },
+  object: { is: isPlain, not: "is not an object" },
+  list: { is: Array.isArray, not: "is not a list" },
+  number: { is: Number.isFinite, not: "is not a number" },
+  time: {
+    is: (ms) => typeof ms === "number" && ms > 0,
+    not: "is not a number of milliseconds above 0",
+  },
 };
 
-/** A field that must be of a kind, undefined when there is none; `value` in place of {@link fieldOf}. */
+/** Returns a field of a required kind; undefined if absent. `value` replaces {@link fieldOf}. */
 export function typedField<Kind extends keyof Kinds>(
   call: Call,
   kind: Kind,
@@ -121,16 +124,16 @@ export function typedField<Kind extends keyof Kinds>(
 export const badField = ({ step }: Call, what: string): LLMError =>
   new LLMError("bad_request", `${step.id}: ${what}`, { code: "BAD_PARAMS" });
 
-/** A path from the root, without the slash that stands for the root. */
+/** Returns a path from the root, without leading slashes. */
 export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
 
-/** A path as the file adapter has it: `.tmp/x` lies in a folder of the run's own. */
+/** Returns a path for the file adapter: `.tmp/x` is in the run's own folder. */
 export const archivePath = ({ runID }: Call, path: string): string =>
   pathFromRoot(path).replace(/^\.tmp\//, `.tmp/${runID}/`);
 
 const longest = 200;
 
-/** A value in one line of at most 200 characters, for people. */
+/** Returns a value as one line of at most 200 characters, for display. */
 export function summary(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
@@ -138,7 +141,7 @@ export function summary(value: unknown): string {
     .replace(/\s+/g, " ")
     .trim();
   if (line.length <= longest) return line;
-  // Never cut between the halves of one character.
+  // Does not cut a surrogate pair.
   return `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
@@ -150,14 +153,14 @@ function jsonOf(value: unknown): string | undefined {
   }
 }
 
-/** A copy of a value, for who cuts it himself; null when it has no JSON. */
+/** Returns a copy of a value, not truncated; null if JSON can't hold it. */
 export function whole(value: unknown): unknown {
   if (typeof value === "string") return value;
   const json = jsonOf(value);
   return json === undefined ? null : JSON.parse(json);
 }
 
-/** A value as an event may hold it, null when it has no JSON. */
+/** Returns a value truncated for an event; null if JSON can't hold it. */
 export function shown(value: unknown): unknown {
   try {
     return truncated(value) ?? null;
@@ -171,9 +174,8 @@ const longestResult = 32 * 1024 * 1024;
 const deepestResult = 500;
 
 /**
- * A copy of what an adapter gave, as the JSON that it will be in the log; nothing at all is null. The
- * copy is the run's own: an adapter that changes its value later changes nothing. `what` gave it, for
- * the message.
+ * Returns a copy of an adapter's result as JSON for the log; undefined becomes null. Later changes by the adapter have
+ * no effect. `what` names the adapter for the message.
  */
 export function plain(value: unknown, what: string): unknown {
   if (value === undefined || value === null) return null;
@@ -200,7 +202,7 @@ function dataOf(value: unknown, what: string): string {
   }
 }
 
-// Level by level: a value may be deeper than the stack.
+// Iterative, because a value may be nested deeper than the stack.
 function isDeeper(value: unknown, levels: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {

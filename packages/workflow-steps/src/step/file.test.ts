@@ -72,9 +72,9 @@ describe("an Unzip step", () => {
 
   const bad: [string, object][] = [
     ["no source", { source: "" }],
-    ["a source that is no text", { source: 1 }],
+    ["a source that is not a text", { source: 1 }],
     ["routes that are none", { routeByExt: [] }],
-    ["a route that is no folder", { routeByExt: { png: 1 } }],
+    ["a route that is not a folder", { routeByExt: { png: 1 } }],
   ];
 
   test.each(bad)("is refused with %s", async (_, inputs) => {
@@ -82,7 +82,7 @@ describe("an Unzip step", () => {
     expect(went.error).toMatchObject({ type: "bad_request" });
   });
 
-  test("needs a file adapter, one that can unpack", async () => {
+  test("needs a file adapter that can unpack", async () => {
     const around = { inputs: { source: "a.zip" } };
     const none = await carryOut({ id: "Unzip_A" }, {}, around);
     expect(String(none.error)).toContain("needs the adapter file");

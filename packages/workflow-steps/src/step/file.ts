@@ -15,14 +15,14 @@ import {
 } from "./call.ts";
 
 /**
- * Fetches the URL in `source` through the API adapter. With a `target` the file is written there and
- * `_result` is `{path, size_bytes, content_type}`; without one `_result` is its text, or its bytes
- * (`Uint8Array`) when it is no text, which only a file target of `out` can take.
+ * Fetches the URL in `source` through the API adapter. With a `target` it writes the file there and `_result` is
+ * `{path, size_bytes, content_type}`. Without a target `_result` is its text, or its bytes (`Uint8Array`) for a binary
+ * file, which only a file target of `out` can take.
  */
 export async function callDownload(call: Call): Promise<Called> {
   const url = sourceOf(call);
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw badField(call, `its source is no http address: ${JSON.stringify(url.slice(0, 200))}`);
+    throw badField(call, `its source is not an HTTP URL: ${JSON.stringify(url.slice(0, 200))}`);
   }
   const target = typedField(call, "text", "target");
   const { status, headers, data } = await answerOf(call, {
@@ -55,14 +55,16 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
     ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
   );
   if (!wanted) return bytes;
-  throw badField(call, `what it fetched is no text for ${wanted[0]}: give it a target`);
+  throw badField(
+    call,
+    `the fetched file is binary, and ${wanted[0]} needs text: give the step a target`,
+  );
 }
 
 /**
- * Unpacks the archive at `source`. A file goes, with its folders in the archive, into the folder that
- * `routeByExt` names for its ending (`{"png": "images"}`), else into `defaultDir`, else under the root.
- * With `overwrite: false` a file that is there stays. `_result` is `{files, skipped}`, lists of paths.
- * Nothing is written of an archive with a path that leads out.
+ * Unpacks the archive at `source`. Each file keeps its path in the archive, below the folder that `routeByExt` names
+ * for its extension (`{"png": "images"}`), else `defaultDir`, else the root. With `overwrite: false` existing files are
+ * kept. `_result` is `{files, skipped}`, lists of paths. An archive with a path outside its folder is not unpacked.
  */
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);
@@ -91,7 +93,7 @@ export async function callUnzip(call: Call): Promise<Called> {
   return { locals: { _result: { files, skipped } } };
 }
 
-/** What an adapter gives as the files of an archive. */
+/** Checks the files of an archive that an adapter returned. */
 function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array }[] {
   const isFile = (one: unknown) =>
     isPlain(one) && typeof one.path === "string" && one.data instanceof Uint8Array;
@@ -99,7 +101,7 @@ function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array
   throw badField(call, "the adapter file gave no list of {path, data} for the archive");
 }
 
-/** Where a file of the archive goes. */
+/** Returns a function from a path in the archive to its destination. */
 function routesOf(call: Call): (path: string) => string {
   const folder = typedField(call, "text", "defaultDir") ?? "";
   const routes = typedField(call, "object", "routeByExt") ?? {};

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Adapters, LLMParams } from "../adapter/adapter.ts";
 import { answering, carryOut, typesOf } from "../../test/calling.ts";
 
-/** What an adapter was asked by a step with this `in`. */
+/** Returns the request of a step with this `in` to its adapter. */
 async function askedBy(inputs: Record<string, unknown>, env = {}, step = {}, more: Adapters = {}) {
   const { llm, asked } = answering();
   const registry = { schemas: { Sum: { type: "object", required: ["n"] } } };
@@ -56,7 +56,7 @@ describe("the model", () => {
   });
 });
 
-describe("what a model is asked", () => {
+describe("the request to a model", () => {
   test("is the prompt, with the other inputs beside it", async () => {
     const params = await askedBy({ prompt: "Sum up.", system: "Be brief.", text: "long", n: 1 });
     expect(params).toEqual({
@@ -68,7 +68,7 @@ describe("what a model is asked", () => {
     });
   });
 
-  test("is a prompt's JSON when it is no text", async () => {
+  test("is a prompt's JSON when it is not a text", async () => {
     const { messages } = await askedBy({ prompt: { a: [1] } });
     expect(messages).toEqual([{ role: "user", content: '{"a":[1]}' }]);
   });
@@ -111,15 +111,15 @@ describe("what a model is asked", () => {
   const bad: [string, object][] = [
     ["an empty prompt", { prompt: "" }],
     ["a prompt that is null", { prompt: null }],
-    ["messages that are no list", { messages: "hi" }],
+    ["messages that are not a list", { messages: "hi" }],
     ["no message in the list", { messages: [] }],
     ["a message without a role", { messages: [{ content: "hi" }] }],
     ["a message without content", { messages: [{ role: "user" }] }],
-    ["tools that are no list", { prompt: "x", tools: { name: "add" } }],
+    ["tools that are not a list", { prompt: "x", tools: { name: "add" } }],
     ["a tool without a name", { prompt: "x", tools: [{}] }],
-    ["max_tokens that are no number", { prompt: "x", max_tokens: "9" }],
+    ["max_tokens that is not a number", { prompt: "x", max_tokens: "9" }],
     ["an unknown output", { prompt: "x", output_config: { type: "xml" } }],
-    ["an output that is no object", { prompt: "x", output_config: "json" }],
+    ["an output that is not an object", { prompt: "x", output_config: "json" }],
     ["a json_schema without a schema", { prompt: "x", output_config: { type: "json_schema" } }],
     ["an unknown schema", { prompt: "x", output_config: { schemaRef: "None" } }],
     ["a schema named __proto__", { prompt: "x", output_config: { schemaRef: "__proto__" } }],

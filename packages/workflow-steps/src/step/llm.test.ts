@@ -156,7 +156,7 @@ describe("the events of an LLM step", () => {
     ]);
   });
 
-  test("report an adapter that rejects with what is no error, or throws at once", async () => {
+  test("report an adapter that rejects with a value other than an error, or throws synchronously", async () => {
     const throws = () => {
       throw new Error("boom");
     };
@@ -180,7 +180,7 @@ describe("the events of an LLM step", () => {
     expect(String(went.error)).toContain("LLM_A needs the adapter llm");
   });
 
-  test("hold the beginning of what is too long, and the adapter gets it whole", async () => {
+  test("hold the beginning of a long value, and the adapter gets the whole value", async () => {
     const long = "x".repeat(20_000);
     const results: unknown[] = [];
     const llm: LLMAdapter = {
@@ -272,7 +272,7 @@ describe("the form of the answer", () => {
     expect((await answer('{"t":"```js\\n1\\n```"}', json)).result).toEqual({ t: "```js\n1\n```" });
   });
 
-  test("is payloads to the adapter flat, with the schema that is named", async () => {
+  test("is passed to the adapter flat, with the named schema", async () => {
     const named = { type: "json_schema", schema, schemaRef: "Sum" };
     const flat = await answer('{"n":1}', { type: "json_schema", schemaRef: "Sum" });
     expect(flat.asked).toEqual(named as typeof flat.asked);
@@ -282,7 +282,7 @@ describe("the form of the answer", () => {
   });
 
   test.each(["", "no", '{"n":', '```json\n{"n":1}\n``` and more', "7", "null"])(
-    "is no JSON object when it is %p",
+    "is not a JSON object when it is %p",
     async (text) => {
       const { went } = await answer(text, { type: "json_object" });
       expect(went.error).toMatchObject({ type: "json_parse_error", retryable: true });
@@ -341,7 +341,7 @@ describe("the form of the answer", () => {
     expect(payloadOf(went, "llm_done").has_tool_use).toBe(true);
   });
 
-  test("leaves the workflow's schema as it was, and says of a broken one that it is", async () => {
+  test("leaves the workflow's schema unchanged, and reports a broken schema", async () => {
     const frozen = JSON.stringify(schema);
     await answer('{"n":1}', { schema });
     expect(JSON.stringify(schema)).toBe(frozen);

@@ -6,9 +6,8 @@ import { formed, formOf } from "./answer.ts";
 import { ask, badField, type Call, type Called, plain, typedField } from "./call.ts";
 
 /**
- * Asks a model once. Emits `llm_thinking`, `llm_token` when the step streams, `llm_tool_use` and
- * `llm_tool_result` as they come, then `llm_done`, or `llm_error` for whatever goes wrong; nothing when
- * the run was aborted.
+ * Calls a model. Emits `llm_thinking`, `llm_token` if the step streams, `llm_tool_use` and `llm_tool_result` as they
+ * arrive, then `llm_done`, or `llm_error` for any error. Emits nothing after the run is aborted.
  */
 export async function callLLM(call: Call): Promise<Called> {
   const began = performance.now();
@@ -30,7 +29,7 @@ export async function callLLM(call: Call): Promise<Called> {
     if (typeof given !== "object" || given === null) {
       throw new LLMError("internal_error", "the adapter llm gave no result");
     }
-    // An adapter that does not stream has its thinking in one piece.
+    // An adapter that does not stream returns its thinking at the end.
     if (given.thinking && !answer.hasThinking) callbacks.onThinking(given.thinking);
     answer.isOver = true;
     const { cost, id = null, provider = null } = given;
@@ -60,7 +59,7 @@ export async function callLLM(call: Call): Promise<Called> {
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
-    // What the answer cost that could not be used.
+    // The cost of an unusable answer.
     if (spent !== null && typeof error === "object" && error !== null) {
       Reflect.defineProperty(error, "spent", { value: spent, configurable: true, writable: true });
     }
@@ -74,15 +73,15 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const textIn = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 /**
- * Publishes what a model answers, until the call is over. An adapter may be plain JavaScript: a report
- * without a text or a block is dropped, for it must not cost the answer.
+ * Publishes a model's stream until the end of the call. Drops malformed reports of untyped adapters, which must not
+ * fail the call.
  */
 function answerEvents({ emit, shown, signal }: Call) {
   const answer = { isStreaming: false, hasThinking: false, hasToolUse: false, isOver: false };
   const publish: Call["emit"] = (type, payload) => {
     if (!answer.isOver && !signal.aborted) emit(type, payload);
   };
-  // An adapter may pass each token to both of its callbacks: the first one that it uses counts.
+  // An adapter may pass each token to both callbacks: only the first used callback counts.
   let source: "old" | "new" | null = null;
   const tokenFrom = (by: "old" | "new") => (delta: unknown) => {
     if (typeof delta !== "string") return;
@@ -112,15 +111,15 @@ function answerEvents({ emit, shown, signal }: Call) {
   return { answer, onToken: tokenFrom("old"), callbacks };
 }
 
-/** The keys of an LLM step's `in` that are the call's own; all others are its inputs. */
+/** The keys of an LLM step's `in` that configure the call; all others are inputs. */
 const callKeys = new Set(
   `model provider system messages prompt stream tools docs output_config max_tokens temperature
    thinking`.split(/\s+/),
 );
 
 /**
- * What a model is asked, from a step's `in`: `prompt` is one user message, and with neither `messages`
- * nor `prompt` the step's other inputs are, as JSON. The text of the documents is put before `system`.
+ * Returns the request to a model from a step's `in`. `prompt` is one user message. Without `messages` and `prompt` the
+ * step's other inputs as JSON are the message. The documents' text is put before `system`.
  */
 function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const { inputs, step } = call;
@@ -175,8 +174,8 @@ function promptOf(call: Call): string {
 const defaultModel = "claude-opus-4-6";
 
 /**
- * The model of a step: `model` in `in` or on the step, which may name its provider (`openai/gpt-5`);
- * without one `<PROVIDER>_MODEL` when a provider is named, then `LLM_MODEL`, then `claude-opus-4-6`.
+ * Returns the model of a step: `model` in `in` or on the step, which may name its provider (`openai/gpt-5`). Defaults
+ * to `<PROVIDER>_MODEL` if a provider is given, then `LLM_MODEL`, then `claude-opus-4-6`.
  */
 function modelOf(call: Call): Pick<LLMParams, "model" | "provider"> {
   const { step, env } = call;
@@ -202,14 +201,15 @@ function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): str
 const badModel = (message: string): LLMError =>
   new LLMError("bad_request", message, { code: "BAD_MODEL" });
 
-/** The documents of a step as one text, each under its title. */
+/** Returns the documents of a step as one text, each under its title. */
 async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";
   const isId = (id: unknown): id is number | string =>
     typeof id === "number" || typeof id === "string";
   const ids = docs.filter(isId);
-  if (ids.length < docs.length) throw badField(call, "one of its docs is no number and no text");
+  if (ids.length < docs.length)
+    throw badField(call, "one of its docs is neither a number nor a text");
   const found: unknown = await ask(call, "doc", (adapter) => adapter.get(ids));
   const known = new Map(
     (Array.isArray(found) ? found : []).filter(isPlain).map((doc) => [String(doc.id), doc]),

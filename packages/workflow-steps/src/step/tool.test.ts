@@ -78,7 +78,7 @@ describe("the events of a tool step", () => {
     expect(payloads.map(({ payload }) => payload.level)).toEqual([...levels]);
   });
 
-  test("hold the beginning of what is too long, and the tool gets it whole", async () => {
+  test("hold the beginning of a long value, and the tool gets the whole value", async () => {
     const long = "x".repeat(20_000);
     let length = 0;
     const went = await going(
@@ -167,7 +167,7 @@ describe("a failure", () => {
   });
 });
 
-describe("what a tool returns", () => {
+describe("the result of a tool", () => {
   const cases: [string, unknown, unknown][] = [
     ["nothing is null", undefined, null],
     ["a text is itself", "text", "text"],

@@ -16,9 +16,8 @@ import { callDownload, callUnzip } from "./file.ts";
 import { callLLM } from "./llm.ts";
 
 /**
- * Runs a tool. Emits `tool_start`, `tool_message` for what the tool reports, then `tool_done` or
- * `tool_error`; nothing more when the run was aborted. A failure is a result when the step allows it
- * with `allowError` or `continueOnError`.
+ * Runs a tool. Emits `tool_start`, `tool_message` for its progress reports, then `tool_done` or `tool_error`. Emits
+ * nothing after the run is aborted. With `allowError` or `continueOnError` a failure is a result.
  */
 export async function callTool(call: Call): Promise<Called> {
   const { step, inputs, signal, emit, shown, value } = call;
@@ -51,7 +50,7 @@ export async function callTool(call: Call): Promise<Called> {
   return { locals: { _result: output, _toolResult: envelope } };
 }
 
-/** A tool's name: `tool`, else `toolName`, else what the step's id names. */
+/** Returns a tool's name: `tool`, else `toolName`, else the name in the step's id. */
 export function toolNameOf({ step, value }: Pick<Call, "step" | "value">): string {
   const named = value(step.tool) ?? value(step.toolName);
   return typeof named === "string" && named !== "" ? named : nameOf(step.id);
@@ -67,7 +66,7 @@ async function run(call: Call, name: string, input: unknown): Promise<unknown> {
   }
 }
 
-/** What a tool may report, and how to end it: what it reports later goes nowhere. */
+/** Returns the runtime of a tool. Reports after the end of the call are dropped. */
 function runtimeOf(
   { emit, key, signal, shownData = cut }: Call,
   name: string,
@@ -113,7 +112,7 @@ async function callNamed(
   return plain(given, `the ${kind} ${name}`);
 }
 
-/** `_result` is `data` of a service's answer when that is truthy. */
+/** Calls a service or component. `_result` is `data` of the answer if that is truthy, else the answer. */
 async function callService(call: Call): Promise<Called> {
   const services = call.registry.services ?? [];
   const names = services.map((text) => text.split("(", 1)[0]?.trim() ?? "");

@@ -1,7 +1,7 @@
 import type { StepDocument, WorkflowDocument } from "../../src/document/format.ts";
 import type { CallKind, Chains, Plan, When, WorkflowPlan } from "./plan.ts";
 
-/** A workflow that was made up, and what can be expected of its runs. */
+/** A generated workflow, with the properties of its runs. */
 export type Generated = {
   document: WorkflowDocument;
   subflows: Record<string, WorkflowDocument>;
@@ -22,7 +22,7 @@ type Traits = {
   hasCycles: boolean;
 };
 
-/** Where a chain lies, and what its steps may do there. */
+/** The place of a chain, with the limits for its steps. */
 type Place = {
   /** The variable of this chain alone, with the key of the iteration. */
   variable: string;
@@ -30,7 +30,7 @@ type Place = {
   /** The loop that a BREAK leads out of. */
   loop: "none" | "serial" | "parallel";
   isBesideOthers: boolean;
-  /** Which steps may use what they wrote before: not those that a checkpoint makes run again. */
+  /** The steps that may read their earlier writes: not steps that run again after a checkpoint. */
   counting: "all" | "simple" | "none";
   isFailureTimed: boolean;
 };
@@ -60,7 +60,7 @@ const calls: Record<CallKind, [before: string, after: string]> = {
   Custom: ["Custom_", ""],
 };
 
-/** What the parts of one generated workflow and its children share. */
+/** The shared state of one generated workflow and its children. */
 type Shared = Pick<Generated, "subflows" | "steps"> & Traits & { plan: WorkflowPlan };
 
 /** Makes a workflow of a plan. */
@@ -165,7 +165,7 @@ class Draft {
     return { reason: "=SYSVAR.workflow + '?'", resumeResultTarget };
   }
 
-  /** What a step writes to. One that may run again must not undo what came after it. */
+  /** Returns the target of a step. A step that may run again must not undo later writes. */
   #targetFor(plan: Plan, place: Place): string {
     return mayCount(plan, place) ? targetOf(place) : `${targetOf(place)}.s${this.#shared.steps}`;
   }
@@ -203,7 +203,7 @@ class Draft {
 
   #branch(plan: Of<"branch">, place: Place, next: string, around: Partial<StepDocument>): string {
     const { cases, hasElse, isShared } = plan;
-    // Of an arm a checkpoint names the step itself: what came before it there does not run again.
+    // In an arm a checkpoint names the step itself: earlier steps of the arm do not run again.
     const counting = plan.inside.chains.length > 0 ? countingInside(place) : place.counting;
     const inner = { ...place, counting };
     const last = cases.length - 1;
@@ -263,7 +263,7 @@ class Draft {
   }
 
   #cycle({ chain, leave, rounds }: Of<"cycle">, place: Place, next: string): string {
-    // What ended the chain here would leave what follows without a way to it.
+    // A step that ends the chain would make the following steps unreachable.
     const body = chain.filter(({ kind }) => kind !== "stop" && kind !== "break");
     if (place.counting === "none") return this.#chain(body, place, next);
     this.#shared.hasCycles = true;
@@ -292,7 +292,7 @@ class Draft {
     return { in: { workflow_path: path }, out, allowError: true };
   }
 
-  /** The children of a step that is no Loop. */
+  /** Returns the children of a step other than a Loop. */
   #inside(plan: Plan, place: Place): Partial<StepDocument> {
     const { inside, kind } = plan;
     if (kind === "loop" || kind === "while" || inside.chains.length === 0) return {};

@@ -5,7 +5,7 @@ import type { Checkpoint } from "../../src/state/checkpoint.ts";
 import type { Generated } from "./draft.ts";
 import { adaptersOf, answerTo, handlerOf, inTime } from "./run.ts";
 
-/** A run by an Engine: what it payloads, each checkpoint with the state at that moment, and its end. */
+/** A run by an Engine: its events, each checkpoint with the state at that moment, and its end. */
 export type EngineOutcome = {
   events: RunEvent[];
   checkpoints: { checkpoint: Checkpoint; snapshot: WorkflowSnapshot }[];
@@ -39,7 +39,7 @@ export async function runEngine(
   return { events, checkpoints, context };
 }
 
-/** Answers until the run is over; one that failed is over too. */
+/** Answers until the run is over, completed or failed. */
 async function answered(started: Promise<ExecutionContext>): Promise<ExecutionContext> {
   try {
     const context = await started;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** What comes before a step: most have no `if`. */
+/** The `if` of a step: most have none. */
 export type When = "always" | "never" | "yes" | "first" | "flag" | "counted";
 
 /** Steps that call something, and how a call goes wrong: at once, or while its `out` is mapped. */
@@ -46,7 +46,7 @@ const failings: fc.Arbitrary<Failing> = fc.oneof(
     }),
     weight: 3,
   },
-  // What nothing handles is done again after a crash: it must not find what it wrote before.
+  // An unhandled failure runs again after a crash: it must not find its earlier writes.
   { arbitrary: fc.constant({ at: "call" as const, then: "fatal" as const }), weight: 1 },
 );
 
@@ -172,7 +172,7 @@ export const workflowPlans = (isCounting: boolean): fc.Arbitrary<WorkflowPlan> =
     seed: fc.nat(10_000),
   });
 
-// Most chains are one construct: what ends with it and what goes on behind it is then all there is.
+// Most chains are one construct, to test chains that end with it or continue after it.
 const deep = fc.letrec<{ node: Plan; chain: Plan[] }>((tie) => {
   const none = fc.constant<Chains>({ chains: [], strategy: null });
   const when = fc.oneof(

@@ -31,7 +31,7 @@ export function adaptersOf(seed: number): Adapters {
   };
 }
 
-/** What carries out the steps of the custom type. */
+/** Returns the handler of the custom type of step. */
 export function handlerOf(seed: number): Handler {
   const work = workOf(seed);
   return (context, step) => work(context.resolve(step.in));
@@ -51,7 +51,7 @@ function workOf(seed: number): (input: unknown) => Promise<unknown> {
   };
 }
 
-/** What answers each Pause: always the same. */
+/** Returns the answer to a Pause: always the same. */
 export const answerTo = (stepID: unknown): { to: unknown } => ({ to: stepID });
 
 const bundles = new WeakMap<Generated, Bundle>();
@@ -90,7 +90,7 @@ export async function runBundle(
 export const foldOf = ({ document, subflows }: Generated, steps: readonly Step[]): Checkpoint =>
   fold(document, { prompt: "", threadId, steps: [...steps], subflows });
 
-/** What a run did in the end, whatever the order in which it did it. */
+/** Returns the results of a run, independent of the order. */
 export function endOf(generated: Generated, steps: readonly Step[]) {
   const { artifacts, completedSteps, variables } = foldOf(generated, steps);
   return { artifacts, variables, completedSteps: completedSteps.toSorted() };
