@@ -16,7 +16,7 @@ import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(120_000);
 
-/* A cluster without workers, what may be in its place, and what may be in the place of its workers. */
+/* A cluster without workers, and foreign servers in its place or in the place of its workers. */
 let cluster: Cluster;
 let store: Store;
 /** One of the storage root, which waits. */

@@ -57,7 +57,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** What an HTTP/2 endpoint answers. */
+/** Sends a request to an HTTP/2 endpoint and returns its answer. */
 function ask2(origin: string, headers: Record<string, string>): Promise<[number, string]> {
   const { promise, resolve, reject } = Promise.withResolvers<[number, string]>();
   const session = connect(origin);
@@ -190,7 +190,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
         return new Response("");
       },
     });
-    // A note that somebody has put there for another port.
+    // A foreign note for another port.
     const notes = join(store.folder, "home/.local/state/uncaged-workflow/clusters");
     symlinkSync(folder, join(notes, `${server.port}`));
     const host = `restate://127.0.0.1:${server.port}?admin=${server.port}`;

@@ -40,7 +40,7 @@ if (noFilter !== null) test.skip(`system calls that fail: left out, ${noFilter}`
 else {
   describe("a file system without locks", () => {
     test.each(some(["ENOLCK", "EOPNOTSUPP", "ENOSYS"]))(
-      "(%s) is named by whoever needs one, and nothing is written",
+      "(%s) is named by commands that need a lock, and nothing is written",
       async (error) => {
         const store = new Store();
         const added = await runWithout(store, error, "flock", ["add", "play", playBundle]);
@@ -142,7 +142,7 @@ test.if(canUnshare)(
       const forced = await store.run(["kill", id, "--force"]);
       expect(forced).toEqual(oneLine(/its process can't be seen from here/));
       process.kill(worker, "SIGCONT");
-      // What it was asked for while it was frozen, it does.
+      // It carries out requests that came while it was frozen.
       await store.until(id, "killed");
     } finally {
       child.kill("SIGKILL");

@@ -49,7 +49,7 @@ export function prepared(cases: readonly object[]): Store {
   return store;
 }
 
-/** What the data set and the scorer are given by. */
+/** Words that name the data set and the scorer. */
 export const command = ["cases.jsonl", "--score", "score.ts"];
 /** The prompts of all executions of a role so far. */
 export const workIn = ({ folder }: Store): string[] => {

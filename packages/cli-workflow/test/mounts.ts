@@ -74,9 +74,9 @@ export class SmallDisk {
 }
 
 /**
- * A disk with ext4, at a folder that is there, whose blocks are a file on a {@link SmallDisk}: where that is full,
- * blocks that were never written can't be, a sync reports so once, and what it could not write is lost though the
- * system's cache shows it.
+ * A disk with ext4 mounted at an existing folder, backed by a file on a {@link SmallDisk}. When the small disk is
+ * full, blocks without space on it can't be written: a sync reports this once, and the unwritten data is lost although
+ * the system's cache shows it.
  */
 export class FailingDisk {
   readonly #path: string;
@@ -98,7 +98,7 @@ export class FailingDisk {
     mkdirSync(join(path, "home"), { recursive: true });
   }
 
-  /** From here on what needs new blocks can't be synced. */
+  /** Makes syncs fail that need new blocks. */
   fail(): void {
     this.#below.fill();
   }
@@ -107,7 +107,7 @@ export class FailingDisk {
     this.#below.free();
   }
 
-  /** Forgets what the system's cache shows and the disk does not have, once nobody uses the disk. */
+  /** Drops data that only the system's cache has, once no process uses the disk. */
   async remount(): Promise<void> {
     await until(
       () => Bun.spawnSync(["umount", this.#path]).exitCode === 0,

@@ -15,10 +15,10 @@ const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 type Manifest = Record<"dependencies" | "devDependencies" | "scripts", Record<string, string>>;
 type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
 
-/** What npx runs is there: nothing is fetched. */
+/** npm works offline: npx has its packages already. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
-/** What `new` prints as the next thing to do. */
+/** The next command that `new` prints. */
 const nextOf = (stderr: string): string => /^next: (.*)$/m.exec(stderr)?.[1] ?? "";
 
 async function sh(line: string, cwd: string, env: Record<string, string>) {

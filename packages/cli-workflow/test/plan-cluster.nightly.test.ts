@@ -13,7 +13,7 @@ type Up = { host: string; uri: string; pids: { servers: number[]; workers: numbe
 /** As {@link PlanStore}, with the plans on a cluster of this machine. */
 let store: PlanStore;
 let up: Up;
-/** What was started beside the cluster. */
+/** Processes that were started beside the cluster. */
 const processes: Bun.Subprocess[] = [];
 const onCluster = describe.skipIf(missingServer !== "");
 

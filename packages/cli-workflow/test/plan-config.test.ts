@@ -94,7 +94,7 @@ describe("a project's files, which a step may have written,", () => {
     });
   }
 
-  test("can tighten one; what they can't have is set in the user's file", async () => {
+  test("can tighten one; settings that they can't have go to the user's file", async () => {
     const text = "sandbox: { mode: container, network: none }\nmax_runs: 2\n";
     const { project, run, userFile } = inProject({ "uncaged.plans.yaml": text });
     const ended = await run("plan", "config", "set", "agent.command", "mine");
@@ -119,7 +119,7 @@ describe("a project's files, which a step may have written,", () => {
   });
 });
 
-test("what is wrong is one line, and a group alone says what it needs", async () => {
+test("an error is one line, and a group without a command says what it needs", async () => {
   for (const [args, code, message] of [
     [["plan"], 2, "error: plan needs a command; hint: see: uncaged-workflow plan --help\n"],
     [["plan", "lst"], 2, /^error: unknown command 'lst'; hint: did you mean list\?\n$/],

@@ -86,10 +86,10 @@ export class PlanStore extends Store {
   }
 
   readonly replies: Reply[] = [];
-  /** What its environment has besides. */
+  /** Further variables of its environment. */
   readonly more: Record<string, string> = {};
 
-  /** What the model was asked, as JSON. */
+  /** Requests to the model, as JSON. */
   get asked(): string {
     return JSON.stringify(this.#server.came.map(({ body }) => body));
   }

@@ -76,9 +76,9 @@ export async function ended(
 export class Store {
   readonly folder = newFolder();
   readonly root = join(this.folder, "root");
-  /** Whether every command runs in a process of its own: what this process opens keeps a disk in use. */
+  /** Whether every command runs in a process of its own: files that this process opens keep a disk in use. */
   isApart = false;
-  /** What commands work on, in this process, in place of the storage root. */
+  /** Host for commands, in this process, in place of the storage root. */
   readonly memory: Host | null;
   readonly #medium: Memory | null;
 
@@ -155,7 +155,7 @@ export class Store {
     return needsProcess.has(command);
   }
 
-  /** What the program writes to a terminal of its own, as far as `script` can make one here. */
+  /** Output of the program on a terminal of its own, as far as `script` can make one here. */
   async onTerminal(args: string, env: Record<string, string> = {}): Promise<string> {
     const line = programWords.map((word) => `'${word}'`).join(" ");
     const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
@@ -168,7 +168,7 @@ export class Store {
     return await child.stdout.text();
   }
 
-  /** What a command prints when it is done; throws its output when it fails. */
+  /** Output of a command when it is done; throws its output when it fails. */
   async ok(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code !== 0) throw new Error(`${args.join(" ")}: exit code ${code}\n${stdout}${stderr}`);
@@ -185,7 +185,7 @@ export class Store {
     return await this.ok(["run", "play", "--params", JSON.stringify(params), ...args]);
   }
 
-  /** Starts a thread that stops before a step until `open` is called: what a test does meanwhile takes what it takes. */
+  /** Starts a thread that stops before a step until `open` is called, so that a test can act meanwhile at any speed. */
   async playGated(before: number, params: object = {}): Promise<{ id: string; open: () => void }> {
     const path = join(newFolder(), "gate");
     const id = await this.play({ ...params, gate: { before, path } });
@@ -193,8 +193,8 @@ export class Store {
   }
 
   /**
-   * Waits until a thread's status is the wanted one, and gives the thread. It is looked at from here: a command for
-   * each look takes longer than most of what is waited for.
+   * Waits until a thread has the wanted status, and returns the thread. Reads it in this process, which is faster than
+   * a command for each read.
    */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
     const host = this.memory ?? openLocalHost({ path: this.root });
@@ -210,7 +210,7 @@ export class Store {
     return view as T;
   }
 
-  /** Ends the workers as a crash would. One that is gone already may be: a thread that waits needs none. */
+  /** Ends the workers as a crash would. A worker may be gone already: a waiting thread needs none. */
   async killWorkers(): Promise<void> {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
@@ -226,7 +226,7 @@ export class Store {
     }
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
-      // What a live worker keeps for itself, and its debug log, come and go.
+      // A live worker's own files and its debug log come and go.
       if (path.startsWith("run") || path.endsWith(".info.jsonl")) continue;
       found[path] = statSync(full).isFile() ? readFileSync(full, "latin1") : "folder";
     }

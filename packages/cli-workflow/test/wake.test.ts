@@ -63,7 +63,7 @@ const whole = ["__wait__", "__input__", "awake", "__end__"];
 
 type Woken = { woken: object[]; failed: object[]; next: number | null };
 
-/** A thread that sleeps, and what `wake` has found before its time was over. */
+/** A thread that sleeps, and the result of a `wake` before its time was over. */
 async function lookedAt(ms = 2_000): Promise<Asleep & { before: Woken }> {
   const thread = await asleep({ sleep: true }, ms);
   const before = await thread.store.json<Woken>(["wake"]);
@@ -101,7 +101,7 @@ test("a storage root that an agent put into a project runs nothing until the use
   expect(await roles()).toEqual(whole);
 });
 
-test("a server wakes what sleeps, and a question that nobody has answered", async () => {
+test("a server wakes sleeping threads and unanswered questions when due", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
     const { store, roles } = await asleep(wait);
     const server = store.start(["serve", "--port", "0"]);

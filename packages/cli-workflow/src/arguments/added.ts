@@ -24,8 +24,8 @@ export async function addFile(
 }
 
 /**
- * The first file of the project that differs from what the current version of a workflow was built from, relative to
- * the current folder. Null when none does, when the project does not list the workflow, and when a file that would
+ * First file of the project that changed since the current version of a workflow was built, relative to the current
+ * folder. Null when no file changed, when the project does not list the workflow, and when a file that is needed to
  * tell is missing.
  */
 export async function editedSource(session: Session, name: string): Promise<string | null> {

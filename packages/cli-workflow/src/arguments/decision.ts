@@ -33,7 +33,10 @@ export async function callDecision(
     : { approve: true, input: await jsonOf("--edit", edit) };
 }
 
-/** The answer that decides on what a thread asks for. @throws WorkflowError `NO_CALL` where it asks for no decision. */
+/**
+ * The answer that carries a decision on a thread's call. @throws WorkflowError `NO_CALL` when the thread asks for no
+ * decision.
+ */
 export function answerFor(view: ThreadView, decision: CallDecision, token: string | undefined) {
   const { threadId } = view;
   if (view.status !== "waiting") {

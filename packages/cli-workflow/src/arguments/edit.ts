@@ -58,7 +58,7 @@ export function stepText({ role, content, meta }: Step, number: number): string 
   ].join("\n");
 }
 
-/** What a person changed of a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
+/** The changes that a person made to a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
 export function changeOf(step: Step, text: string): Edit {
   const marked = new RegExp(`\n${metaMark}\n([^]*?)\n${contentMark}\n([^]*?)\n?$`);
   const [, metaText, content] = marked.exec(text) ?? [];
@@ -79,9 +79,11 @@ function metaOf(text: string): Record<string, unknown> {
     const meta: unknown = JSON.parse(text);
     if (isObject(meta)) return meta;
   } catch (error) {
-    throw badFile(`the meta is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw badFile(
+      `the meta is invalid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
-  throw badFile("the meta is no JSON object");
+  throw badFile("the meta is not a JSON object");
 }
 
 function badFile(why: string): WorkflowError {

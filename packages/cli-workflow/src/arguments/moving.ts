@@ -14,7 +14,7 @@ import type { Session } from "../session/session.ts";
 
 type Side = { host: Host; moving: MovingHost };
 
-/** What `push` and `pull` are given: a thread, a name, or a bundle. */
+/** Argument of `push` and `pull`: a thread, a name, or a bundle. */
 type Selected =
   | { kind: "workflow"; name: string }
   | { kind: "bundle"; hash: string }

@@ -5,7 +5,7 @@ import type { Session } from "../session/session.ts";
 import { sourcesFor } from "./names.ts";
 
 const endings = [".ts", ".mts", ".tsx", ".json", ".yaml", ".yml", ".esm.js"];
-/** What can be run once it is built, and what is nearly so: whoever reads it says what is wrong with it. */
+/** Endings of sources that can be built, and of similar files: the reader reports what is wrong with such a file. */
 const sourceEnding = /\.([cm]?[jt]sx?|json|ya?ml)$/i;
 
 /**

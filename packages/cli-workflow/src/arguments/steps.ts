@@ -10,15 +10,15 @@ import {
 import { badOption } from "../session/failure.ts";
 import { looseJson } from "./values.ts";
 
-/* What only step workflows have: it is loaded for them alone. */
+/* Functions for step workflows only, which load this module when they need it. */
 
 /** The documents of the step workflow that a bundle was built from. */
 export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is exact JSON, else as
- * the text. Of what is declared as STRING, `7` and `true` are texts. What begins like JSON and is not is refused.
+ * Values given by `--set`: `$variable`, `_local` or a param. Exact JSON is parsed, other text is kept. For a STRING
+ * declaration, `7` and `true` stay text. Text that begins like JSON but is invalid is refused.
  */
 export function overridesOf(
   pairs: readonly string[],

@@ -15,8 +15,8 @@ export async function jsonOf(option: string, text: string): Promise<unknown> {
 }
 
 /**
- * Options of the form `name=value`, repeated: each value as JSON when it is an exact object, array, boolean, null or number,
- * else as the text. What begins like an object or array and is not JSON is refused.
+ * Options of the form `name=value`, repeated. An exact JSON object, array, boolean, null or number is parsed; other
+ * text is kept. Text that begins like an object or array but is invalid JSON is refused.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
@@ -32,14 +32,17 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   );
 }
 
-/** What a text says as exact JSON, else the text. @throws WorkflowError `BAD_JSON` for what begins like JSON and is not. */
+/**
+ * Parses exact JSON; returns other text as it is. @throws WorkflowError `BAD_JSON` for text that begins like JSON and
+ * is invalid.
+ */
 function exactOrText(option: string, text: string): unknown {
   if (/^\s*[{[]/.test(text)) return parsedJson(option, text);
   const exact = exactJson(text);
   return exact ? exact.value : text;
 }
 
-/** As {@link exactOrText}, and a text in quotes is what stands between them. */
+/** Like {@link exactOrText}, but quoted text is returned without its quotes. */
 export const looseJson = (option: string, text: string): unknown =>
   /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
 
@@ -102,7 +105,10 @@ export async function textOrStdin(text: string, option: string): Promise<string>
   return text === stdin ? await readSomeText(stdin, option) : text;
 }
 
-/** The text of a file, or of stdin for `-`, that must not be empty: what should have written it has perhaps failed. */
+/**
+ * The text of a file, or of stdin for `-`. Empty text is refused: the program that should have written it may have
+ * failed.
+ */
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);
   if (text !== "") return text;
@@ -140,6 +146,6 @@ export async function readText(path: string, option: string): Promise<string> {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return decoder.decode(Buffer.concat(chunks));
   } catch {
-    throw refuse("BAD_FILE", "usage", "is no UTF-8 text");
+    throw refuse("BAD_FILE", "usage", "is not UTF-8 text");
   }
 }

@@ -17,7 +17,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
-      .argument("[file]", `${file} (default: the one that the project lists)`)
+      .argument("[file]", `${file} (default: the file that the project lists)`)
       .option("--types <file>", "keep this .d.ts file beside the bundle")
       .addOption(
         new Option(

@@ -49,7 +49,7 @@ const up = defineSubcommand({
 });
 
 const down = defineSubcommand({
-  summary: "end the cluster of this machine; what it has stored stays",
+  summary: "stop the cluster of this machine; its data stays",
   declare: (command) => command.option("--data", "delete what it has stored too, for good"),
   examples: ["uncaged-workflow cluster down", "uncaged-workflow cluster down --data"],
   async run(session, { data = false }: { data?: boolean }) {

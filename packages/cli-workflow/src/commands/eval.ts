@@ -170,7 +170,7 @@ const named = (session: Session, word: string) =>
     () => fileHint(session, word),
   );
 
-/** What an eval is of. Its id depends on what the data set and the scorer hold, and not on their names. */
+/** The inputs of an eval. Its id depends on the content of the data set and the scorer, not on their names. */
 async function headOf(
   cases: readonly EvalCase[],
   {
@@ -230,7 +230,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // What was done before is neither news nor spent now.
+    // Results of an earlier run are neither news nor spent now.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

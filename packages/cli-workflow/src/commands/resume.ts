@@ -91,7 +91,7 @@ export default defineCommand({
       const view = decision || answer ? await host.read(ref) : null;
       const answered = view && decision ? answerFor(view, decision, options.token) : answer;
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
-      // The question that is open now is answered, and not one that is asked meanwhile, also where none is open yet.
+      // The answer is for the question that is open now, never for a later one, also when none is open yet.
       const question = view?.steps.length;
       const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });

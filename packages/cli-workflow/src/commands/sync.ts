@@ -8,7 +8,10 @@ import type { Session } from "../session/session.ts";
 
 type Options = { check?: boolean };
 
-/** What is true of a listed workflow: `hash` is what its source builds to, `registered` what its name points to. */
+/**
+ * State of a listed workflow: `hash` is the hash that its source builds to, `registered` the hash that its name points
+ * to.
+ */
 type Synced = {
   name: string;
   state: "unchanged" | "added" | "changed" | "missing";

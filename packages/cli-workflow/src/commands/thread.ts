@@ -11,16 +11,16 @@ import type { Session } from "../session/session.ts";
 import remove from "./thread-rm.ts";
 import restore from "./thread-restore.ts";
 
-/** What is shown instead of the whole thread: one of these. */
+/** Part that is shown instead of the whole thread: one of these. */
 type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
 type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean };
 
 const parts: Record<Part, string> = {
   steps: "the steps alone",
-  attempts: "the attempts alone: what was done for each step",
+  attempts: "the attempts alone: the work done for each step",
   ledger: "only what it spent",
   checkpoint: "the state that the steps of a step workflow make, as JSON",
-  fixture: "a fixture: what answers its roles in an eval, as JSON",
+  fixture: "a fixture: the answers of its roles in an eval, as JSON",
 };
 const mostAt = 999_999_999_999;
 

@@ -60,7 +60,7 @@ export default defineCommand({
   },
 });
 
-// A workflow that was removed still has its threads; one that never was is an error.
+// A removed workflow still has its threads; an unknown name is an error.
 async function checkKnown(session: Session, workflow: string): Promise<void> {
   const { host } = session;
   const query = { workflow, limit: 1, paged: false };

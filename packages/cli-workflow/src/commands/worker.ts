@@ -39,10 +39,10 @@ export default defineCommand({
       .option("--listen <address>", "the address to listen on", "127.0.0.1")
       .option(
         "--advertise <host:port>",
-        "by what others reach its health port, to follow threads live (default: this machine)",
+        "address at which others reach its health port, to follow threads live (default: this machine)",
         hostAndPort,
       )
-      .option("--uri <uri>", "what all workers are reached by: a balancer in front of them")
+      .option("--uri <uri>", "address of all workers: a balancer in front of them")
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option(
         "--state-limit",
@@ -108,9 +108,7 @@ export default defineCommand({
       session.note("it takes requests of all who reach it; check them: --identity-key KEY");
     }
     if (!signal.aborted) await once(signal, "abort");
-    session.note(
-      "it takes no more threads and ends when those that it drives have been given back",
-    );
+    session.note("it takes no more threads, and ends when it has given back its running threads");
     await worker.drain();
     await worker.close();
   },
@@ -122,7 +120,7 @@ const list = (text: string, before: string[] = []): string[] => [...before, text
 function hostAndPort(text: string): string {
   const [, port] = /^(?:\[[0-9a-f:]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
   if (Number(port) > 0 && Number(port) <= 65_535) return text;
-  throw wrongUse(`--advertise ${show(text)} is no host with a port`, "write 10.0.0.7:9081");
+  throw wrongUse(`--advertise ${show(text)} is not a host with a port`, "write 10.0.0.7:9081");
 }
 
 /** Where a worker keeps bundles, which it has from the cluster: they may be deleted at any time. */

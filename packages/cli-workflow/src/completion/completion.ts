@@ -2,12 +2,12 @@ import type { Command, Option } from "commander";
 
 export type Candidate = { value: string; about: string };
 
-/** What is being completed: the `current` word, and the operands of the command before it. */
+/** Input of a completion: the `current` word, and the operands of the command before it. */
 export type Wanted = { current: string; operands: readonly string[] };
 
 /**
- * What the program itself doesn't know: the names and ids that are stored. Steps and roles are those of the first
- * operand's thread, versions those of its workflow.
+ * Stored names and ids, which the program itself does not know. Steps and roles belong to the first operand's thread,
+ * versions to its workflow.
  */
 export type Stored = Record<
   "workflow" | "thread" | "step" | "role" | "version" | "plan" | "secret" | "setting",
@@ -18,8 +18,8 @@ export type Stored = Record<
 const files: Candidate = { value: ":files", about: "" };
 
 /**
- * What the last word, which may be empty, can be completed to. `words` are those after the program's name;
- * `load` declares a command's arguments and options.
+ * Completions of the last word, which may be empty. `words` are the words after the program's name; `load` declares a
+ * command's arguments and options.
  */
 export async function candidatesFor(
   program: Command,
@@ -111,7 +111,7 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
   return [...shown.map((each) => ({ value: each.name(), about: each.description() })), ...values];
 }
 
-/** What the word in the brackets of a declaration expects. */
+/** Kind of value that a placeholder in a declaration stands for. */
 const kinds: Record<string, keyof Stored | "file"> = {
   ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
   ...{ name: "workflow", workflow: "workflow", step: "step", role: "role", hash: "version" },

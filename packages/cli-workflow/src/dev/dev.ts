@@ -49,7 +49,10 @@ export class Development {
     this.#files = [this.#path];
   }
 
-  /** Runs until it is stopped; `keys` are those that do something. @throws WorkflowError what can't get better by a change of the file. */
+  /**
+   * Runs until it is stopped; `keys` names the keys that do something. @throws WorkflowError for problems that a
+   * change of the file can't fix.
+   */
   async run(keys: string): Promise<void> {
     const { signal } = this.#stop;
     try {
@@ -143,7 +146,7 @@ export class Development {
       this.#report.built(built, hash !== this.#good);
       return hash;
     } catch (error) {
-      // What the file imports may be made next.
+      // The file's missing imports may be created next.
       folders = [...new Set(this.#files.map((path) => dirname(path)))];
       this.#watch.watch([...this.#files, ...folders], since);
       this.#failed(error, isFirst);
@@ -170,7 +173,7 @@ export class Development {
     if (before !== null) this.#goOn(before, false);
   }
 
-  /** The errors in the types of what the version was built from; those of other files are not its own. */
+  /** The type errors in the files that the version was built from, without the errors of other files. */
   async #problems(check: TypeCheck | null): Promise<TypeProblem[]> {
     const { problems, failure } = (await check?.verdict) ?? { problems: [], failure: null };
     if (failure !== null) this.#report.unchecked(failure);

@@ -12,11 +12,11 @@ import type { Session } from "../session/session.ts";
 import { LiveThread, type OnRest } from "./live.ts";
 import type { Report } from "./report.ts";
 
-/** What the threads of `dev` have in common. */
+/** Properties that all threads of `dev` share. */
 export type DevThreads = {
-  /** What they name as their workflow. */
+  /** Their workflow's name. */
   name: string;
-  /** What a new one is started with. */
+  /** Options for a new thread. */
   start: Omit<StartOptions, "workflow" | "name">;
   /** Whether the first version gets a new thread, whatever threads there are. */
   isNew: boolean;
@@ -24,13 +24,13 @@ export type DevThreads = {
   fromRole?: string;
 };
 
-/** A fork that was made for a version: what it was made of, to be made again with fewer steps. */
+/** A fork made for a version, with its source, so that it can be made again with fewer steps. */
 type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
- * The thread of a `dev`, and how it is handed over from version to version: the one before is stopped, and a fork
- * keeps its steps up to the first that the new version makes otherwise. What is done to it takes turns; whatever comes
- * ends what the one before it still waits for.
+ * The thread of a `dev` and its handover from version to version: the previous thread is stopped, and a fork keeps its
+ * steps up to the first that the new version makes differently. Operations run one after the other; a new one ends the
+ * waiting of the one before it.
  */
 export class Handover {
   readonly #session: Session;
@@ -112,7 +112,7 @@ export class Handover {
     return turn;
   }
 
-  /** The newest thread, also one that was started or forked elsewhere since. */
+  /** The newest thread, including one started or forked elsewhere since. */
   async #last(): Promise<ThreadView | null> {
     const { host } = this.#session;
     const query = { workflow: this.#given.name, limit: 1, paged: false };
@@ -138,7 +138,7 @@ export class Handover {
       this.#show(view, steps.length);
     }
     const { env } = this.#given.start;
-    // One that is to stop at its next step is not known to be paused yet.
+    // A thread that is to stop at its next step may not be known as paused yet.
     if (status === "interrupted" || status === "paused" || status === "running") {
       await host.control(view, { kind: "resume", env }).catch(ignore);
     }
@@ -239,7 +239,7 @@ export class Handover {
     const kept = Math.min(made.kept, step) - 1;
     const again = this.#inTurn(async () => {
       await this.#live?.leave();
-      // It has done nothing: what it was is in its source.
+      // It has made no steps of its own: its source has all its steps.
       await this.#session.host.remove(thread).catch(ignore);
       const role = made.source.steps[kept];
       await this.#fork({ ...made, kept }, role ? partOf(role) : null);
@@ -249,7 +249,9 @@ export class Handover {
   }
 }
 
-/** What a step is a step of: its role, or for a question what asks it; nothing for an answer, which is a person's. */
+/**
+ * The part of the program that makes a step: its role, for a question the asking part, and "" for a person's answer.
+ */
 function partOf({ role, meta }: Step): string {
   if (role === "__input__") return "";
   if (role !== "__wait__") return role;
@@ -266,6 +268,6 @@ function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): numbe
 const refOf = ({ threadId, workflow, hash }: ThreadView) => ({ threadId, workflow, hash });
 
 function ignore(error: unknown): void {
-  // What was asked of it came too late: it has ended, or goes on.
+  // The request came too late: the thread has ended, or goes on.
   if (!isWorkflowError(error)) throw error;
 }

@@ -13,7 +13,7 @@ const escape = "\u001b";
 const enter = new Set(["\r", "\n"]);
 const backspace = new Set(["\u007f", "\b"]);
 
-/** Calls back for each key that is no part of an answer; null where no person sits at a terminal. */
+/** Calls back for each key outside of an answer; null without a terminal. */
 export function listenForKeys(
   { json, look, output }: Session,
   onKey: (key: string) => void,

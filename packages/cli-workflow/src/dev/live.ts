@@ -9,7 +9,7 @@ import type { Spinner } from "../output/output.ts";
 /** How many of the kept steps are shown: those before are counted. */
 const shownKept = 3;
 
-/** What is done when nothing goes on in a thread. One that is `true` has seen to it: nothing is shown. */
+/** Called when a thread rests. Returns true when it handled the rest, so that nothing is shown. */
 export type OnRest = (state: ThreadStatus, steps: number) => boolean;
 
 /** A thread as `dev` shows it: until it has ended or is left, through all questions and answers. */
@@ -39,11 +39,11 @@ export class LiveThread {
   /** Shows no more of it. */
   async leave(): Promise<void> {
     this.#abort.abort();
-    // Why it was shown no further is reported to who waits for that.
+    // Callers that await `done` get the error.
     await this.done.catch(() => {});
   }
 
-  /** Takes away the lines of what runs until the next tick, so that something else can be written. */
+  /** Erases the progress lines until the next tick, so that other text can be written. */
   clear(): void {
     this.#spinner?.clear();
   }

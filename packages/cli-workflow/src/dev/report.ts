@@ -8,7 +8,7 @@ import type { TypeProblem } from "./types.ts";
 
 const shownProblems = 10;
 
-/** What `dev` reports beside the run: lines for people, or with `--json` an object each. */
+/** Reports of `dev` beside the run: lines for people, or with `--json` one object each. */
 export class Report {
   /** Called before a line is written. */
   onWrite: () => void = () => {};

@@ -6,13 +6,13 @@ import { makeTemporary } from "@uncaged/workflow/internal";
 /** An error of the compiler; `file` is an absolute path, and lines and columns count from 1. */
 export type TypeProblem = { file: string; line: number; column: number; message: string };
 
-/** What the compiler found: errors with a position, or, when it could not check, why. */
+/** Findings of the compiler: errors with a position, or the reason why it could not check. */
 export type TypeVerdict = { problems: TypeProblem[]; failure: string | null };
 
 /** A check that has begun; stopped it finds nothing. */
 export type TypeCheck = { verdict: Promise<TypeVerdict>; stop(): void };
 
-/** What keeps Bun from reading the configuration and the environment of the project, whose compiler alone is run. */
+/** Keeps Bun from reading the project's configuration and environment: only its compiler is run. */
 const flags = ["--no-env-file", "--no-install", `--config=${devNull}`];
 
 const sound: TypeVerdict = { problems: [], failure: null };

@@ -7,15 +7,15 @@ const lookEveryMs = 1_000;
 const quietMs = 40;
 const burstMs = 400;
 
-/** What a file is now; another when it was written, replaced, removed or created. */
+/** State of a file. It changes when the file is written, replaced, removed or created. */
 type Stamp = string;
 
 const gone: Stamp = "gone";
 const unknown: Stamp = "";
 
 /**
- * Watches files by comparing them with what they were: what the system reports only says when to look. So nothing is
- * missed of an editor that renames, of a file that is removed and comes back, or of a folder that is replaced.
+ * Watches files by comparing their states: events of the system only say when to look. This way it misses no change
+ * when an editor renames files, a file is removed and comes back, or a folder is replaced.
  */
 export class SourceWatch {
   readonly #signal: AbortSignal;
@@ -36,14 +36,14 @@ export class SourceWatch {
     return this.#stamps.size;
   }
 
-  /** What the watched files are now, to be compared with later. */
+  /** Records the state of the watched files, for later comparison. */
   mark(): void {
     for (const path of this.#stamps.keys()) this.#stamps.set(path, stampOf(path));
   }
 
   /**
-   * Watches these files, and no others, as they were at the last {@link mark}. One that is new and was written since
-   * `since` (milliseconds) has changed already.
+   * Watches these files, and no others, as they were at the last {@link mark}. A new file that was written after
+   * `since` (milliseconds) counts as changed.
    */
   watch(paths: readonly string[], since: number): void {
     const stamped = (path: string): Stamp =>
@@ -57,7 +57,7 @@ export class SourceWatch {
     return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
   }
 
-  /** Resolves with what has changed, after the last of a burst; with nothing when the signal is aborted. */
+  /** Resolves with the changed files after the last change of a burst; with none when the signal is aborted. */
   async changed(): Promise<string[]> {
     while (!this.#signal.aborted && this.changes().length === 0) {
       await this.#isRoused(lookEveryMs);

@@ -22,8 +22,8 @@ const ofRoot: Check<Host>[] = [
 ];
 
 /**
- * All that prevents threads from running, or soon may; nothing when all is well. No check depends on another: one that
- * can't be made is a problem itself. It changes nothing.
+ * Finds everything that prevents threads from running, or soon may; nothing when all is well. Checks are independent
+ * of each other, and a check that can't be made is a problem itself. Changes nothing.
  */
 export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {
   const problems = await made(ofMachine, env);
@@ -70,7 +70,7 @@ function* checkVariables(env: Environment): Generator<Problem> {
   if (idle === undefined || (Number.isFinite(Number(idle)) && Number(idle) >= 0)) return;
   yield {
     code: "BAD_VARIABLE",
-    message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, which is no number of milliseconds`,
+    message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, not a number of milliseconds`,
     hint: "set it to a number, or unset it: workers take 3000 now",
   };
 }
@@ -114,7 +114,7 @@ function* checkDisk({ root }: Host): Generator<Problem> {
   yield* checkFree(root, bavail * bsize);
 }
 
-/** Whether a storage root has enough free bytes. What `gc` takes away is freed a day later. */
+/** Whether a storage root has enough free bytes. `gc` frees space only a day after it removed something. */
 export function* checkFree(root: string, free: number): Generator<Problem> {
   if (free >= leastFree) return;
   yield {
@@ -242,7 +242,7 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
 
 const shown = 5;
 
-/** What to do about all problems of a kind at once, where there is one command. */
+/** Hints for all problems of a kind at once, where one command fixes them. */
 const hintForAll: Record<string, (number: number) => string> = {
   THREAD_INTERRUPTED: (number) =>
     `continue all: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,

@@ -9,10 +9,10 @@ import { readText } from "../arguments/values.ts";
 type Version = { hash: string; workflow: string };
 
 /**
- * The cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each
- * case has the one of its id there.
+ * Cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each case
+ * has the fixture with its id.
  *
- * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and what can't be read.
+ * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and the errors of unreadable files.
  */
 export async function casesOf(
   path: string,

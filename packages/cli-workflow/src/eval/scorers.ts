@@ -9,7 +9,10 @@ import { WorkflowError } from "@uncaged/workflow/host";
 import { elapsed } from "../output/text.ts";
 import { ownProgram } from "../session/own-command.ts";
 
-/** What a scorer's process is asked and answers, a line of JSON each. Its first line is that it is ready, or an error. */
+/**
+ * Requests to a scorer's process and its answers, a line of JSON each. Its first line says that it is ready, or is an
+ * error.
+ */
 export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
 export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptError };
 
@@ -22,7 +25,7 @@ function lineOf({ name, message, at }: AttemptError): string {
   return `${where}${name}: ${message}`;
 }
 
-/** The descriptor on which a scorer's process answers: what it prints goes to the terminal. */
+/** The descriptor on which a scorer's process answers: its stdout goes to the terminal. */
 export const answerFd = 3;
 
 type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
@@ -133,7 +136,7 @@ class ScorerProcess {
     this.#child = child;
     const lines = createInterface({ input: child.stdio[answerFd] as NodeJS.ReadableStream });
     lines.on("line", (line) => this.#next.resolve(JSON.parse(line) as ScoreAnswer));
-    // What is written to a process that has ended is lost: its end is what counts.
+    // Writing to a process that has ended fails; its exit is handled instead.
     child.stdin?.on("error", () => undefined);
     child.on("error", (error) => this.#end(`can't be started: ${error.message}`));
     child.on("exit", (code, signal) =>
@@ -148,7 +151,7 @@ class ScorerProcess {
     return this.answer(timeoutMs);
   }
 
-  /** The next answer. One that does not come in time is not waited for any more, nor is its process. */
+  /** The next answer. After the timeout neither the answer nor the process is waited for. */
   async answer(timeoutMs: number): Promise<ScoreAnswer> {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {

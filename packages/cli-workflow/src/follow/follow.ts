@@ -113,7 +113,7 @@ export async function waitForThread(
   return outcomeExitCode(view);
 }
 
-/** Waits for a thread as `settled` does, and notes failed tries and what does not fit the descriptor meanwhile. */
+/** Waits for a thread as `settled` does; meanwhile notes failed tries and steps that do not fit the descriptor. */
 async function noted(session: Session, ref: ThreadRef, signal: AbortSignal): Promise<ThreadView> {
   if (session.json || session.quiet) return await settled(session.host, ref, { signal });
   const begun = Date.now() - performance.now();
@@ -140,7 +140,7 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   return exitCodes.interrupted;
 }
 
-/** Shows how a thread has ended, or what it waits for, and what it spent. */
+/** Shows how a thread has ended, or its question, and its usage. */
 export async function showEnd(
   session: Session,
   ref: ThreadRef,

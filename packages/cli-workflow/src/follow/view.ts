@@ -44,26 +44,26 @@ const whole = Number.POSITIVE_INFINITY;
 const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
- * The live view of a thread: what is written for each item that is observed, and the lines that show what is
- * in progress. A terminal gets text as it comes while one attempt runs, line by line when several do, and a
- * line for what was thought and for each tool. A pipe gets the steps, failures and what the workflow prints.
+ * The live view of a thread: text for each observed item, and progress lines. A terminal gets text as it comes while
+ * one attempt runs, line by line when several do, and a line for thinking and for each tool. A pipe gets the steps,
+ * the failures and the output of the workflow.
  */
 export class View {
   readonly #look: Look;
   #log = new AttemptLog();
   readonly #running = new Map<Attempt, Written>();
-  /** What each attempt is called, from its first event to its step. */
+  /** Name of each attempt, from its first event to its step. */
   readonly #names = new Map<Attempt, string>();
   /** Failures that are reported next, unless their own step comes: the workflow has caught them. */
   readonly #failures = new Map<Attempt, string[]>();
-  /** Those whose failure was written before their step came. */
+  /** Attempts whose failure was written before their step came. */
   readonly #reported = new WeakSet<Attempt>();
-  /** Whose text stands on the line that the cursor is on. */
+  /** The attempt whose text is on the cursor's line. */
   #midLine: Attempt | null = null;
   #previous: { number: number; role: string } | null = null;
   #previousAt = 0;
   #roleWidth = 10;
-  /** What a thread does that does not run. */
+  /** State of a thread that does not run. */
   #resting: string | null = null;
 
   constructor(look: Look) {
@@ -196,7 +196,7 @@ export class View {
   #end(summary: string): string {
     const open = [...this.#running.keys()].map((attempt) => this.#flush(attempt, null)).join("");
     this.#running.clear();
-    // What the thread failed by is in its last line.
+    // The last line shows the error that the thread failed by.
     for (const attempt of this.#failures.keys()) {
       if (summary.includes(attempt.error?.message ?? "")) this.#failures.delete(attempt);
     }
@@ -213,7 +213,7 @@ export class View {
     return unique;
   }
 
-  /** Writes what is new of an attempt; `now` is the time of what was observed, if it has one. */
+  /** Writes the new output of an attempt; `now` is the time of the observed item, if it has one. */
   #flush(attempt: Attempt, now: number | null): string {
     const written = this.#running.get(attempt);
     if (!written || !this.#look.terminal) return "";
@@ -308,7 +308,7 @@ export class View {
 const labelOf = ({ title, role }: Attempt, name: string): string =>
   title === null ? name : `${oneLine(title)}${name.slice(oneLine(role ?? "").length)}`;
 
-/** What an attempt is doing now: a tool, thinking, or the text that it writes. */
+/** Current activity of an attempt: a tool, thinking, or the text that it writes. */
 function activityText({ turns }: Attempt): string {
   const turn = turns.findLast((each) => each.kind === "tool" && each.status === "running");
   if (turn?.kind === "tool") return `runs ${toolCall(turn)}`;

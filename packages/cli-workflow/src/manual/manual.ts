@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { examplesOf } from "../session/command.ts";
 
-/** What each exit code means. */
+/** Meaning of each exit code. */
 const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
   failed: "it failed",
@@ -25,7 +25,7 @@ const variables: [name: string, meaning: string][] = [
   ["UNCAGED_WORKFLOW_IDLE_MS", "how long an idle worker stays, in milliseconds (3000)"],
   ["UNCAGED_PLAN_HOME", "where plans lie, instead of plans in the storage root"],
   ["NO_COLOR, TERM=dumb", "no colour; a pipe has none either"],
-  ["VISUAL, EDITOR", "what fork --edit opens"],
+  ["VISUAL, EDITOR", "the editor of fork --edit"],
   ["TMPDIR", "where builds and checks happen"],
 ];
 
@@ -51,12 +51,12 @@ export function manualPage(program: Command, version: string): string {
     ),
     section("EXIT STATUS", list(exitMeanings)),
     section("ENVIRONMENT", list(variables)),
-    section("FILES", list([["~/.uncaged/workflow", "the storage root of who has named no other"]])),
+    section("FILES", list([["~/.uncaged/workflow", "the default storage root"]])),
     "",
   ].join("\n");
 }
 
-/** What can be called of a command and those below it. */
+/** A command and the commands below it, without hidden ones. */
 const withThoseBelow = (command: Command): Command[] =>
   command.name().startsWith("__") ? [] : [command, ...command.commands.flatMap(withThoseBelow)];
 

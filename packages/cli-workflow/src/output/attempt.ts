@@ -27,7 +27,7 @@ const statusStyles: Record<Attempt["status"], Style> = {
   parked: "yellow",
 };
 
-/** What an attempt is called: its role, by which it is forked and run again, and its iterations, from 1. */
+/** Name of an attempt: its role, by which it is forked and run again, and its iterations, from 1. */
 export function attemptName({ role, path }: Attempt): string {
   const iterations = path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
@@ -52,7 +52,7 @@ export function durationText({ startedAt, endedAt }: Attempt, now = 0): string {
   return startedAt === null ? "" : elapsed((endedAt ?? now) - startedAt);
 }
 
-/** What an attempt has spent, in a few words; "" for nothing, and for what another thread has paid. */
+/** Usage of an attempt in a few words; "" when it is zero or another thread has paid it. */
 export function attemptSpent({ usage, models, saved }: Attempt): string {
   if (usage === null || saved) return "";
   const costs = Object.values(models).map(({ cost }) => cost);
@@ -63,7 +63,7 @@ export function attemptSpent({ usage, models, saved }: Attempt): string {
   });
 }
 
-/** A value as text: a text itself, the preview of one that was truncated, anything else as JSON. */
+/** A value as text: text as it is, the preview of truncated text, anything else as JSON. */
 export function valueText(value: unknown): string {
   if (typeof value === "string") return value;
   const { _truncated, preview } = (value ?? {}) as { _truncated?: unknown; preview?: unknown };
@@ -142,7 +142,7 @@ export function noteLine(event: EventRecord): string | null {
 export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
   `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
 
-/** What is said of a try that has failed by the end of its attempt. */
+/** Description of a try that failed before the end of its attempt. */
 export const retryText = (retry: { try: number; of: number; delay_ms: number }): string =>
   tryText(retry.try, retry.of, retry.delay_ms);
 
@@ -151,7 +151,7 @@ const delayText = (ms: number): string => {
   return ms < 60_000 ? `${Number((ms / 1_000).toFixed(1))} s` : elapsed(ms);
 };
 
-/** What the record of a failed try of a durable step says of the next one; null for any other step. */
+/** The next try, as described by the record of a failed try of a durable step; null for any other step. */
 export function failedTryText({ meta }: Step): string | null {
   const mark = meta.__durable__ as { retry?: unknown } | null | undefined;
   const retry = mark?.retry as { try?: unknown; of?: unknown; delayMs?: unknown } | undefined;
@@ -159,7 +159,7 @@ export function failedTryText({ meta }: Step): string | null {
   return tryText(retry.try, retry.of, typeof retry.delayMs === "number" ? retry.delayMs : null);
 }
 
-/** What a killed worker had left running, for people; null when nothing. */
+/** Processes that a killed worker left running, for people; null when there are none. */
 export function orphansText(orphans: readonly Orphan[]): string | null {
   const list = (some: readonly Orphan[]) =>
     some.map(({ pid, command }) => `${pid} ${oneLine(command)}`.trim()).join(", ");
@@ -173,7 +173,7 @@ export function orphansText(orphans: readonly Orphan[]): string | null {
   return parts.filter(Boolean).join("; ") || null;
 }
 
-/** An attempt for people: what it was, how it ended, what it spent, and its turns in order. */
+/** An attempt for people: its name, its end, its usage, and its turns in order. */
 export function attemptText(attempt: Attempt, look: Look & { full: boolean; now: number }): string {
   const { paint } = look;
   const { status, path, title, step, error, retries, session, saved } = attempt;

@@ -48,7 +48,7 @@ export function questionText(question: Step): string {
     : `${content}; ${sleep}`;
 }
 
-/** What a thread waits for, as programs read it. `step` is the number that an answer names. */
+/** The question of a waiting thread, for programs. `step` is the number that an answer names. */
 type QuestionJson = {
   step: number;
   for: string;
@@ -77,7 +77,7 @@ function questionJson(state: ThreadStatus, step: number): QuestionJson | null {
   };
 }
 
-/** What a failed thread threw, behind its outcome; "" where there is no more to it than its message. */
+/** Error of a failed thread, shown below its outcome; "" when its message says everything. */
 export function failureText(state: ThreadStatus, look: Look & { full?: boolean }): string {
   const error = failureOf(state);
   if (!error || !(error.at ?? error.stack ?? error.cause ?? error.errors)) return "";
@@ -90,7 +90,7 @@ export function hintOf(state: ThreadStatus): string | null {
   return hint === undefined ? null : plain(hint);
 }
 
-/** What a person can do about a thread that does not continue automatically, or null. */
+/** Next action of a person for a thread that does not continue automatically, or null. */
 export function whatNext(threadId: string, state: ThreadStatus): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
   switch (state.status) {

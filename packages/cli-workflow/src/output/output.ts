@@ -10,10 +10,10 @@ export type Sink = {
   readonly columns: number;
 };
 
-/** Where a command writes: what it found goes to `results` (stdout), the rest to `notes` (stderr). */
+/** Sinks of a command: results go to `results` (stdout), the rest to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
-/** Thrown when the reader of the results has gone (`… | head -1`): nobody is left to report to. */
+/** Thrown when the reader of the results has gone (`… | head -1`), so that nothing is reported. */
 export class ReaderGone extends Error {}
 
 export function processOutput(): Output {
@@ -64,11 +64,11 @@ const refusals: Record<string, string> = {
 
 function goneOr(error: unknown): Error {
   const code = codeOf(error);
-  if (code === "EPIPE") return new ReaderGone("nobody reads the output");
+  if (code === "EPIPE") return new ReaderGone("the reader of the output has gone");
   return WorkflowError.failed(
     "OUTPUT_FAILED",
     `can't write the output: ${refusals[code] ?? code}`,
-    "make room where stdout goes, or send it elsewhere; what the command did is done",
+    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
   );
 }
 
@@ -101,7 +101,7 @@ const tickMs = 100;
 const eraseLine = "\r\u001b[2K";
 const eraseLineAbove = "\u001b[1A\u001b[2K";
 
-/** Lines on stderr that show progress; nothing where stderr is no terminal. */
+/** Progress lines on stderr; nothing when stderr is not a terminal. */
 export type Spinner = {
   /** Erases the lines until the next tick, so that something else can be written. */
   clear(): void;

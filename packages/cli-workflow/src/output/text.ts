@@ -2,8 +2,8 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
 
 /**
- * A text from outside as a terminal may show it: every kind of line break is one, and what would move the
- * cursor, colour the screen or turn the writing direction is written out (`\u001b`).
+ * A text from outside in a form that is safe for a terminal: every kind of line break becomes one, and characters that
+ * move the cursor, colour the screen or turn the writing direction are written out (`\u001b`).
  */
 export function plain(text: string): string {
   return text
@@ -112,7 +112,7 @@ export function elapsed(milliseconds: number): string {
   return `${Math.floor(whole / large.ms)}${large.unit} ${String(rest).padStart(2, "0")}${small.unit}`;
 }
 
-/** A moment as RFC 3339 in UTC; one that no calendar has, as its number. */
+/** A moment as RFC 3339 in UTC; a moment outside of the calendar, as its number. */
 export function isoTime(moment: number): string {
   const date = new Date(moment);
   return Number.isNaN(date.getTime()) ? String(moment) : date.toISOString();

@@ -108,7 +108,10 @@ async function wait(
 
 const pollMs = 200;
 
-/** The thread of a run, which begins later when as many runs go on as may; null when nobody waits any more. */
+/**
+ * The thread of a run, which begins later when the limit of concurrent runs is reached; null once the signal is
+ * aborted.
+ */
 async function begun(
   { host }: Session,
   plans: Plans,
@@ -141,7 +144,7 @@ export const answer = defineSubcommand({
         .addArgument(
           new Argument(
             "<decision>",
-            "retry the step, skip it and what depends on it, or abort",
+            "retry the step, skip it and its dependents, or abort",
           ).choices([...decisions]),
         )
         .option("--step <id>", "only if it is asked about this step"),
@@ -160,7 +163,7 @@ export const answer = defineSubcommand({
 });
 
 export const pause = defineSubcommand({
-  summary: "let no step of a plan begin any more, and no trigger fire",
+  summary: "begin no more steps of a plan, and stop its trigger",
   declare: planArgument,
   examples: ["uncaged-workflow plan pause wf_x7"],
   run: (session, _options, id: string) =>

@@ -15,7 +15,7 @@ export const make = defineSubcommand({
   summary: "have a plan made of a request",
   declare: (command) =>
     command
-      .argument("[text]", "what it is to do; - reads it from stdin")
+      .argument("[text]", "its task; - reads it from stdin")
       .option("--file <file>", "a plan that is written already; - reads it from stdin"),
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
@@ -56,7 +56,7 @@ export const modify = defineSubcommand({
   declare: (command) =>
     command
       .argument("<plan>", "its id, or any unique beginning of it")
-      .argument("<text>", "what is to change; - reads it from stdin"),
+      .argument("<text>", "the change; - reads it from stdin"),
   examples: ["uncaged-workflow plan modify wf_x7 'at ten, and only on Mondays'"],
   run: (session, _options, id: string, wish: string) =>
     converse(session, wish, (planning, given, callbacks) => planning.modify(id, given, callbacks)),
@@ -94,7 +94,7 @@ async function converse(session: Session, given: string, take: Turn): Promise<nu
   });
 }
 
-/** What the model writes, on a terminal while it comes; a spinner while nothing does. Programs and pipes get none of it. */
+/** Text of the model, streamed to a terminal, with a spinner in pauses. Programs and pipes get none of it. */
 class LiveText implements StreamCallbacks {
   readonly #session: Session;
   readonly #spinner: Spinner;

@@ -71,7 +71,7 @@ export function previewLines(workflow: Workflow, preview: PlanPreview, look: Loo
   return `${pairs(entries, look.paint)}\n${count(steps.length, "step")}\n${lines.join("")}`;
 }
 
-/** What a plan has done: what its trigger knows, the steps of its last run, and its runs. */
+/** History of a plan: its trigger's state, the steps of its last run, and its runs. */
 export function historyText(view: PlanView, next: string | null, look: Look, now: number): string {
   const { trigger_state: state } = view;
   const entries: [string, string][] = [];
@@ -135,6 +135,6 @@ export function outputOf(json: string | null): string {
   return typeof value === "string" ? value : json;
 }
 
-/** What a decision is wanted about, and how it is given. */
+/** The subject of an open decision, and the command that gives it. */
 export const wantedText = ({ error, stepId, workflowId }: Wanted): string =>
   `step ${stepId} failed: ${oneLine(error)}; decide: uncaged-workflow plan answer ${workflowId} retry (or skip, or abort)`;

@@ -53,7 +53,7 @@ const groups = {
     completion: "print the completion script of a shell",
     version: "print the version",
     __score: "judge threads by a scorer, for eval",
-    __complete: "what may come next on a command line",
+    __complete: "list completions of a command line",
     __man: "print the manual page",
   },
 } as const;
@@ -111,5 +111,5 @@ export const entries = Object.entries(groups).flatMap(([group, members]) =>
   })),
 );
 
-/** Those that take `-q`: ids or names alone, one a line. */
+/** Commands with `-q`: ids or names alone, one a line. */
 export const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);

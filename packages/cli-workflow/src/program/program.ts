@@ -64,7 +64,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return isUnknown ? [word] : [...argv];
 }
 
-// Of what is no command there is no help: commander refuses it, and shows what may have been meant.
+// An unknown command has no help: commander refuses it and suggests similar names.
 const helpOf = (word = ""): string[] =>
   entries.some(({ name }) => name === word) ? ["--help"] : [];
 
@@ -157,7 +157,7 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
   command.helpOption("-h, --help", "show this help");
 }
 
-// Commander prints help alone: what it has to report is thrown.
+// Commander prints only help: it throws everything else that it has to report.
 function silence(command: Command, world: World): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => world.output.results.write(text),

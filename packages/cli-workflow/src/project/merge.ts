@@ -13,11 +13,7 @@ const isObject = (value: unknown): value is Entries =>
 export function withEntries(text: string, file: string, entries: Entries): string {
   const { document } = readDocument(text, file);
   if (!isObject(document)) {
-    throw WorkflowError.failed(
-      "DOCUMENT_INVALID",
-      `${file}:1:1: this is no object`,
-      "fix the file",
-    );
+    throw WorkflowError.failed("DOCUMENT_INVALID", `${file}:1:1: not an object`, "fix the file");
   }
   const [, indent = "  "] = /\n([ \t]+)\S/.exec(text) ?? [];
   return jsonText(merged(document, entries), indent);

@@ -10,7 +10,7 @@ const commandPackage = "uncaged-workflow";
 export type ProjectPackages = {
   /** Our packages as its manifest lists them. */
   dependencies: Record<string, string>;
-  /** What its `node_modules` links to until they are installed, by path. */
+  /** Targets of the links in its `node_modules` until they are installed, by path. */
   links: Record<string, string>;
   /** Files that it needs to install them, by path. */
   files: Record<string, Uint8Array>;

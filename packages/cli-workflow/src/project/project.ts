@@ -32,7 +32,7 @@ import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflowTest from "./template/workflow.test.ts.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** What a project of a kind has besides what all have. */
+/** Additions of a kind of project to the common files. */
 type Template = {
   source: string;
   text: string;
@@ -40,13 +40,13 @@ type Template = {
   test: readonly [file: string, text: string];
   /** Files that stay as they are where they are there already. */
   files: Record<string, string>;
-  /** What git is to leave out besides what it leaves out of every project. */
+  /** Patterns for git to ignore besides the common ones. */
   ignored?: string;
-  /** The packages of ours that its files import, with those that they depend on. */
+  /** Our packages that its files import, and their dependencies among our packages. */
   packages: readonly string[];
-  /** What its source imports of others' packages, with their versions. */
+  /** Packages of others that its source imports, with their versions. */
   imports?: Record<string, string>;
-  /** What it is run with for the first time. */
+  /** Options of its first run. */
   options?: string;
 };
 
@@ -116,7 +116,7 @@ type Manifest = { scripts?: Record<string, string> } & Partial<
   >
 >;
 
-/** What is made of a template: `command` are the words that call this program there. */
+/** Options of a new project: `command` are the words that call this program there. */
 type ProjectOptions = { name?: string; template?: TemplateName; command: string };
 
 /**
@@ -156,7 +156,7 @@ export async function createProject(
   return { name, dir, files: [...files, ...Object.keys(packages.files)], changed };
 }
 
-/** What each file of the project is to have, by its name; `read` gives what it has. */
+/** Contents of each file of the project, by its name; `read` gives the present contents. */
 function contentsOf(
   { source, text, test, files, ignored = "", imports }: Template,
   { name, command }: ProjectOptions & { name: string },
@@ -225,7 +225,7 @@ function contentsOf(
   };
 }
 
-/** Dependencies without those that a manifest lists in any field. */
+/** Dependencies that a manifest does not list in any field. */
 function withoutListed(needed: Dependencies, there: Manifest): Dependencies {
   const { dependencies, devDependencies, optionalDependencies, peerDependencies } = there;
   const listed = {
@@ -257,7 +257,7 @@ function namesIn(path: string, dir: string): string[] {
   }
 }
 
-/** What a folder may have that is to become a project: a repository that was just made. */
+/** Files that a folder may have before it becomes a project: a repository that was just made. */
 const harmless = /^(\.git|\.gitignore|README\.md|LICENSE)$/;
 
 function refuseUsed(path: string, there: readonly string[], source: string): void {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { type CommonOptions, type Load, type OnCluster, Session, type World } from "./session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
-/** A command: its arguments and options, examples of it for its help, and what it does. */
+/** A command: its arguments and options, examples for its help, and its action. */
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
@@ -26,7 +26,7 @@ export const defineCommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args>,
 ): CommandDefinition => definition;
 
-/** As {@link defineCommand}, of one that belongs to another. */
+/** Like {@link defineCommand}, for a subcommand. */
 export const defineSubcommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args> & Pick<Subcommand, "summary">,
 ): Subcommand => definition;

@@ -11,7 +11,7 @@ import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
 
-/** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
+/** A `BAD_OPTION` error for wrong words of a command; the hint says what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
   WorkflowError.usage("BAD_OPTION", message, hint);
 
@@ -55,7 +55,7 @@ export function recordOf(thrown: unknown, command?: string): ErrorRecord {
       hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
     };
   }
-  // What the system refuses outside the storage root (such as a full disk under stdout).
+  // A refusal of the system outside the storage root, such as a full disk under stdout.
   const isDiskError = thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
   const record = toErrorRecord(thrown);
   return isDiskError && !isWorkflowError(thrown) ? { ...record, code: "DISK_ERROR" } : record;

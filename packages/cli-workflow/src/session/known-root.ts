@@ -6,9 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /*
- * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent that may
- * write a project can put an `uncaged.json` and a storage root there: what is due in it must not run because somebody
- * lists threads in that folder.
+ * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent
+ * that may write a project can put an `uncaged.json` and a storage root there: due threads in it must not run because
+ * a user lists threads in that folder.
  */
 
 const noteOf = (root: string, env: Environment): string => {

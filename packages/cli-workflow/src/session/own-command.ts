@@ -14,7 +14,7 @@ export const ownFile = (): string =>
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);
-  // What npx and npm have put there for this process is not on the PATH of the shell.
+  // npx and npm add folders to the PATH of this process that the user's shell does not have.
   const PATH = folders.filter((folder) => !isOfNpm(folder)).join(delimiter);
   if (isSame(Bun.which(name, { PATH }), ownFile())) return name;
   if (!Bun.isStandaloneExecutable && Bun.which("npx", { PATH })) return `npx ${name}`;

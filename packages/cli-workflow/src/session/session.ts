@@ -25,13 +25,13 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
 
-/** What surrounds the program: given by `main.ts`, and by nothing else. */
+/** Environment of the program, given only by `main.ts`. */
 export type World = {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd(): string;
   output: Output;
-  /** The umask that the user's own files are made with; what we store is for its owner alone. */
+  /** The umask for the user's own files; files that we store are for their owner alone. */
   umask: number;
   /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
@@ -73,7 +73,7 @@ const wordsOf = (command: Command): string =>
 /** Whether a value of `--host` is an address to listen on, as `serve` takes it, and no URL. */
 const isAddress = (host: string): boolean => !host.includes("://");
 
-/** One call of a command: what surrounds it, as its common options want it. */
+/** One call of a command: its environment, changed by its common options. */
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
@@ -110,7 +110,7 @@ export class Session {
     return this.look.paint;
   }
 
-  /** Looks for the project that the command was called in. What is wrong with it matters to who uses it. */
+  /** Looks for the project that the command was called in. Errors in it are thrown when a command uses the project. */
   async findProject(): Promise<void> {
     const { env } = this.#world;
     try {
@@ -134,8 +134,8 @@ export class Session {
   }
 
   /**
-   * The URL of the cluster that workflows and threads are on, and what names it; null when they are on a storage root.
-   * Who names one on the command line means it, whatever else there is; then the environment counts, then the project.
+   * URL of the chosen cluster, and the source of the choice; null when the host is a storage root. The command line
+   * wins over the environment, and that over the project.
    *
    * @throws WorkflowError `BAD_OPTION` when both are named on the command line.
    */
@@ -180,12 +180,12 @@ export class Session {
     if (this.#cluster !== null) await this.#host?.close();
   }
 
-  /** What the host is, for people: a storage root's path, or a cluster's URL. */
+  /** Name of the host for people: a storage root's path, or a cluster's URL. */
   get hostName(): string {
     return this.#cluster ?? this.host.root;
   }
 
-  /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
+  /** Host of workflows and threads: the storage root's host, checked when it is first used. */
   get host(): Host {
     const { root } = this.#options;
     if (root === "") {
@@ -220,19 +220,19 @@ export class Session {
     try {
       return clusterFolderOf(this.openRoot());
     } catch {
-      // What is wrong with the project or the root matters to what uses it.
+      // Errors of the project or the root are thrown when a command uses it.
       return null;
     }
   }
 
-  /** The storage root that somebody has named and that is not there: its path may be mistyped. */
+  /** A storage root that was named but is not there: its path may be mistyped. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     const root = this.#cluster === null ? this.#host?.root : undefined;
     return isNamed && root !== undefined && !existsSync(root) ? root : null;
   }
 
-  /** What a command threw; that there is no such storage root, where the hint is to list what it has. */
+  /** Error of a command. If the hint is to list something of a missing storage root, says that the root is missing. */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;
     if (root === null || !isWorkflowError(thrown)) return thrown;
@@ -260,7 +260,7 @@ export class Session {
     return this.#world.interruption();
   }
 
-  /** As {@link interruption}, and for what a service manager sends too. */
+  /** Like {@link interruption}, and also for the signal of a service manager. */
   termination(): AbortSignal {
     const terminated = new AbortController();
     process.once("SIGTERM", () => terminated.abort());

@@ -28,7 +28,7 @@ async function bundleOf(store: Store, name: string): Promise<string> {
   return bundlePath(rootOf(store), hash);
 }
 
-/** What a process has written once it was ended by a signal, after it has written a text. */
+/** Output of a process that is ended by a signal once it has written a text. */
 async function interrupted(store: Store, args: string[], after: string): Promise<string> {
   const child = store.start(args);
   let text = "";

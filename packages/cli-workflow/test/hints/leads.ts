@@ -4,13 +4,16 @@ import { join } from "node:path";
 import type { Ended, Store } from "../program.ts";
 import { type Site, sites } from "./sites.ts";
 
-/** What shows a hint, in a state that was made for it: a command, or the text of a hint that comes from elsewhere. */
+/**
+ * Source of a hint, in a state that was made for it: a command that shows it, or its text when it comes from
+ * elsewhere.
+ */
 export type Shown = string[] | string;
 
 export type Situation = {
-  /** Makes the state anew, for each command of its hint. */
+  /** Makes a fresh state for each command of its hint. */
   in: (store: Store) => Promise<Shown>;
-  /** What a person writes in place of words of the hint, besides the usual. */
+  /** Values for words of the hint, besides the usual ones. */
   fill?: Record<string, string>;
   /** The exit codes of its commands that lead on, besides 0. */
   codes?: number[];
@@ -18,7 +21,7 @@ export type Situation = {
   env?: Record<string, string>;
   /** Whether a new thread must succeed, and not only begin. */
   waits?: boolean;
-  /** What its commands read. */
+  /** Stdin of its commands. */
   stdin?: string;
   /** The folder of all its commands, in that of the store. */
   cwd?: string;
@@ -26,13 +29,13 @@ export type Situation = {
   mayLack?: boolean;
   /** Whether it needs a store of its own, with `play` in it. */
   isNew?: boolean;
-  /** What the hint says is done before its command. */
+  /** The action that the hint asks for before its command. */
   first?: (store: Store) => Promise<void>;
   /** Commands of the hint that this test does not run, and why. */
   not?: Record<string, string>;
 };
 
-/** What a person writes in place of the words of a hint. */
+/** Values for the words of a hint. */
 const usual: Record<string, string> = {
   TEXT: "yes",
   "'your answer'": "yes",
@@ -89,8 +92,8 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 }
 
 /**
- * The hints of a part that no test of this file has followed. `without` are those that it does not, by their words, and why;
- * one of them that is not there, or is followed, is wrong too.
+ * Hints of a part that no test of this file has followed. `without` lists hints that no test follows, by their words,
+ * and why; an entry for a hint that is missing or followed is wrong too.
  */
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));

@@ -7,7 +7,7 @@ const top = join(import.meta.dir, "../../../..");
 /** A text of the sources that names a command of this program. Hints with the same words are one. */
 export type Site = {
   file: string;
-  /** The text, with `…` for what is filled in. */
+  /** The text, with `…` for its variable parts. */
   text: string;
   /** How many of its characters are given. */
   weight: number;

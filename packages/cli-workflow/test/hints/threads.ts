@@ -126,7 +126,7 @@ export const attempts: string[][] = [
   ["next"],
 ];
 
-/** What is tried with a thread in a state. */
+/** A command on a thread in a state. */
 export const tried = (make: Make, [command = "", ...options]: string[]): Situation => ({
   in: async (store) => {
     const id = await make(store);
@@ -134,7 +134,7 @@ export const tried = (make: Make, [command = "", ...options]: string[]): Situati
   },
 });
 
-/** What a command that has waited for a thread says then. */
+/** The next action that a command names after it has waited for a thread. */
 async function next(store: Store, id: string): Promise<string> {
   const host = store.memory ?? openLocalHost({ path: store.root });
   if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";
