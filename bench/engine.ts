@@ -11,7 +11,7 @@ import { type Store, threadIdOf } from "./store.ts";
 
 type Given = Pick<StartRequest, "durability" | "options" | "params">;
 
-/** What a worker has inside, in this process: no socket, no other process. */
+/** The engine of a worker in this process: no socket, no other process. */
 export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   let ended = () => {};
   const threads: Threads = new Threads({

@@ -15,7 +15,7 @@ import { descriptor } from "./bundle/steps.esm.js";
 /** The bundle that every row runs. */
 export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
 
-/** What the bundle notes: when its threads began and ended, in milliseconds of the shared clock. */
+/** Report of the bundle: when its threads began and ended, in milliseconds of the shared clock. */
 export type Report = { began: number; ended: number; rss: number; marks: number[] };
 
 /** A storage root that holds the bundle and nothing else. */

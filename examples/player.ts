@@ -38,7 +38,7 @@ const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
   cursor: (hand, model) => cursor({ model, force: hand === "writes" }),
 };
 
-/** Whoever plays in this thread: `--option agent=NAME`, or the script. */
+/** The agent of this thread: from `--option agent=NAME`, or the script. */
 export function player(hand: Hand, script: AgentFn): AgentFn {
   return (ctx, systemPrompt) => {
     const { agent = "scripted", model } = ctx.options ?? {};

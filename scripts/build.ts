@@ -7,7 +7,7 @@ const top = fileURLToPath(new URL("..", import.meta.url));
 const core = join(top, "packages/workflow/src");
 const cli = join(top, "packages/cli-workflow");
 
-/** What a process begins with; each is found beside the file that starts it, by these names. */
+/** Entry files of processes; each is found beside the file that starts it, by these names. */
 const processes = {
   worker: "worker/main.ts",
   "inspect-child": "bundle/inspect-child.ts",

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* The licences of third parties, which must go along with what is bundled in. */
+/* The licences of third parties whose code is bundled in. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 
 export type Licence = { name: string; version: string; text: string };
@@ -43,7 +43,7 @@ function licence(folder: string, { license, author }: Manifest): string {
 /** The file in which the console's build names what it has inside. */
 export const consoleLicencesFile = "licenses.json";
 
-/** Those of what a built console has inside. */
+/** Licences of the packages inside a built console. */
 export function licencesOfConsole(dist: string): Licence[] {
   type Named = Omit<Licence, "text"> & { text?: string; identifier?: string };
   const named = JSON.parse(readFileSync(join(dist, consoleLicencesFile), "utf8")) as Named[];

@@ -10,13 +10,13 @@ import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./pu
 import { makeStandalone } from "./standalone.ts";
 
 /*
- * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. What is published
- * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
- * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
+ * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. A published package differs from the
+ * workspace in four ways: TypeScript is built, dependencies but Bun are bundled in (one file is read faster than a
+ * hundred), `workspace:` is a version, and nothing is private.
  *
- * The agents, the steps, the graphs and the plans are built otherwise: file by file, and their dependencies stay dependencies.
- * Who imports them builds a bundle, and only so is what the bundle does not use left out of it. The
- * command line depends on steps, graphs and plans for this reason: it builds bundles of them.
+ * The agents, the steps, the graphs and the plans are built file by file, and their dependencies stay dependencies: a
+ * bundle that imports them leaves out the files that it does not use. The command line depends on steps, graphs and
+ * plans because it builds bundles of them.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -65,7 +65,7 @@ const everyFile = {
   rewriteRelativeImportExtensions: true,
 };
 
-/** Begins the staging folder of a package: what every package has. */
+/** Begins the staging folder of a package, with the files that every package has. */
 function stage(folder: string, fields: Record<string, unknown>): string {
   const staged = join(out, basename(folder));
   rmSync(staged, { recursive: true, force: true });
@@ -262,7 +262,7 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
 
 /**
  * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
- * Gives its path; what it brings along is named beside it.
+ * Returns its path; the contents are listed in a file beside it.
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");

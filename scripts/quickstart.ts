@@ -11,11 +11,11 @@ const bin = join(top, "node_modules", ".bin");
 const usage = "usage: npm run quickstart [path of a git repository] [-- --root <storage root>]";
 const colour = process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 
-/** The exit codes of a command that was left with Ctrl-C, and of one whose output nobody reads. */
+/** The exit codes of a command that was left with Ctrl-C, and of a command whose output has no reader. */
 const interrupted = 130;
 const unread = 141;
 
-/** What ends the quickstart early: a line for the user and an exit code. */
+/** An early end of the quickstart: a line for the user and an exit code. */
 class Stop extends Error {
   constructor(
     message: string,
@@ -67,19 +67,19 @@ function git(folder: string, ...args: string[]): { ok: boolean; stderr: string }
 
 const isRepository = (folder: string): boolean => git(folder, "rev-parse", "--git-dir").ok;
 
-/** The repository to review: the one that is named, this one, or a small one of its own. */
+/** The repository to review: the named one, this one, or a small new one. */
 function repository(): { folder: string; made: boolean } {
   if (path === null) {
     return isRepository(top) ? { folder: top, made: false } : { folder: makeOne(), made: true };
   }
   const hint = "hint: give the path of a git repository";
   if (!existsSync(path)) throw new Stop(`there is no ${path}; ${hint}`, 2);
-  if (!statSync(path).isDirectory()) throw new Stop(`${path} is no folder; ${hint}`, 2);
+  if (!statSync(path).isDirectory()) throw new Stop(`${path} is not a folder; ${hint}`, 2);
   const { ok, stderr } = git(path, "rev-parse", "--git-dir");
   if (!ok) {
     const [why = ""] = stderr.split("\n");
     const known = why.includes("not a git repository");
-    throw new Stop(known ? `${path} is no git repository; ${hint}` : `${path}: ${why}`, 2);
+    throw new Stop(known ? `${path} is not a git repository; ${hint}` : `${path}: ${why}`, 2);
   }
   return { folder: path, made: false };
 }
@@ -193,7 +193,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // A reader that has seen enough (`| head`) is no failure.
+  // A reader may close the pipe early (`| head`): this is not a failure.
   const closed = error instanceof Error && "code" in error && error.code === "EPIPE";
   if (!closed) console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = error instanceof Stop ? error.code : closed ? 0 : 1;

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestedCommand } from "./build.ts";
 
-/* What the test files of a run share, and its removal. */
+/* The shared environment of a run's test files, and its removal. */
 export type Environment = Record<string, string | undefined>;
 
-/** What a stage's test files share beside the built command. */
+/** Resources that a stage's test files share beside the built command. */
 export type Shared = "cluster" | "browser";
 
 /** Holds the home and all temporary files of a run. Short: paths of Unix sockets below it are limited. */

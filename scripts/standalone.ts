@@ -73,8 +73,8 @@ export async function makeStandalone(
 }
 
 /**
- * The files that bundles can be built of: of each package what its entry points reach, in the layout of npm. They are
- * a project whose dependencies are what a source may import.
+ * The files for building bundles: from each package the files that its entry points reach, in the layout of npm. They
+ * are a project whose dependencies are the packages that a source may import.
  */
 async function collectLibrary(
   folder: string,
@@ -134,7 +134,7 @@ function importedBy(files: readonly string[]): string[] {
   return [...found];
 }
 
-// What is a module of Node's, or an optional package that is not there, has none.
+// Modules of Node and missing optional packages have no file.
 function fileOf(specifier: string, folder: string): string | null {
   try {
     const path = Bun.resolveSync(specifier, folder);

@@ -47,5 +47,5 @@ function byStage(paths: readonly string[]): TestFiles {
 /** The files of `npm test`. */
 export const everyChange = byStage(named.filter((path) => !isNightly(path)));
 
-/** The files of `npm run test:all`: the nightly ones, and those that have more cases there. */
+/** The files of `npm run test:all`: the nightly files, and files that have more cases there. */
 export const nightly = byStage(named.filter((path) => isNightly(path) || hasMoreCases(path)));

@@ -136,7 +136,7 @@ test.each(
   180_000,
 );
 
-test("what two coders have written differently is resolved", async () => {
+test("conflicting changes of two coders are resolved", async () => {
   const server = await anthropicServer(team(sdkHands, true));
   const cwd = repository();
   const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };

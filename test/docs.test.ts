@@ -137,7 +137,7 @@ test("no registry settings and no other package manager's lock file lie here", (
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
 });
 
-test("docs/performance.md is what `bun run bench --markdown` generates", () => {
+test("docs/performance.md equals the output of `bun run bench --markdown`", () => {
   const page = readFileSync(join(top, "docs/performance.md"), "utf8");
   expect(page).toStartWith(head);
   expect(page).toEndWith(tail);

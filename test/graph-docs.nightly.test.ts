@@ -11,7 +11,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* What the guides to agent graphs show: the graph is added and run by the commands, the programs are built and run. */
+/* Follows the guides to agent graphs: the graph is added and run by the commands, the programs are built and run. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });

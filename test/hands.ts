@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { top } from "./source.ts";
 
-/** The tools of whoever plays: how they are called, by the names of what the team does. */
+/** Tools of the playing agent, by the team's names for its actions. */
 export type Hands = {
   read: (path: string) => { name: string; input: object };
   write: (path: string, content: string) => { name: string; input: object };

@@ -17,8 +17,8 @@ import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
 
 /*
- * A project of each template, made by the program as each way of getting it gives it: what its manifest lists can be
- * installed and stays installed, and its scripts pass. npm gets everything from this machine.
+ * A project of each template, made in each way to get the program: the dependencies in its manifest can be installed
+ * and stay installed, and its scripts pass. npm gets everything from this machine.
  */
 setDefaultTimeout(180_000);
 

@@ -90,7 +90,7 @@ test("it plays offline, from a script", async () => {
   expect(ledgerOfSteps(thread.steps).attempts).toEqual([]);
 });
 
-/** What the server has reported, the interrupted answer included. */
+/** Everything that the server has reported, the interrupted answer included. */
 function reportedBy(came: readonly { reported: Counted }[]) {
   const sum = (name: keyof Counted) => came.reduce((all, { reported }) => all + reported[name], 0);
   return {

@@ -148,7 +148,7 @@ describe("reading an old storage root", () => {
     expect(value).toEqual(["x".repeat(12_000)]);
   });
 
-  test("adds up what its threads spent, and what a fork saved", async () => {
+  test("adds up the usage of its threads, and the usage that a fork saved", async () => {
     const ledger = (name: Name) =>
       store.json<{ total: Sum; saved: Sum }>(["thread", threads[name], "--ledger"]);
     const one = { tokens: 1100, cost: 0.0045 };

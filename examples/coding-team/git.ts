@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promise<string> =>
   (await run("git", args, { cwd, env: { ...env }, signal })).stdout.trim();
 
-/** What the team has changed, in git's words. */
+/** The changes of the team, as git shows them. */
 export const changes = (here: StepContext, { base, branch }: WorktreeMeta): Promise<string> =>
   git(here, "diff", "--stat", base, branch);
 

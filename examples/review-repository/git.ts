@@ -47,6 +47,6 @@ export async function commitsUpTo(commit: string, here: StepContext): Promise<Co
 function reasonOf(error: unknown, cwd: string): string {
   const { code, stderr = "" } = error as { code?: unknown; stderr?: string };
   if (code === "ENOENT") return "git was not found: install it, or put it on the PATH";
-  if (stderr.includes("not a git repository")) return `${cwd} is no git repository`;
+  if (stderr.includes("not a git repository")) return `${cwd} is not a git repository`;
   return `git: ${stderr.trim().split("\n")[0] || (error instanceof Error ? error.message : "failed")}`;
 }

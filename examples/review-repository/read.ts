@@ -92,7 +92,7 @@ function shapeFindings(lines: string[]): Finding[] {
   return found;
 }
 
-// By shape, not by grammar: what is in parentheses and opens a block, in most languages.
+// By shape, not by grammar: in most languages, parentheses before the opening of a block.
 function isFunctionHead(line: string): boolean {
   if (
     /^\s*(?:[}#*/]|(?:if|for|while|switch|match|with|class|catch|describe|test|it)\b)/.test(line)

@@ -1,5 +1,5 @@
-// A step workflow with services, a component and a type of steps of its own: what a JSON file alone can't
-// bring along. It is added like any other source:
+// A step workflow with services, a component and a type of steps of its own, which a JSON file alone can't
+// define. It is added like any other source:
 //
 //     uncaged-workflow add services examples/steps/services.ts
 //     uncaged-workflow run services --follow

@@ -76,7 +76,7 @@ async function loop(once: () => Promise<void>, pauseMs: number): Promise<void> {
   }
 }
 
-/** Ends every worker once more, and brings every thread to its end: nothing is refused any more. */
+/** Kills every worker once more, and brings every thread to its end: now every command must succeed. */
 async function finish(): Promise<void> {
   product.isHarsh = false;
   let open = (await usage.threads()).filter(isOpen);
@@ -85,7 +85,7 @@ async function finish(): Promise<void> {
   const endsAt = performance.now() + 120_000;
   for (let round = 1; open.length > 0 && performance.now() < endsAt; round += 1) {
     for (const { threadId, status } of open) {
-      // In the first round nothing runs any more: a resume right behind a kill must work.
+      // In the first round no worker runs: a resume right after a kill must work.
       if ((status === "running" && round > 1) || status === "corrupt") continue;
       const input = status === "waiting" ? ["--input", "go"] : [];
       const { code, text } = await product.command("resume", threadId, ...input);

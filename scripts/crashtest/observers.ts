@@ -1,6 +1,6 @@
 /**
- * Those who follow threads from outside, over the command line and over the server. What each is shown it notes,
- * and whether anything was missing or came twice.
+ * Observers that follow threads over the command line and over the server. Each notes the steps that it is shown, and
+ * whether a step was missing or came twice.
  */
 import type { Product, Row } from "./product.ts";
 

@@ -38,7 +38,7 @@ export class Random {
   }
 }
 
-/** What came of a request: what was answered, the code of the error, or null when the asking was cut off. */
+/** Result of a request: the answer, the code of the error, or null when the request was cut off. */
 export type Answer = {
   value: Record<string, unknown> | null;
   code: string | null;
@@ -99,14 +99,14 @@ export class Product {
     return child;
   }
 
-  /** Runs a command to its end, unless it is one of those that are killed or frozen in the middle. */
+  /** Runs a command to its end, unless it is chosen to be killed or frozen in the middle. */
   async command(...args: string[]): Promise<Answer> {
     this.counts.commands += 1;
     const child = this.spawn([...args, "--json"]);
     void this.#disturb((signal) => child.kill(signal), this.#harm(0.25, 150));
     const [text, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     await child.exited;
-    // What it had printed before it was killed was acknowledged.
+    // Lines that it printed before it was killed were acknowledged.
     if (child.signalCode && !text.endsWith("\n")) return cutOff;
     const answer = answerOf(text, `${text}${errors}`);
     return text === "" && child.exitCode !== 0 ? { ...answer, code: "NO_ANSWER" } : answer;

@@ -1,6 +1,6 @@
 /**
- * Those who use the product in the crash test, and what they count: each does one thing after the other, by the
- * command line or by the server, and notes what was acknowledged.
+ * Users of the product in the crash test, and their counts: each does one thing after the other, by the command line
+ * or by the server, and notes acknowledgements.
  */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -32,7 +32,7 @@ export async function* run(input, { threadId, count, delayMs, size, askEvery, no
 }
 `;
 
-/** What a command may be answered when a process died under it, or another was first. */
+/** Errors that a command may report when a process died under it, or another command was first. */
 const harmless = new Set(
   `WORKER_LOST WORKER_SILENT WORKER_CLOSING WORKER_OUT_OF_SIGHT THREAD_ENDED NOT_RUNNING NOT_WAITING STALE_ANSWER
   NOT_LIVE ALREADY_RUNNING WAITING NOTHING_TO_RETRY THREAD_NOT_FOUND THREAD_RUNNING NO_SUCH_STEP NOTHING_TO_ROLL_BACK
@@ -45,7 +45,7 @@ type Counts = Map<string, number>;
 
 const addOne = (counts: Counts, what: string) => counts.set(what, (counts.get(what) ?? 0) + 1);
 
-/** What all users did, and what came of it. */
+/** Actions of all users, and their results. */
 export class Usage {
   readonly verbs: Counts = new Map();
   readonly refusals: Counts = new Map();
@@ -93,10 +93,10 @@ export class Usage {
   }
 }
 
-/** What a thread of the workflow is started with. */
+/** Options of a thread of the workflow. */
 type Options = Record<string, string | number>;
 
-/** One who uses the product: each draws from a generator of its own. */
+/** A user of the product; each draws from a generator of its own. */
 export class User {
   readonly #random: Random;
   readonly #product: Product;
@@ -256,7 +256,7 @@ export class User {
     const answer = this.#isByServer
       ? await this.#product.request("POST", path, more.length > 0 ? { force: true } : undefined)
       : await this.#product.command(verb, threadId, ...more);
-    // A worker that is frozen before it drove anything looks like one whose bundle blocks it.
+    // A worker that was frozen before it drove a thread looks like a worker that its bundle blocks.
     return this.#usage.taken(verb, answer, ["BUNDLE_LOAD_FAILED"]);
   }
 
@@ -311,7 +311,7 @@ export class User {
     this.#usage.taken(args[0] ?? "", await this.#product.command(...args));
   }
 
-  /** A version that nobody needs once its name is gone: gc may take it, unless a thread runs on it. */
+  /** A version that loses its name: gc may remove it, unless a thread runs on it. */
   async #passingVersion(): Promise<void> {
     const path = this.#usage.newVersion();
     const name = basename(path, ".esm.js");

@@ -41,7 +41,7 @@ export const kinds: Record<string, Kind> = {
   },
   archaic: {
     pattern:
-      /\b(?:in vain|anew|whence|thereby|herein|foresee\w*|wherein|thereof|lest|amid|upon)\b/gi,
+      /\b(?:in vain|(?<!--)anew|whence|thereby|herein|foresee\w*|wherein|thereof|lest|amid|upon)\b/gi,
     advice: "use the plain word",
   },
 };

@@ -1,6 +1,6 @@
 /*
- * The auditor: it looks at the disk after each call that changes a log, with a log reader of its own, and keeps
- * what it saw and what the commands answered.
+ * The auditor: it checks the disk after each call that changes a log, with a log reader of its own, and keeps
+ * the records that it saw and the answers of commands.
  *
  * A1 a record that anyone could read is on the disk, and stays in its log, unchanged. A2 a step runs once all before
  * it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
@@ -13,14 +13,14 @@ import type { DiskWatch } from "./calls.ts";
 import { bundleOf, type Commit, parseLog, registered } from "./reader.ts";
 import type { Process, World } from "./world.ts";
 
-/** What is known of a thread from outside. */
+/** State of a thread as clients know it. */
 export type Seen = {
   readonly hash: string;
   readonly threadId: string;
-  /** The bytes that a reader could see, and what they are. */
+  /** The bytes that a reader could see, and their records. */
   shown: Buffer;
   commits: Commit[];
-  /** What was there when the log appeared: a start record, and the steps that a fork has copied. */
+  /** Records at the creation of the log: a start record, and the steps that a fork has copied. */
   first: number;
   isThere: boolean;
   /** Since the power was lost, the newline of the last record may be missing, and readers don't show it. */
@@ -33,9 +33,9 @@ export type Seen = {
   isOver: boolean;
   /** Whether its writer leaves the sync to the system. */
   isUnsynced: boolean;
-  /** How often somebody was answered that it was woken. */
+  /** How often a client was answered that it was woken. */
   woken: number;
-  /** Who drove it, one after the other. */
+  /** Processes that drove it, in order. */
   drivers: Process[];
 };
 
@@ -46,7 +46,7 @@ export class Auditor implements DiskWatch {
   readonly versions: { name: string; hash: string }[] = [];
   isRegistryDamaged = false;
   readonly damagedBundles = new Set<string>();
-  /** What reads at any moment, in the same process and without waiting. */
+  /** A reader at any moment, in the same process and without waiting. */
   onMoment: ((process: Process) => void) | null = null;
   readonly #world: World;
   readonly #root: string;
@@ -95,7 +95,7 @@ export class Auditor implements DiskWatch {
       this.fail(`an answer to ${threadId} was taken, and its log has it ${count} times`);
   }
 
-  /** A thread was woken: once, for who sleeps again has another step before that. */
+  /** A thread was woken. This happens once for each sleep: the thread has another step before it sleeps again. */
   woken(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -148,7 +148,7 @@ export class Auditor implements DiskWatch {
     const isNew = seen.shown.length === 0;
     const commits = parseLog(view.subarray(seen.shown.length, end), isNew);
     if (commits === null) {
-      if (!seen.isDamaged) this.fail(`a line of ${threadId} is no record`);
+      if (!seen.isDamaged) this.fail(`a line of ${threadId} is not a record`);
       return;
     }
     seen.commits.push(...commits);
@@ -174,10 +174,10 @@ export class Auditor implements DiskWatch {
     if (!seen || !path.endsWith(".data.jsonl")) return;
     seen.isThere = false;
     const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
-    // What could not be made durable is taken back before anyone is answered.
+    // A start that could not be made durable is undone before a client gets an answer.
     if (seen.removal === "none" && isFirst) this.threads.delete(keyOf(seen));
     else if (seen.removal === "none")
-      this.fail(`the log of ${seen.threadId} was removed, and nobody has asked for it`);
+      this.fail(`the log of ${seen.threadId} was removed without a request`);
   }
 
   onFlip(path: string): void {
@@ -190,7 +190,7 @@ export class Auditor implements DiskWatch {
     if (!log.isEnded) log.isNamed = true;
   }
 
-  /** What is left after a loss of power is what every reader was shown. */
+  /** After a loss of power the disk still has everything that a reader was shown. */
   onPower(): void {
     for (const seen of this.threads.values()) {
       const inode = this.#world.disk.at(this.#pathOf(seen));
@@ -207,7 +207,7 @@ export class Auditor implements DiskWatch {
         continue;
       }
       if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
-      // Without its newline a record whose bits have changed may as well be one that was never whole.
+      // Without its newline, a record with changed bits can't be distinguished from a record that was never complete.
       if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
       if (inode?.kind === "file" && inode.isFlippedInCache) seen.isNamed = true;
       if (seen.isDamaged) continue;
@@ -231,7 +231,7 @@ export class Auditor implements DiskWatch {
     return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
   }
 
-  // Without syncs a log may have lost anything but its start: what is left of it is what counts from now on.
+  // Without syncs a log may have lost anything but its start: the remaining records count from now on.
   #adoptUnsynced(): void {
     for (const [path, inode] of this.#world.disk.files()) {
       if (!path.endsWith(".data.jsonl") || !inode.log) continue;
@@ -367,7 +367,7 @@ export const stepsOf = ({ commits }: Seen): number =>
 
 export const hasEnded = ({ commits }: Seen): boolean => commits.at(-1)?.isEnd ?? false;
 
-// Of the last record the newline may be missing, or be a zero: what is in front of it is whole.
+// The newline of the last record may be missing, or be a zero; the bytes before it are complete.
 function covers(bytes: Buffer, shown: Buffer): boolean {
   if (shown.length === 0) return true;
   const body = shown.length - 1;

@@ -1,10 +1,10 @@
 /*
- * A disk in memory with two layers: what the system's cache shows, and what would be there after a loss of power.
+ * A disk in memory with two layers: the system's cache, and the platter, which survives a loss of power.
  *
  * D1 a write reaches the platter when its file is synced, a name when its folder is. D2 at a loss of power each change
- * that was not synced is kept, dropped or, a write, torn; in any combination, but for two changes of one
- * name. D3 a sync of a file that fails may have written any of the changes, and those that it has not are
- * never written any more, though the cache shows them. D4 a lock belongs to the file as it was opened.
+ * that was not synced is kept or dropped, and a write may also be torn, in any combination except for two changes
+ * of one name. D3 a failing sync of a file may have written any of the changes. It never writes the rest, though the
+ * cache shows it. D4 a lock belongs to the file as it was opened.
  */
 import type { Random } from "./random.ts";
 
@@ -57,7 +57,7 @@ export class FileInode {
   readonly platter = new Bytes();
   links = 0;
   changedAt = 0;
-  /** Who has it locked. */
+  /** The open file that has it locked. */
   lockedBy: OpenFile | null = null;
   /** The thread whose log it is, by its name. */
   log: { hash: string; threadId: string } | null = null;
@@ -169,7 +169,7 @@ export class FolderInode {
     this.#unsynced = [];
   }
 
-  /** A sync that fails. What it has not written, a later one writes: names have no pages that look clean. */
+  /** A failing sync. A later sync writes the rest: names have no pages that look clean. */
   failSync(random: Random): void {
     const kept = random.below(this.#unsynced.length + 1);
     for (const change of this.#unsynced.splice(0, kept)) apply(this.platter, change);
@@ -204,7 +204,7 @@ export type OpenFile = {
   owner: object;
 };
 
-/** What an error of the system looks like. */
+/** An error as the system reports it. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 
@@ -222,7 +222,7 @@ export class Disk {
     changedAt: 0,
   });
 
-  /** What is at a path; null when nothing is. @throws `ENOTDIR`. */
+  /** The inode at a path; null when there is none. @throws `ENOTDIR`. */
   at(path: string): Inode | null {
     let inode: Inode = this.top;
     for (const name of path.split("/")) {
@@ -251,7 +251,7 @@ export class Disk {
     }
   }
 
-  /** All that was not synced is kept or dropped, and the cache is what is left. */
+  /** Keeps or drops each change that was not synced. The cache then equals the platter. */
   losePower(random: Random): void {
     const seen = new Set<Inode>();
     const lose = (folder: FolderInode) => {
@@ -275,7 +275,7 @@ export function logOf(path: string): FileInode["log"] {
   return hash && threadId ? { hash, threadId } : null;
 }
 
-/** A name of it is gone. Whoever has it open goes on with it unseen. */
+/** Removes a name of it. Processes that have it open go on with the unnamed file. */
 export function forget(inode: Inode): void {
   inode.links -= 1;
   if (inode.kind === "file") inode.log = null;

@@ -1,6 +1,6 @@
 import { Random } from "./random.ts";
 
-/** What goes wrong. A test, and whoever shrinks a schedule, can leave any of them out. */
+/** Kinds of faults. Tests, and the shrinking of a schedule, can leave any of them out. */
 export type FaultKind =
   | "workerDies"
   | "clientDies"
@@ -100,10 +100,10 @@ export function faultsOf(seed: number): Fault[] {
   );
 }
 
-/** The faults that are still to come, and those that came. */
+/** Faults that are still to come, and faults that occurred. */
 export class FaultPlan {
   readonly faults: readonly Fault[];
-  /** What came, in its order. */
+  /** Faults that occurred, in order. */
   readonly came: Fault[] = [];
   isOver = false;
   readonly #counts = new Map<string, number>();

@@ -314,7 +314,7 @@ export class SimulatedFiles implements Files {
     this.#ring();
   }
 
-  // Who watches looks again: which file it was makes no difference to what is read.
+  // A watcher reads again, whichever file changed.
   #ring(): void {
     for (const { process, onChange, path } of this.#watchers) {
       if (process === this.#world.current || !process.alive) continue;

@@ -6,7 +6,7 @@ import { system } from "../../packages/workflow/src/system/system.ts";
 /** The storage root of a simulation: three folders deep, and none of them is there at first. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
-/** What a thread is started with: how many records its workflow makes, and which of them ask. */
+/** Params of a thread: how many records its workflow makes, and which of them ask. */
 export type Params = {
   count: number;
   asksAt: number[];
@@ -20,7 +20,7 @@ export type Params = {
   backoffMs?: number;
 };
 
-/** A version of a workflow: its bundle's text. What it does is the same in all. */
+/** A version of a workflow: its bundle's text. All versions do the same. */
 export type Version = { name: string; hash: string; text: string };
 
 const texts: [name: string, text: string][] = [
@@ -39,7 +39,7 @@ export const versions: readonly Version[] = texts.map(([name, text]) => ({
 
 export const descriptor = { description: "counts", roles: {} };
 
-/** What happens outside of the machine when a step runs, so that no crash of it undoes it. */
+/** Effects of a step outside of the machine, which no crash undoes. */
 type Effects = { executed(threadId: string, n: number): void };
 
 /** The module of a bundle's text: a workflow whose effects come before its yields. */
@@ -68,7 +68,7 @@ export function moduleOf(text: string, effects: Effects): object {
   return { descriptor, run };
 }
 
-/** Opens and closes a file. On a faulty disk it can't, which is no failure of the workflow. */
+/** Opens and closes a file. A failure on a faulty disk does not fail the workflow. */
 function lookAt(path: string): void {
   try {
     system.files.close(system.files.open(path, 0));

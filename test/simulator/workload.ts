@@ -14,10 +14,10 @@ import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };
 
-/** What is hammered: everything, or starts, the creation of workers and their idle exit. */
+/** Scope of the load: everything, or starts, the creation of workers and their idle exit. */
 export type Scope = "all" | "workers";
 
-/** What the clients of one simulation share: the threads that any of them has heard of. */
+/** State that the clients of one simulation share: the known threads. */
 export class Workload {
   readonly world: World;
   readonly auditor: Auditor;
@@ -76,7 +76,7 @@ export class Workload {
     } catch (error) {
       if (isOf(error, Ended) || !current?.alive) throw error;
       if (!isWorkflowError(error))
-        this.auditor.fail(`${what} threw what is no error for users: ${String(error)}`);
+        this.auditor.fail(`${what} threw an error that is not for users: ${String(error)}`);
       this.world.note(`${what} failed: ${isWorkflowError(error) ? error.code : "?"}`);
       return null;
     } finally {
@@ -182,7 +182,7 @@ async function startOf(work: Workload, workflow: string): Promise<void> {
 const workflowOf = (random: Random): string =>
   random.chance(0.7) ? random.pick(["alpha", "beta"]) : random.pick(versions.slice(0, 3)).hash;
 
-/** A start with an id of the client's: of any version, and whoever else brings the same. */
+/** Starts a thread with a client's own id: of any version, also when other clients use the same id. */
 const startWithId: Command = async (work) => {
   const threadId = work.id();
   const started = await work.host().start({

@@ -45,7 +45,7 @@ export class World {
   current: Process | null = null;
   /** Milliseconds since the machine was made. */
   now = 0;
-  /** What somebody has set the wall clock forward or back by. */
+  /** Offset of the wall clock, by changes forward or back. */
   clockOffset = 0;
   boots = 1;
   /** How many calls were made. */
@@ -190,7 +190,7 @@ export class World {
     }
   }
 
-  // What a program's first lines throw ends it; later a worker catches what nobody has caught.
+  // An error in a program's first lines ends it; later the worker handles uncaught errors.
   #crash(process: Process | null, error: unknown): void {
     if (process && !process.isRunning) this.end(process, 1);
     else this.onUncaught(error);

@@ -67,7 +67,7 @@ export class StepsHouse {
     return types;
   }
 
-  /** What a thread's environment is, with more of its own. */
+  /** The environment of a thread, with further variables. */
   env(more: Record<string, string> = {}): Record<string, string> {
     return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...more };
   }

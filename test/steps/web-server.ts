@@ -8,7 +8,7 @@ AVQAAABjLnBuZ1BLBQYAAAAAAwADAJwAAACCAAAAAAA=`,
   "base64",
 );
 
-/** What a request brought. */
+/** Content of a request. */
 export type WebRequest = { method: string; path: string; auth: string | null; body: unknown };
 
 /** A server with the users, the archive and the reports that the example asks for. */

@@ -72,7 +72,7 @@ export function durabilityOption(command: Command): Command {
   return command.addOption(
     new Option(
       "--durability <level>",
-      "a step is committed when the disk has it (step), or the system (os)",
+      "commit a step when it is on the disk (step), or in the system's cache (os)",
     ).choices(["step", "os"]),
   );
 }

@@ -22,7 +22,7 @@ export default defineCommand({
       .addOption(
         new Option(
           "--sandbox <mode>",
-          "whether the bundle is loaded in bubblewrap to be checked: never (off), where it works (auto), or not at all without (required)",
+          "load the bundle in bubblewrap to check it: never (off), if it works (auto), or always (required)",
         )
           .choices(["off", "auto", "required"])
           .default("auto"),

@@ -16,10 +16,7 @@ const up = defineSubcommand({
     command
       .addOption(new Option("--nodes <n>", "how many servers").choices(["1", "3"]).default("1"))
       .option("--workers <n>", "how many workers", wholeNumber("--workers", 0, 64), 1)
-      .option(
-        "--install",
-        "install the Restate server (BSL 1.1) into the cache, where it is missing",
-      ),
+      .option("--install", "install the Restate server (BSL 1.1) into the cache if it is missing"),
   examples: [
     "uncaged-workflow cluster up --install",
     "uncaged-workflow cluster up --nodes 3 --workers 3 --json",
@@ -61,7 +58,7 @@ const down = defineSubcommand({
 });
 
 const status = defineSubcommand({
-  summary: "show what runs of the cluster of this machine",
+  summary: "show the running parts of the cluster of this machine",
   examples: ["uncaged-workflow cluster status --json"],
   async run(session) {
     const { clusterStatus } = await load();

@@ -40,7 +40,7 @@ export default defineCommand({
       .argument("<dataset>", "a file of JSON Lines, a case a line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
       .option("--fixtures <folder>", "answer the roles of each case from <folder>/<id>.json")
-      .option("--repeat <n>", "run each case so often", wholeNumber("--repeat", 1, 1000), 1)
+      .option("--repeat <n>", "number of runs of each case", wholeNumber("--repeat", 1, 1000), 1)
       .option(
         "--concurrency <n>",
         "the most threads at once",
@@ -53,7 +53,7 @@ export default defineCommand({
           .argParser(scoreTimeout)
           .default(60_000, "1m"),
       )
-      .option("--retry-failed", "run the cases again whose threads failed or passed a limit");
+      .option("--retry-failed", "repeat the cases whose threads failed or passed a limit");
     limitOptions(maxRoundsOption(command), "of each thread; default: no limit");
   },
   examples: [

@@ -15,7 +15,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<id>", "the thread, or @last")
-      .option("--since <time>", "only what is newer: 30s, 5m, 2h, 1d, or an ISO 8601 time")
+      .option("--since <time>", "only newer lines: 30s, 5m, 2h, 1d, or an ISO 8601 time")
       .option("--tail <n>", "only the last n lines", wholeNumber("--tail", 0, 1_000_000_000))
       .option("-f, --follow", "follow new lines until the thread has ended"),
   examples: ["uncaged-workflow logs @last --since 5m", "uncaged-workflow logs @last -f"],

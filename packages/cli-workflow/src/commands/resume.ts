@@ -56,11 +56,11 @@ export default defineCommand({
       .argument("[ids...]", "the threads, or @last")
       .option(
         "--interrupted",
-        "resume all that were interrupted within the last day, once you agree",
+        "resume all threads that were interrupted within the last day, once you agree",
       )
       .option("--yes", "with --interrupted: resume them without a question")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
-      .option("--approve", "approve what the thread asks for: an approval, or a tool call")
+      .option("--approve", "approve the thread's question: an approval, or a tool call")
       .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
       .option("--refuse <reason>", "reject it; the reason is passed on")
       .option("--token <token>", "the question's token: an answer to another question is refused");

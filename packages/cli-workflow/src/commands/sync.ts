@@ -22,8 +22,11 @@ type Synced = {
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--check", "change nothing, and fail when a source is not what is registered")
-      .option("--no-check", "register what has changed, where the variable CI is set too"),
+      .option(
+        "--check",
+        "change nothing, and fail when a source differs from its registered version",
+      )
+      .option("--no-check", "register changed workflows even if the variable CI is set"),
   examples: [
     "uncaged-workflow sync",
     "uncaged-workflow sync --check",

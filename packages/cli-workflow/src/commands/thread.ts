@@ -34,7 +34,10 @@ export default defineCommand({
       const others = [...names, "value"].filter((name) => name !== part);
       command.addOption(new Option(`--${part}`, about).conflicts(others));
     }
-    const value = new Option("--value <at>", "a value that was too long for its event, as JSON");
+    const value = new Option(
+      "--value <at>",
+      "print print a value that was too long for its event, as JSON",
+    );
     command.addOption(value.argParser(wholeNumber("--value", 0, mostAt)).conflicts(names));
   },
   examples: [

@@ -18,17 +18,17 @@ type Options = {
 
 const defaultLimit = 20;
 const most = 1_000_000_000;
-const status = new Option("--status <status...>", "only those with one of these statuses");
+const status = new Option("--status <status...>", "only threads with one of these statuses");
 
 export default defineCommand({
   declare: (command) =>
     command
-      .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
+      .argument("[workflow]", "only threads of this workflow: a name, name@hash or a hash")
       .option("--workflow <workflow>", "the same")
       .addOption(status.choices(statuses))
-      .option("--search <words>", "only those with all of these words, see the guide")
-      .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
-      .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0),
+      .option("--search <words>", "only threads with all of these words, see the guide")
+      .option("--limit <n>", "at most n threads", wholeNumber("--limit", 1, most), defaultLimit)
+      .option("--offset <n>", "skip the newest n", wholeNumber("--offset", 0, most), 0),
   examples: [
     "uncaged-workflow threads review --limit 5",
     "uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit 1000)",

@@ -27,7 +27,7 @@ export default defineCommand({
     command
       .option(
         "--port <n>",
-        "the port on which the cluster reaches it; 0 takes any that is free",
+        "the port on which the cluster reaches it; 0 takes any free port",
         wholeNumber("--port", 0, 65_535),
         defaultPort,
       )
@@ -46,14 +46,14 @@ export default defineCommand({
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option(
         "--state-limit",
-        "the servers have an eager-state-size-limit, as docs/cluster.md advises",
+        "for servers with an eager-state-size-limit, as docs/cluster.md advises",
       )
       .option(
         "--identity-key <key>",
         "refuse requests that the servers have not signed with this key (repeatable)",
         list,
       )
-      .option("--no-register", "leave what the cluster knows of the workers as it is"),
+      .option("--no-register", "leave the workers that the cluster knows unchanged"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
     "uncaged-workflow worker --host restate://restate.internal --listen 0.0.0.0 --uri http://workers.internal:9080",

@@ -10,7 +10,7 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   belowThreshold: "an eval missed its threshold (--min-score, --min-pass)",
   missing: "there is no such thing",
   outOfRounds:
-    "the thread is out of rounds: it was stopped at as many steps as it may have (--wait, --follow, follow)",
+    "the thread is out of rounds: it was stopped at its limit of steps (--wait, --follow, follow)",
   waiting: "the thread waits for an answer (--wait, --follow, follow)",
   interrupted: "Ctrl-C",
   readerGone: "the reader of stdout has gone away",

@@ -24,7 +24,7 @@ export const confirm = defineSubcommand({
     runOptions(
       planArgument(command).option(
         "--hash <hash>",
-        "only if it is the plan with this hash, or its beginning",
+        "only if the plan has this hash, or a hash that begins so",
       ),
     ),
   examples: ["uncaged-workflow plan confirm wf_x7", "uncaged-workflow plan confirm wf_x7 --wait"],
@@ -52,7 +52,7 @@ export const run = defineSubcommand({
 });
 
 export const retry = defineSubcommand({
-  summary: "do again what has not succeeded in the last run of a failed plan",
+  summary: "repeat the unsuccessful steps of a failed plan's last run",
   declare: (command) => runOptions(planArgument(command)),
   examples: ["uncaged-workflow plan retry wf_x7 --wait"],
   run: (session, options: RunOptions, id: string) =>
@@ -136,7 +136,7 @@ async function begun(
 }
 
 export const answer = defineSubcommand({
-  summary: "decide what becomes of a step that failed",
+  summary: "decide about a failed step: retry, skip or abort",
   declare: (command) =>
     agentOption(
       command
@@ -175,7 +175,7 @@ export const pause = defineSubcommand({
 });
 
 export const resume = defineSubcommand({
-  summary: "let a paused plan go on, and its trigger fire again",
+  summary: "continue a paused plan, and its trigger",
   declare: (command) => agentOption(planArgument(command)),
   examples: ["uncaged-workflow plan resume wf_x7"],
   run: (session, options: AgentOptions, id: string) =>
@@ -186,7 +186,7 @@ export const resume = defineSubcommand({
 });
 
 export const cancel = defineSubcommand({
-  summary: "end the run of a plan now, or take back what is to be confirmed",
+  summary: "end the run of a plan now, or withdraw an unconfirmed plan",
   declare: planArgument,
   examples: ["uncaged-workflow plan cancel wf_x7"],
   run: (session, _options, id: string) =>
@@ -200,7 +200,7 @@ export const cancel = defineSubcommand({
 });
 
 export const remove = defineSubcommand({
-  summary: "delete a plan and its runs; the threads of these stay",
+  summary: "delete a plan and its runs; their threads stay",
   declare: planArgument,
   examples: ["uncaged-workflow plan delete wf_x7"],
   run: (session, _options, id: string) =>
@@ -211,7 +211,7 @@ export const remove = defineSubcommand({
 });
 
 export const rebuild = defineSubcommand({
-  summary: "make the rows of runs and steps again from their threads",
+  summary: "rebuild the rows of runs and steps from their threads",
   examples: ["uncaged-workflow plan rebuild"],
   run: (session) =>
     withPlans(session, { creates: true }, async (plans) => {

@@ -12,11 +12,11 @@ import { plannerOf, sandboxFacts, withPlans } from "./home.ts";
 import { previewLines } from "./text.ts";
 
 export const make = defineSubcommand({
-  summary: "have a plan made of a request",
+  summary: "make a plan of a request",
   declare: (command) =>
     command
       .argument("[text]", "its task; - reads it from stdin")
-      .option("--file <file>", "a plan that is written already; - reads it from stdin"),
+      .option("--file <file>", "a plan that you wrote; - reads it from stdin"),
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
     "uncaged-workflow plan new - --json < request.txt | jq -r .workflow.id",
@@ -52,7 +52,7 @@ function noteConfirm(session: Session, id: string): void {
 }
 
 export const modify = defineSubcommand({
-  summary: "have a plan changed",
+  summary: "change a plan",
   declare: (command) =>
     command
       .argument("<plan>", "its id, or any unique beginning of it")
@@ -63,7 +63,7 @@ export const modify = defineSubcommand({
 });
 
 export const answerQuestion = defineSubcommand({
-  summary: "answer the planner, or say what to change",
+  summary: "answer the planner, or tell it what to change",
   declare: (command) =>
     command
       .argument("<session>", "the planner session")
