@@ -13,7 +13,7 @@ import { jsonOf } from "./values.ts";
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/** The change that `--edit` asks for: its JSON, or what a person makes of the step in an editor. */
+/** The change given by `--edit`: its JSON, or a person's edit of the step in an editor. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,
@@ -112,7 +112,7 @@ async function editText(session: Session, name: string, text: string): Promise<s
   }
 }
 
-// $EDITOR is a command line and no path (`code --wait`): a shell reads it, as git has it read.
+// $EDITOR is a command line, not a path (`code --wait`): a shell runs it, as with git.
 async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
   const command = ["/bin/sh", "-c", `${editor} "$1"`, "sh", path];
   const stdio = ["inherit", "inherit", "inherit"] as const;

@@ -34,7 +34,7 @@ export function listedSource(session: Session, name: string): string {
   throw WorkflowError.missing("NOT_LISTED", `${file} lists no workflow ${show(name)}`, hint);
 }
 
-/** The paths that a project lists by name, for an advice: none where there is no sound project. */
+/** The paths that a project lists, by name, for a hint: none without a valid project. */
 function listedFor(session: Session): Record<string, string> {
   try {
     return session.project?.workflows ?? {};

@@ -43,15 +43,15 @@ export async function forEachThread<Result>(
   return exitCode;
 }
 
-/** Notes what a killed worker had left running, which a command has found. */
+/** Notes the processes that a killed worker left running. */
 export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orphan[] }): void {
   const text = orphansText(orphans);
   if (text !== null) session.note(text);
 }
 
 /**
- * Does something with a workflow's name. When there is no such workflow, the hint is that the project lists it, else what
- * `otherwise` knows, else the nearest name.
+ * Applies an action to a workflow's name. When there is no such workflow, the hint is that the project lists it, else
+ * the hint of `otherwise`, else the nearest name.
  */
 export async function withName<T>(
   session: Session,

@@ -42,7 +42,7 @@ export function overridesOf(
   );
 }
 
-/** The params that a rerun replaces, by their names. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
+/** The params that a rerun replaces, by name. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
 export function declaredParams(
   params: unknown,
   { registry }: WorkflowDocument,
@@ -70,8 +70,7 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
 }
 
 /**
- * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of the
- * workflow's steps.
+ * Start of `--from-step`: a step's last run, or with `step#2` its second. `ids` are the ids of the workflow's steps.
  */
 export function rerunStart(
   text: string,

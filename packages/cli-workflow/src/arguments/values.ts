@@ -7,7 +7,7 @@ import { badOption, wrongUse } from "../session/failure.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
-/** The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it. */
+/** The value of a JSON option: the JSON itself, or `@file` for a file with the JSON. */
 export async function jsonOf(option: string, text: string): Promise<unknown> {
   if (!text.startsWith("@")) return parsedJson(option, text);
   const file = text.slice(1);
@@ -46,7 +46,10 @@ function exactOrText(option: string, text: string): unknown {
 export const looseJson = (option: string, text: string): unknown =>
   /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
 
-/** The value of a JSON text. @throws WorkflowError `BAD_JSON` also for a key twice, and for a number that would be rounded. */
+/**
+ * The value of a JSON text. @throws WorkflowError `BAD_JSON`, also for a duplicate key, and for a number that would be
+ * rounded.
+ */
 function parsedJson(option: string, text: string, file = option): unknown {
   const read = losslessJson(text.replace(/^\uFEFF/, ""));
   if (read) return read.value;
@@ -70,7 +73,7 @@ function jsonProblem(text: string, file: string): string | null {
   }
 }
 
-/** The answer that `--input` and `--token` give, or undefined for none. */
+/** The answer given by `--input` and `--token`, or undefined for none. */
 export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
@@ -83,10 +86,10 @@ export async function inputOf(text: string | undefined, token?: string) {
 
 const stdin = "-";
 
-/** The longest text that is read, in bytes: a log takes no longer record. */
+/** The longest text to read, in bytes: a log takes no longer record. */
 const longestText = 64 * 1024 * 1024;
 
-/** The prompt that `--prompt` and `--prompt-file` give, byte for byte, or undefined for none. */
+/** The prompt given by `--prompt` or `--prompt-file`, byte for byte, or undefined for none. */
 export async function promptOf({
   prompt,
   promptFile,
@@ -127,7 +130,7 @@ export async function readText(path: string, option: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    // By pieces: a device or a pipe has no size, and may have no end.
+    // In chunks: a device or a pipe has no size, and may have no end.
     for await (const chunk of isStdin ? Bun.stdin.stream() : createReadStream(path)) {
       chunks.push(chunk as Uint8Array);
       length += (chunk as Uint8Array).length;

@@ -64,7 +64,7 @@ export default defineCommand({
   },
 });
 
-/** Puts a plan with a trigger where it can fire: among the plans, to be confirmed. Null for any other file. */
+/** Stores a plan with a trigger among the plans, to be confirmed. Null for any other file. */
 async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
   const text = await triggeredPlan(path);
   if (text === null) return null;

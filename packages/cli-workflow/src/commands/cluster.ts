@@ -85,7 +85,7 @@ const status = defineSubcommand({
   },
 });
 
-/** The process in front of the workers. */
+/** The load balancer of the workers. */
 const balancer = defineSubcommand({
   summary: "forward the connections to a cluster of this machine",
   declare: (command) => command.argument("<folder>"),

@@ -13,7 +13,7 @@ const shownThreads = 50;
 const shownSteps = 20;
 
 export default defineCommand({
-  // A cluster that does not respond yields no candidates.
+  // An unreachable host yields no candidates.
   onCluster: "unused",
   declare: (command) => command.argument("[words...]", "the words up to the cursor"),
   examples: [],

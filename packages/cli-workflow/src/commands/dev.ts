@@ -90,7 +90,7 @@ export default defineCommand({
   },
 });
 
-/** The file that is developed, and the name of the workflow that it is. */
+/** The developed file, and the name of its workflow. */
 function sourceOf(
   session: Session,
   word: string | undefined,

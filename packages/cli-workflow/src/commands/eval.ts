@@ -138,7 +138,7 @@ function scoreTimeout(text: string): number {
   throw badOption("--score-timeout", text, 'give a span of at most a day, such as "30s" or "5m"');
 }
 
-/** The versions that are named, each once. @throws WorkflowError those of `resolve`, `BAD_OPTION`. */
+/** The named versions, without duplicates. @throws WorkflowError the errors of `resolve`, `BAD_OPTION`. */
 async function versionsOf(session: Session, workflows: string) {
   const versions: { hash: string; workflow: string }[] = [];
   for (const word of workflows.split(",").map((text) => text.trim())) {
@@ -198,7 +198,7 @@ async function headOf(
   };
 }
 
-/** Which thresholds the versions miss: those after the first, the baseline; or a single one. */
+/** Missed thresholds of the versions after the first, which is the baseline, or of a single version. */
 function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Options): string[] {
   const judged = versions.length > 1 ? versions.slice(1) : versions;
   return judged.flatMap(({ workflow, hash, score, passRate }) => {
@@ -210,7 +210,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
   });
 }
 
-/** How far an eval is: a live line on a terminal, elsewhere a line at each tenth. */
+/** Progress of an eval: a live line on a terminal, elsewhere a line at each tenth. */
 class Progress {
   readonly all: number;
   readonly #session: Session;

@@ -52,7 +52,7 @@ export default defineCommand({
       ...declaredParams(changes.params, document),
       ...overridesOf(options.set ?? [], document),
     };
-    // Another version may have no such path.
+    // Another version may not have this path.
     const at = on === undefined && path !== null ? { path } : {};
     const input = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
     const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, input });

@@ -16,7 +16,7 @@ import { defineCommand } from "../session/command.ts";
 type Options = StartOptions &
   DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
 
-/** Resumes the interrupted threads that may be resumed unasked, and lists the others. */
+/** Resumes interrupted threads that need no confirmation, and lists the others. */
 async function resumeInterrupted(
   session: Session,
   { yes, durability, ...others }: Options,
@@ -83,7 +83,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // By it the answer is taken once, also when a worker is lost with it and the next one is asked.
+    // With this id the answer is taken once, even if a worker is lost and the next one gets the request too.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
@@ -117,7 +117,7 @@ export default defineCommand({
       async (ref) => {
         const done = await resume(ref);
         noteOrphans(session, done);
-        // A thread that was removed since counts as resumed.
+        // A thread that was removed in the meantime counts as resumed.
         const view = (answer ?? decision) && (await host.read(ref).catch(() => null));
         if (view?.status === "paused") paused.add(ref.threadId);
         return done;

@@ -56,7 +56,7 @@ export default defineCommand({
   },
 });
 
-/** As the services do that set it: any value but an empty one, `0` and `false`. */
+/** Set by CI services: any value except an empty one, `0` and `false`. */
 const isCi = ({ CI = "" }: Record<string, string>): boolean => !/^(|0|false)$/i.test(CI);
 
 const isWrong = (state: Synced["state"]): boolean => state === "changed" || state === "missing";

@@ -39,7 +39,7 @@ export default defineCommand({
       throw wrongUse("the workflow is named twice", "give the argument or --workflow");
     }
     const { rows } = await session.host.threads({ ...query, workflow, paged: false });
-    // To the host an empty name is none: a script's empty variable would get every thread.
+    // The host ignores an empty name: a script's empty variable would list every thread.
     if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
       await checkKnown(session, workflow);
     }

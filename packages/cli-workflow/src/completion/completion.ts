@@ -14,7 +14,7 @@ export type Stored = Record<
   (wanted: Wanted) => Promise<Candidate[]>
 >;
 
-/** Stands for the paths of files, beside what else there is: the shell completes those best. */
+/** Stands for file paths, beside other candidates: the shell completes paths best. */
 const files: Candidate = { value: ":files", about: "" };
 
 /**
@@ -100,7 +100,7 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
   const last = declared.at(-1);
   const argument = declared[before] ?? (last?.variadic ? last : undefined);
   const name = argument?.name() ?? "";
-  // Of several with commas between them the last one is completed.
+  // In a list with commas, the last item is completed.
   const done = name === "workflows" ? (/^.*,/.exec(wanted.current)?.[0] ?? "") : "";
   const own = { ...wanted, current: wanted.current.slice(done.length) };
   const found = await valuesOf(argument?.argChoices, name, own, stored);

@@ -31,7 +31,7 @@ export class DevConsole {
     await this.#server?.stop();
   }
 
-  /** The URL to show, and the one to open, which others on this machine may see: without the token. */
+  /** The URL to show, without the token, and the URL to open: others on this machine may see the latter. */
   async #addresses(): Promise<[url: string, entry: string]> {
     const running = this.#server ? null : await runningConsole(this.#session);
     if (running !== null) return [running, running.replace(/\?.*/, "")];

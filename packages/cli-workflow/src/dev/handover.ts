@@ -18,9 +18,9 @@ export type DevThreads = {
   name: string;
   /** Options for a new thread. */
   start: Omit<StartOptions, "workflow" | "name">;
-  /** Whether the first version gets a new thread, whatever threads there are. */
+  /** Whether the first version gets a new thread even if there are threads. */
   isNew: boolean;
-  /** Up to this role's last step all is kept, whatever has changed. */
+  /** Keeps all steps up to this role's last, even if the source of a step has changed. */
   fromRole?: string;
 };
 
@@ -42,7 +42,7 @@ export class Handover {
   #turn: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
 
-  /** @param onError is called when a thread can be shown no further. */
+  /** @param onError is called when a thread can't be shown any longer */
   constructor(
     session: Session,
     given: DevThreads,
@@ -57,7 +57,7 @@ export class Handover {
     report.onWrite = () => this.#live?.clear();
   }
 
-  /** Lets the last thread go on with a version, or starts the first. */
+  /** Continues the last thread with a version, or starts the first thread. */
   goOn(hash: string): Promise<void> {
     return this.#inTurn(async (signal) => {
       const view = this.#isNew ? null : await this.#last();
@@ -68,7 +68,7 @@ export class Handover {
     });
   }
 
-  /** Runs the last thread's version again, keeping these of its steps. */
+  /** Runs the last thread's version again and keeps these of its steps. */
   repeat(hash: string, keep: (steps: number) => number): Promise<void> {
     return this.#inTurn(async () => {
       const view = await this.#last();
@@ -78,12 +78,12 @@ export class Handover {
     });
   }
 
-  /** The number of the question that the shown thread waits at; null where it does not wait. */
+  /** The number of the question that the shown thread waits at; null when it does not wait. */
   get question(): number | null {
     return this.#live?.question ?? null;
   }
 
-  /** Answers a question of the thread that is shown. */
+  /** Answers a question of the shown thread. */
   async answer(content: string, question: number): Promise<void> {
     const { env } = this.#given.start;
     const input = { content, by: terminalUser() };
@@ -91,7 +91,7 @@ export class Handover {
     await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }
 
-  /** Ends what runs, and leaves what waits for an answer. */
+  /** Ends a running thread, and leaves a waiting one. */
   end(): Promise<void> {
     return this.#inTurn(async () => {
       const view = this.#live && (await this.#last());
@@ -128,7 +128,7 @@ export class Handover {
     this.#show(thread, 0);
   }
 
-  /** Shows a thread that is of this version already, and lets it go on if it stands still. */
+  /** Shows a thread that already has this version, and resumes it if it does not run. */
   async #continue(view: ThreadView): Promise<void> {
     const { host } = this.#session;
     const { threadId, status, steps } = view;
@@ -159,7 +159,7 @@ export class Handover {
     await this.#fork({ source, hash, kept }, first ? partOf(first) : null);
   }
 
-  /** The roles of the attempts that run. */
+  /** The roles of the running attempts. */
   async #running(view: ThreadView): Promise<string[]> {
     if (view.status !== "running") return [];
     const attempts = await this.#session.host.attempts(view);
@@ -168,7 +168,10 @@ export class Handover {
     );
   }
 
-  /** Waits until what runs is committed: it is paid for, and the same in the new version. False when hurried. */
+  /**
+   * Waits until the running step is committed: it is paid for, and the same in the new version. False when
+   * interrupted.
+   */
   async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
     const { host } = this.#session;
     const { threadId } = view;
@@ -183,7 +186,7 @@ export class Handover {
     return !signal.aborted;
   }
 
-  /** How many steps are kept for the role that was named. */
+  /** Number of kept steps for the named role. */
   #pinned(steps: readonly Step[]): number {
     const { fromRole } = this.#given;
     try {
@@ -193,7 +196,7 @@ export class Handover {
     }
   }
 
-  /** The thread when nothing more comes: killed if it had not ended. */
+  /** The last state of the thread, which is killed if it has not ended. */
   async #stopped(view: ThreadView): Promise<ThreadView> {
     const { host } = this.#session;
     const { env } = this.#given.start;
@@ -231,7 +234,7 @@ export class Handover {
     this.#live.done.catch(this.#onError);
   }
 
-  /** Whether the version goes another way than the kept steps: then it gets those before. */
+  /** Whether the version takes another path than the kept steps: then fewer steps are kept. */
   #hasDiverged(state: ThreadStatus, steps: number, made: Made, thread: ThreadRef): boolean {
     const isRefused = state.status === "failed" && state.error?.code === "DIVERGED";
     if (!isRefused || steps > made.kept || made.kept === 0) return false;
@@ -259,7 +262,7 @@ function partOf({ role, meta }: Step): string {
   return meta.sleep === true || named === undefined ? "" : named;
 }
 
-/** How many steps come before the first of a part that has changed. */
+/** Number of steps before the first step of a changed part. */
 function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): number {
   const first = steps.findIndex((step) => changed.has(partOf(step)));
   return first < 0 ? steps.length : first;

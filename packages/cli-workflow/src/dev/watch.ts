@@ -1,9 +1,9 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 
-/** How often files are looked at where nothing reports their changes: a network's, a container's. */
+/** Interval of polling where no events arrive, such as on network and container file systems. */
 const lookEveryMs = 1_000;
-/** A burst of saves has ended when nothing has changed for so long, and is waited for no longer than that. */
+/** A burst of saves ends after this time without a change, and is not waited for longer than that. */
 const quietMs = 40;
 const burstMs = 400;
 
@@ -31,7 +31,7 @@ export class SourceWatch {
     });
   }
 
-  /** How many files are watched. */
+  /** Number of watched files. */
   get size(): number {
     return this.#stamps.size;
   }
@@ -52,7 +52,7 @@ export class SourceWatch {
     this.#watchFolders();
   }
 
-  /** The watched files that are not what they were. */
+  /** The watched files whose state has changed. */
   changes(): string[] {
     return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
   }
@@ -69,7 +69,7 @@ export class SourceWatch {
     return this.#signal.aborted ? [] : this.changes();
   }
 
-  /** Whether something was reported within this time. */
+  /** Whether an event arrives within this time. */
   async #isRoused(atMostMs: number): Promise<boolean> {
     const wake = this.#wake;
     const timer = setTimeout(() => wake.resolve(false), atMostMs);
@@ -94,7 +94,7 @@ export class SourceWatch {
         watcher.on("error", () => this.#folders.delete(folder));
         this.#folders.set(folder, { inode, watcher });
       } catch {
-        // It can't be watched: it is looked at.
+        // It can't be watched, so it is polled.
       }
     }
   }

@@ -128,7 +128,7 @@ export function* checkFree(root: string, free: number): Generator<Problem> {
 const longestSocketPath = 103;
 const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
 
-/** Whether a control socket can be reached: a path that is too long goes through the temporary folder. */
+/** Whether a control socket can be reached: a socket whose path is too long goes through the temporary folder. */
 function* checkSocketPath({ root }: Host): Generator<Problem> {
   const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
   const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
@@ -158,7 +158,7 @@ const isStored = (host: Host, version: string): Promise<boolean> =>
     () => false,
   );
 
-/** The newest version of a workflow whose bundle is there; null when none is. */
+/** The newest version of a workflow with an existing bundle; null when there is none. */
 async function otherVersion(host: Host, name: string): Promise<string | null> {
   for (const { hash } of await host.history(name)) if (await isStored(host, hash)) return hash;
   return null;
@@ -182,7 +182,7 @@ function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     const { mode } = statSync(path);
-    // The superuser may write what others may not.
+    // The superuser may write where others may not.
     return (mode & 0o200) !== 0;
   } catch {
     return false;
@@ -249,7 +249,7 @@ const hintForAll: Record<string, (number: number) => string> = {
   LOG_CORRUPT: () => "see where: uncaged-workflow verify",
 };
 
-/** The problems as a person reads them: of many that are alike the first few, and how many more. */
+/** The problems for people: the first few of many similar ones, and the number of the others. */
 export function foldProblems(problems: readonly Problem[]): Problem[] {
   const kinds = Map.groupBy(problems, ({ code }) => code);
   return [...kinds].flatMap(([code, alike]) => {

@@ -19,7 +19,7 @@ export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptE
 /** The source map of a built scorer. */
 export const mapOf = (path: string): string => `${path}.map`;
 
-/** An error on one line, behind the author's line that threw it. */
+/** An error on one line, after the author's line that threw it. */
 function lineOf({ name, message, at }: AttemptError): string {
   const where = at ? `${at.file}:${at.line}:${at.column}: ` : "";
   return `${where}${name}: ${message}`;
@@ -31,10 +31,10 @@ export const answerFd = 3;
 type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
 
 /**
- * A scorer, in processes of its own: it may hang, exit or print what it likes. Each judges one thread at a time.
+ * A scorer in its own processes, since it may hang, exit or print anything. Each process judges one thread at a time.
  */
 export class Scorers {
-  /** The hash of the scorer with all that it imports. */
+  /** Hash of the scorer and everything that it imports. */
   readonly hash: string;
   readonly #file: string;
   readonly #folder: string;
@@ -129,7 +129,7 @@ class ScorerProcess {
     const [program = "", ...words] = ownProgram().argv;
     const child = spawn(program, [...words, "__score", path], {
       cwd,
-      // Bun ends it when this process dies, however that ends.
+      // Bun ends it however this process ends.
       env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdio: ["pipe", 2, 2, "pipe"],
     });

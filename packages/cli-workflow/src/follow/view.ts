@@ -27,7 +27,7 @@ const longestThought = 500;
 const widestRole = 30;
 const mostLive = 8;
 
-/** How much of a running attempt is written: the turns before `from`, and `chars` of the others. */
+/** The written part of a running attempt: the turns before `from`, and `chars` characters of the others. */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
 function restOf(state: ThreadStatus): string | null {
@@ -40,7 +40,7 @@ type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
 const whole = Number.POSITIVE_INFINITY;
 
-/** The events that a pipe gets a line for, too. */
+/** Events that get a line in a pipe, too. */
 const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
@@ -74,7 +74,7 @@ export class View {
     return this.#midLine !== null;
   }
 
-  /** Takes an item, in the order in which they are observed. Returns the text that it writes. */
+  /** Takes an item, in order. Returns the text to write. */
   show(item: Observed): string {
     switch (item.kind) {
       case "start":
@@ -95,7 +95,7 @@ export class View {
     }
   }
 
-  /** The lines that show what is in progress: one for each attempt that runs. */
+  /** The progress lines: one for each running attempt. */
   live(now: number): string[] {
     const since = elapsed(now - this.#previousAt);
     if (this.#resting !== null) return [`${this.#resting}, ${since}`];
@@ -181,7 +181,7 @@ export class View {
     return text;
   }
 
-  /** A new worker has begun: it ends what ran in the one before. */
+  /** A new worker has begun, so attempts of the previous one have ended. */
   #lost(): string {
     const lost = [...this.#running].filter(([{ status }]) => status === "lost");
     return lost
@@ -250,7 +250,7 @@ export class View {
     return this.#line(`${prefix}thought${span}: ${oneLine(turn.text.slice(0, longestThought))}`);
   }
 
-  /** One attempt's text is written as it comes; of several, each line when it is whole. */
+  /** The text of a single attempt is written as it comes; with several, each line when it is complete. */
   #text(attempt: Attempt, written: Written, turn: TextTurn, isDone: boolean): string {
     const from = written.chars.get(turn) ?? 0;
     const rest = turn.text.slice(from);
@@ -271,7 +271,7 @@ export class View {
       .join("");
   }
 
-  /** Whether nothing else runs but the attempts that this one is a part of. */
+  /** Whether only this attempt and the attempts that contain it are running. */
   #isAlone(attempt: Attempt): boolean {
     const around = new Set<string | null>();
     for (let each: Attempt | undefined = attempt; each; each = this.#log.find(each.parent ?? "")) {

@@ -29,7 +29,7 @@ const variables: [name: string, meaning: string][] = [
   ["TMPDIR", "where builds and checks happen"],
 ];
 
-/** The manual page of a program whose commands are all loaded, in the language of man(7). */
+/** The manual page, in the language of man(7), of a program whose commands are all loaded. */
 export function manualPage(program: Command, version: string): string {
   const groups = Map.groupBy(
     program.commands.filter((command) => !command.name().startsWith("__")),
@@ -93,7 +93,7 @@ const list = (entries: readonly (readonly [string, string])[]): string =>
 const lowered = (sentence: string): string =>
   sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 
-/** A text in which nothing is a request or an escape. */
+/** Escapes a text so that it has no requests or escapes. */
 const text = (plain: string): string => plain.replaceAll("\\", "\\e").replaceAll("-", "\\-");
 const line = (plain: string): string => text(plain).replace(/^[.']/, "\\&$&");
 const quoted = (plain: string): string => `"${text(plain).replaceAll('"', "\\(dq")}"`;

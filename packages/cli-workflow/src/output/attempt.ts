@@ -36,7 +36,7 @@ export function attemptName({ role, path }: Attempt): string {
   return oneLine(`${role ?? ""}${suffix}`);
 }
 
-/** Where an attempt ran, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
+/** Position of an attempt, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
 const pathText = (path: Path): string =>
   oneLine(
     path
@@ -73,7 +73,7 @@ export function valueText(value: unknown): string {
 
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
-/** A tool with its input and its result on one line; the input has half of it. */
+/** A tool with its input and its result on one line; half of the line is for the input. */
 export function toolLine(turn: ToolTurn, columns: number): string {
   const { status, output, at, endedAt } = turn;
   const call = truncate(`> ${toolCall(turn)}`, Math.max(20, Math.floor(columns / 2)));
@@ -86,7 +86,7 @@ export function toolLine(turn: ToolTurn, columns: number): string {
 export const toolCall = ({ name, input }: ToolTurn): string =>
   `${oneLine(name)} ${oneLine(valueText(input))}`.trimEnd();
 
-/** The line that an event is to a person, beside what an attempt's turns show; null for none. */
+/** The line of an event for people, beside an attempt's turns; null for none. */
 export function noteLine(event: EventRecord): string | null {
   const known = knownEvent(event);
   const id = event.stepID ?? "";
@@ -138,7 +138,7 @@ export function noteLine(event: EventRecord): string | null {
   }
 }
 
-/** That a try has failed and is followed by another: `try 1 of 3 failed; next in 4 s`. */
+/** Says that a try has failed and another follows: `try 1 of 3 failed; next in 4 s`. */
 export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
   `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
 
@@ -196,7 +196,7 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   return `${head.join("  ")}\n${body.join("")}`;
 }
 
-/** How the step of an attempt breaks the descriptor. */
+/** How an attempt's step violates the descriptor. */
 export const warningLine = (problem: string, paint: Paint): string =>
   paint("yellow", oneLine(`warning: ${problem}`));
 
@@ -211,7 +211,7 @@ function turnText(turn: AttemptTurn, look: Look & { full: boolean }): string {
   return turn.kind === "thinking" ? paint("dim", `thought: ${text}`) : text;
 }
 
-/** A text in full, or on a terminal its first lines, and how many more there are. */
+/** A text in full, or on a terminal its first lines and the number of the others. */
 export function shortened(text: string, look: Look & { full: boolean }, before: number): string {
   const whole = plain(text).replace(/\n+$/, "");
   if (look.full || !look.terminal) return whole;

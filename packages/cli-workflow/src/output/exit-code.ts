@@ -8,9 +8,9 @@ export const exitCodes = {
   missing: 4,
   /** The thread was stopped at its limit of steps; nothing says that its work is done. */
   outOfRounds: 5,
-  /** The thread waits for an answer: it is neither done nor failed. */
+  /** The thread waits for an answer: it is neither completed nor failed. */
   waiting: 6,
   interrupted: 130,
-  /** As a shell reports a program that SIGPIPE has ended. */
+  /** The shell's code for a program that SIGPIPE has ended. */
   readerGone: 141,
 } as const;

@@ -37,7 +37,7 @@ const columnsOf = (several: boolean): Column<Row>[] => [
 export const ledgerLine = ({ total, unknown }: Ledger): string =>
   [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
 
-/** How many calls broke off before all of their tokens were reported; "" for none. */
+/** Number of calls that were interrupted before all of their tokens were reported; "" for none. */
 export const unknownText = (unknown: number): string =>
   unknown === 0
     ? ""

@@ -12,7 +12,7 @@ const latestTime = 8.64e15;
 export const resultOf = (state: ThreadStatus): ThreadResult | null =>
   "result" in state ? state.result : null;
 
-/** The exit code that a command which waited for a thread ends with: the thread's own return code. */
+/** Exit code of a command that waited for a thread: the thread's own return code. */
 export function outcomeExitCode(state: ThreadStatus): number {
   if (state.status === "waiting") return exitCodes.waiting;
   const result = resultOf(state);
@@ -57,7 +57,7 @@ type QuestionJson = {
   expiresAt?: number;
 };
 
-/** How a thread's driving came to rest, for programs. `steps` is how many steps it has. */
+/** The resting state of a thread, for programs. `steps` is its number of steps. */
 export function outcomeJson(state: ThreadStatus, steps: number) {
   const error = failureOf(state);
   const question = questionJson(state, steps);
@@ -84,7 +84,7 @@ export function failureText(state: ThreadStatus, look: Look & { full?: boolean }
   return thrownText(error, { full: false, ...look });
 }
 
-/** The remedy that the error of a failed thread names, or null. */
+/** The remedy that a failed thread's error names, or null. */
 export function hintOf(state: ThreadStatus): string | null {
   const hint = state.status === "failed" ? state.error?.hint : undefined;
   return hint === undefined ? null : plain(hint);

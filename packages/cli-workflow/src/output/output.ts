@@ -6,7 +6,7 @@ import { truncate } from "./text.ts";
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
-  /** The width of the terminal in columns; endless where there is none: a pipe gets everything whole. */
+  /** The width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
   readonly columns: number;
 };
 
@@ -23,7 +23,7 @@ export function processOutput(): Output {
   };
 }
 
-// Written synchronously: nothing is then lost at the exit, however slow the reader is.
+// Written synchronously, so that nothing is lost at the exit, however slow the reader is.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
   let terminal: boolean | null = null;
   return {
@@ -49,7 +49,7 @@ function writeWhole(fd: number, bytes: Buffer): void {
     try {
       done += writeSync(fd, bytes, done);
     } catch (error) {
-      // A pipe that another program made non-blocking is full.
+      // Another program made this pipe non-blocking, and it is full.
       if (codeOf(error) !== "EAGAIN") throw error;
       Bun.sleepSync(1);
     }
@@ -72,11 +72,11 @@ function goneOr(error: unknown): Error {
   );
 }
 
-/** The code of a system's error, such as `ENOENT`; "" where there is none. */
+/** The code of a system error, such as `ENOENT`; "" when there is none. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** The one JSON document of a command: on a terminal laid out for reading, in a pipe on one line. */
+/** The single JSON document of a command: indented on a terminal, on one line in a pipe. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
   return `${jsonOf(value, terminal ? 2 : 0)}\n`;
 }
@@ -103,7 +103,7 @@ const eraseLineAbove = "\u001b[1A\u001b[2K";
 
 /** Progress lines on stderr; nothing when stderr is not a terminal. */
 export type Spinner = {
-  /** Erases the lines until the next tick, so that something else can be written. */
+  /** Erases the lines until the next tick, so that other text can be written. */
   clear(): void;
   stop(): void;
 };

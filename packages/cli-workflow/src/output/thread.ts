@@ -50,7 +50,7 @@ export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread
   return { view, attempts, ledger: ledgerOf(attempts) };
 }
 
-/** How a thread is shown: on a terminal its texts are truncated, unless it is to be shown in full. */
+/** Presentation of a thread: on a terminal its texts are truncated, unless `full` is set. */
 export type ThreadLook = Look & { full: boolean; now: number };
 
 const indent = 5;
@@ -157,7 +157,7 @@ function stepText(
     .join("");
 }
 
-/** Attempts, each that was called by another one below it. */
+/** Attempts, each below the attempt that called it. */
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
   nestedAttempts(attempts, (attempt) => attempt)
     .map(({ one, depth }) => {

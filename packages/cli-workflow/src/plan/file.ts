@@ -4,7 +4,7 @@ import { readText } from "../arguments/values.ts";
 import type { Session } from "../session/session.ts";
 import { configOf, surroundings, withPlans } from "./home.ts";
 
-/** A plan of a file that is stored: as it was, as a new one, or as a change. */
+/** A plan that was stored from a file: unchanged, new, or changed. */
 export type StoredPlan = { workflow: Workflow; state: "unchanged" | "new" | "changed" };
 
 /** The text of a file that is a plan with a trigger; null for any other file, whose errors its own reader reports. */

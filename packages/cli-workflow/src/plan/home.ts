@@ -30,10 +30,10 @@ export const agentOption = (command: Command): Command =>
 
 export type AgentOptions = { agent?: string };
 
-/** `creates` makes the plan home where it is missing. */
+/** `creates` makes the plan home if it is missing. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
-/** The storage root that a plan home lies in: this machine's own, also of plans on a cluster. */
+/** The storage root that contains a plan home: on this machine, also for plans on a cluster. */
 export const rootOf = (session: Session): string =>
   (session.clusterChosen ? session.openRoot() : session.host).root;
 
@@ -65,7 +65,7 @@ async function isProjects(session: Session, root: string): Promise<boolean> {
     findProject(session.cwd, env),
   ]);
   return found.some((one, at) => {
-    // A project that can't be read is one.
+    // A project that can't be read counts as a project.
     if (one.status === "rejected") return at === 0;
     const { folder, root: named } = one.value ?? {};
     if (named !== undefined && realOf(named) === path) return true;
@@ -81,7 +81,7 @@ function realOf(path: string): string {
   }
 }
 
-/** Where the settings of a call come from. */
+/** Sources of the settings of a call. */
 export async function configSources(session: Session): Promise<ConfigSources> {
   const { readSecrets } = await import("@uncaged/workflow-plan/service");
   const { env } = session;
@@ -98,7 +98,10 @@ export async function configOf(session: Session): Promise<CueclawConfig> {
   return readConfig(await configSources(session));
 }
 
-/** Opens the plans of a call; `agent` carries out the steps of the runs that it begins. @throws ConfigError, ExecutorError */
+/**
+ * Opens the plans of a call; `agent` carries out the steps of runs that the call begins. @throws ConfigError,
+ * ExecutorError
+ */
 export async function openPlansOf(
   session: Session,
   { agent, creates = true }: OpenOptions = {},
@@ -120,7 +123,7 @@ export async function openPlansOf(
     },
   };
   const rows = await sharedRows(session);
-  // The workers of a cluster have sandboxes, a home and a command line of their own.
+  // The workers of a cluster have their own sandboxes, home and command line.
   if (rows) return await openSharedPlans(options, rows, { creates });
   const { root } = host;
   const local: PlansOptions = {
@@ -140,7 +143,7 @@ export async function openPlansOf(
   return openPlans(local, { creates });
 }
 
-/** A command that may be a path in the folder of a call. */
+/** A command that may be a path relative to the folder of a call. */
 const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
@@ -158,7 +161,7 @@ async function sharedRows({
   return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
-/** Does something with the plans of a call, and closes them. */
+/** Applies an action to the plans of a call, and closes them. */
 export async function withPlans<Result>(
   session: Session,
   options: OpenOptions,
@@ -254,7 +257,7 @@ export async function sandboxFacts(
   }
 }
 
-/** The plans of a call as the server uses them: each that is damaged is named once. */
+/** The plans of a call for the server: each damaged plan is reported once. */
 export function planAccess(session: Session): OpenPlans {
   const named = new Set<string>();
   const onDamaged = (_id: string, error: unknown): void => {

@@ -154,7 +154,7 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
   }
 }
 
-/** Tests the sandbox that the settings give to plans. @throws ConfigError when something is open in it */
+/** Tests the sandbox that the settings give to plans. @throws ConfigError when the sandbox leaves something open */
 export async function testedSandbox(session: Session): Promise<string> {
   const { testSandbox } = await load();
   const { env } = session;

@@ -35,7 +35,7 @@ export const tick = defineSubcommand({
     }),
 });
 
-/** How the triggers of a home's plans are looked at. */
+/** Ways to look at the triggers of a home's plans. */
 export function checksOf(
   session: Session,
   { Confirmations, scriptCommand }: typeof import("@uncaged/workflow-plan/service"),

@@ -6,18 +6,18 @@ import { exitCodes } from "../output/exit-code.ts";
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  /** Returns the exit code, 0 when it returns nothing. A command without it only has others. */
+  /** Returns the exit code, 0 when it returns nothing. A command without it only has subcommands. */
   run?: (
     session: Session,
     options: Options,
     ...args: Args
   ) => Promise<number | undefined> | Promise<void>;
   commands?: Record<string, Subcommand>;
-  /** Without it the command works on a cluster as on a storage root; its own commands inherit it. */
+  /** Without it the command works on a cluster as on a storage root; its subcommands inherit it. */
   onCluster?: OnCluster;
 };
 
-/** A command of another one, with its line in the help of that. */
+/** A subcommand, with its line in its parent's help. */
 export type Subcommand = CommandDefinition & { summary: string };
 
 export type CommandFile = { default: CommandDefinition };
@@ -72,7 +72,7 @@ export function declareCommand(
   });
 }
 
-// An option may precede the command's name or follow it; the later one counts.
+// An option may stand before or after the command's name; the later one counts.
 function commonOptionsOf(command: Command): CommonOptions {
   const own: CommonOptions = command.opts();
   if (!command.parent) return own;
