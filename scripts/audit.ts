@@ -193,7 +193,7 @@ function problemOf(what: string, { hash, lines }: Log, a: string, b: string): st
   return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
 }
 
-/** No step has an effect once anybody knows it as committed, and every committed step had one. */
+/** No step has an effect after a client knew it as committed, and every committed step had one. */
 function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const committed = new Map<string, string>();
   const effects = new Set<string>();
@@ -222,7 +222,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
   }
 }
 
-/** Every version that was acknowledged is in the registry, and every bundle that is needed is there, unchanged. */
+/** Every acknowledged version is in the registry, and every bundle that is needed exists, unchanged. */
 function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const path = join(root, "workflow.yaml");
   const registry = existsSync(path) ? readFileSync(path, "utf8") : "";

@@ -1,4 +1,4 @@
-// The main job on real input, with the real command: build, add, run live, fork, a new version, back.
+// The main task on real input, with the real command: build, add, run live, fork, add a new version, roll back.
 //
 //     npm run quickstart [path of a git repository]
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -29,7 +29,7 @@ const bold = (text: string): string => (colour ? `\u001b[1m${text}\u001b[0m` : t
 const dim = (text: string): string => (colour ? `\u001b[2m${text}\u001b[0m` : text);
 const print = (text: string): Promise<number> => Bun.write(Bun.stdout, `${text}\n`);
 
-/** A word as a shell must be given it. */
+/** Quotes a word for a shell. */
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
@@ -106,7 +106,7 @@ async function heading(text: string): Promise<void> {
   await print(`\n${bold(`${headings}. ${text}`)}`);
 }
 
-/** Shows a command and runs it as it is shown. */
+/** Prints a command and runs it as printed. */
 async function shell(folder: string, ...words: string[]): Promise<void> {
   const shown = words.map(quoted).join(" ");
   await print(`${dim("$")} ${folder === top ? "" : `cd ${quoted(folder)} && `}${shown}`);
@@ -143,13 +143,13 @@ async function tour(folder: string): Promise<void> {
   await uncaged("threads", "--limit", "3");
 }
 
-/** A path as it is best written in a folder. */
+/** The shortest form of a path in a folder. */
 function shortest(from: string, to: string): string {
   const near = relative(from, to) || ".";
   return near.length < to.length ? near : to;
 }
 
-/** The command as the reader's shell finds it, from the folder where this was started. */
+/** The command as the user's shell finds it, in the folder where this was started. */
 function commandHere(): string {
   const here = process.env.INIT_CWD ?? top;
   return quoted(shortest(here, join(bin, "uncaged-workflow")));

@@ -119,7 +119,8 @@ async function collectLibrary(
 }
 
 /**
- * Files with all that they import, at any depth: the bundler names only what is left of that, but looks for all of it.
+ * Files with all their imports, at any depth. The bundler lists only the files that remain in its output, but looks up
+ * all of them.
  */
 function importedBy(files: readonly string[]): string[] {
   const found = new Set(files);
@@ -144,7 +145,7 @@ function fileOf(specifier: string, folder: string): string | null {
   }
 }
 
-/** Puts a package's own dependencies, and no packages of ours, beside it. */
+/** Copies a package's dependencies, without our packages, beside it. */
 function linkDependencies(source: string, modules: string): void {
   for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
     const from = join(source, "node_modules", name);

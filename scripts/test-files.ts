@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Which test files there are, and which of them each stage of the gate runs. */
+/* The test files, and the files of each stage of the gate. */
 export const top = join(import.meta.dir, "..");
 
 /** All test files by name. A pattern given to `bun test` would also match copies in built folders. */
@@ -25,9 +25,9 @@ export type TestFiles = {
   cluster: string[];
   /** Files that share a Chromium. */
   browser: string[];
-  /** Files that build what is published. */
+  /** Files that build the published packages. */
   pack: string[];
-  /** All others, by package; `repository` for those of no package. */
+  /** All other files, by package; `repository` for files outside of a package. */
   packages: Record<string, string[]>;
 };
 

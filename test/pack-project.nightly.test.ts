@@ -15,7 +15,7 @@ const bin = join(folder, "bin");
 const home = join(folder, "home");
 const work = join(folder, "work");
 const environment = { PATH: bin, HOME: home, UNCAGED_WORKFLOW_IDLE_MS: "100" };
-/** By npx as by npm: nothing is fetched. */
+/** With npx as with npm, nothing is fetched. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
 function sh(line: string, cwd: string, env: Record<string, string | undefined> = {}) {
@@ -73,7 +73,7 @@ test("the commands that new prints work as they are printed, and a clone of the 
       "uncaged-workflow": expect.stringMatching(/^\^\d/),
     },
   });
-  // As git would copy it, and npm install in it.
+  // Like a copy by git after `npm install`.
   const clone = join(folder, "another home/clone");
   const isTracked = (path: string) => !/\/(node_modules|\.uncaged)$/.test(path);
   cpSync(demo, clone, { recursive: true, filter: isTracked });

@@ -27,9 +27,9 @@ const registries: LocalRegistry[] = [];
 const checkout = join(top, "node_modules/.bin/uncaged-workflow");
 
 type Way = "checkout" | "tarballs" | "registry" | "binary";
-/** The program of each way, and the registry of its projects. */
+/** The program of each way to get it, and the registry of its projects. */
 const programs: Partial<Record<Way, { program: string; registry: LocalRegistry }>> = {};
-// A binary takes ten seconds to make.
+// Building a binary is slow.
 const ways = (["checkout", "tarballs", "registry", "binary"] as const).slice(0, isWhole ? 4 : 2);
 
 afterAll(async () => {

@@ -61,10 +61,10 @@ const environment = {
   UNCAGED_WORKFLOW_IDLE_MS: "100",
 };
 
-/** Runs the installed command where there is nothing but a shell. */
+/** Runs the installed command in an environment with only a shell. */
 const uncaged = (...args: string[]): Done => perform([command, ...args], environment);
 
-/** The same command where the agents are installed. */
+/** The same command, with the agents installed. */
 const uncagedWithAgents = (...args: string[]): Done =>
   perform(
     [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],

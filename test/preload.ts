@@ -16,7 +16,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 20, r
 // in one process, this keeps the shared channel from the start.
 Object.assign(globalThis, { heldChannel: channel("uncaged.workflow") });
 
-// A local host of a test's own process starts the programs that the gate has built, as the command does: in half the time.
+// A local host in a test's process starts the programs that the gate has built, which is faster, like the command.
 const built = process.env.TEST_COMMAND;
 if (built !== undefined) {
   const programs = await import("../packages/workflow/src/system/programs.ts");

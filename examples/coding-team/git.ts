@@ -11,7 +11,7 @@ const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promis
 export const changes = (here: StepContext, { base, branch }: WorktreeMeta): Promise<string> =>
   git(here, "diff", "--stat", base, branch);
 
-/** Merges the team's work. Where git can't, the checkout is as it was before. */
+/** Merges the team's work. If git can't merge it, the checkout stays as it was. */
 export async function mergeInto(here: StepContext, { branch }: WorktreeMeta): Promise<string> {
   try {
     return await git(here, "merge", "--no-edit", "-m", "Merge the work of the team", branch);

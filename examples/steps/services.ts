@@ -11,7 +11,7 @@ type Given = { text?: string; title?: string };
 export const { run, descriptor } = stepsBundle(flow, {
   adapters: {
     service: {
-      // The registry declares them: here it is CountWords.
+      // Declared by the registry: here it is CountWords.
       async call(_name, params) {
         const { text = "" } = params as Given;
         return { data: { words: text.split(/\s+/).length } };

@@ -11,8 +11,8 @@ const mostOpen = 12;
 export const names = ["one", "two"];
 
 /**
- * The workflow: it counts and asks now and then. Before it yields it has an effect outside, which it notes; and it
- * notes each step when it is asked for the next.
+ * The workflow: it counts, and sometimes asks. Before it yields it has an external effect, which it notes. It notes
+ * each step when it is asked for the next.
  */
 const source = (note: string) => `// ${note}
 import { appendFileSync } from "node:fs";
@@ -51,7 +51,7 @@ export class Usage {
   readonly refusals: Counts = new Map();
   readonly unexpected: Counts = new Map();
   readonly violations: string[] = [];
-  /** Ids that were given at the start: they may be started again by a command that comes late. */
+  /** Ids given at the start: a late command may start them again. */
   readonly givenIds = new Set<string>();
   readonly #product: Product;
   #versions = 0;
@@ -60,7 +60,7 @@ export class Usage {
     this.#product = product;
   }
 
-  /** Counts what was answered; gives the answer's value when the request was taken. */
+  /** Counts an answer; returns its value when the request was accepted. */
   taken(verb: string, { value, code, text }: Answer, alsoHarmless: string[] = []): Answer["value"] {
     addOne(this.verbs, verb);
     if (code === null) return value;
@@ -79,7 +79,7 @@ export class Usage {
     return Array.isArray(value) ? (value as Row[]) : [];
   }
 
-  /** The path of a version that was never there before. */
+  /** The path of a new version. */
   newVersion(): string {
     const note = `version${(this.#versions += 1)}`;
     const path = join(this.#product.folder, `${note}.esm.js`);
@@ -108,7 +108,7 @@ export class User {
     this.#usage = usage;
   }
 
-  /** Does one thing that a person might do. */
+  /** Does one action of a user. */
   async act(): Promise<void> {
     const dice = this.#random.next();
     if (dice < 0.14) return await this.#keepVersions();
@@ -129,7 +129,7 @@ export class User {
     if (still) await this.#takeUp(still);
   }
 
-  /** Follows a thread, one way or the other. */
+  /** Follows a thread by the command or over the server. */
   async observe(): Promise<void> {
     const row = this.#random.pick((await this.#usage.threads()).filter(isOpen));
     if (!row) return;
@@ -138,7 +138,7 @@ export class User {
     await follow(this.#product, row, this.#usage.violations);
   }
 
-  /** Strikes a worker, or now and then the server; sometimes by force while it is frozen. */
+  /** Kills or freezes a worker, or sometimes the server; sometimes with `--force` while it is frozen. */
   async strike(): Promise<void> {
     const { server } = this.#product;
     if (server && this.#random.next() < 0.1)
@@ -158,7 +158,7 @@ export class User {
     attempt(() => send("SIGCONT"));
   }
 
-  /** Now and then kills the worker of a version as soon as it has acknowledged something. */
+  /** Sometimes kills the worker of a version as soon as it has acknowledged a request. */
   #killBehind(hash: string, chance = 0.3): void {
     if (!this.#product.isHarsh || this.#random.next() > chance) return;
     for (const worker of this.#product.workers()) {
@@ -186,7 +186,7 @@ export class User {
     await this.#startOne(name, options, null, more);
   }
 
-  /** One id, at once, on several versions: one thread. */
+  /** Starts one id on several versions at once: only one thread may result. */
   async #startAtOnce(options: Options): Promise<void> {
     const history = this.#usage.taken(
       "history",
@@ -344,6 +344,6 @@ export function attempt(send: () => void): void {
   try {
     send();
   } catch {
-    // It was gone already.
+    // It had ended already.
   }
 }

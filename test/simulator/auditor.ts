@@ -2,11 +2,11 @@
  * The auditor: it checks the disk after each call that changes a log, with a log reader of its own, and keeps
  * the records that it saw and the answers of commands.
  *
- * A1 a record that anyone could read is on the disk, and stays in its log, unchanged. A2 a step runs once all before
- * it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
- * A4 what a command has answered is so, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
+ * A1 a record that a reader could see is on the disk, and stays in its log, unchanged. A2 a step runs once all steps
+ * before it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
+ * A4 an acknowledged change holds, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
  * or of a registered version stays.
- * Of a file in which a bit was flipped A1 holds unless the product names the damage.
+ * In a file with a flipped bit, A1 holds unless the product reports the damage.
  */
 import { type FileInode, type Inode, logOf } from "./disk.ts";
 import type { DiskWatch } from "./calls.ts";
@@ -28,7 +28,7 @@ export type Seen = {
   removal: "none" | "asked" | "done";
   isAcknowledged: boolean;
   isDamaged: boolean;
-  /** Whether the product has named the damage; or, where a bit was flipped, what was there reached its end. */
+  /** Whether the product has reported the damage; or, after a flipped bit, whether the log had reached its end. */
   isNamed: boolean;
   isOver: boolean;
   /** Whether its writer leaves the sync to the system. */
@@ -42,7 +42,7 @@ export type Seen = {
 export class Auditor implements DiskWatch {
   readonly threads = new Map<string, Seen>();
   readonly failures: string[] = [];
-  /** Versions whose registration was answered. */
+  /** Versions whose registration was acknowledged. */
   readonly versions: { name: string; hash: string }[] = [];
   isRegistryDamaged = false;
   readonly damagedBundles = new Set<string>();
@@ -61,7 +61,7 @@ export class Auditor implements DiskWatch {
     this.#world.note(`VIOLATION ${text}`);
   }
 
-  /** A workflow begins with its n-th step (from 0). */
+  /** A workflow begins its nth step (from 0). */
   executed(threadId: string, n: number): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`step ${n} of ${threadId} runs, and the thread has no log`);
@@ -73,12 +73,12 @@ export class Auditor implements DiskWatch {
     }
   }
 
-  /** A registration was answered. */
+  /** A registration was acknowledged. */
   registered(): void {
     this.#checkRegistry();
   }
 
-  /** A start or a fork was answered. */
+  /** A start or a fork was acknowledged. */
   started(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`the start of ${threadId} was answered, and it has no log`);
@@ -123,7 +123,7 @@ export class Auditor implements DiskWatch {
     seen.removal = "done";
   }
 
-  /** A reader of the product's was shown so many steps, and whether there is an end. */
+  /** A reader of the product saw this many steps, and possibly an end. */
   read(threadId: string, steps: number, isEnded: boolean): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -225,7 +225,7 @@ export class Auditor implements DiskWatch {
     this.onMoment?.(process);
   }
 
-  /** Whether the log on the disk is, to the byte, what was shown. */
+  /** Whether the log on the disk equals the shown bytes. */
   isIntact(seen: Seen): boolean {
     const inode = this.#world.disk.at(this.#pathOf(seen));
     return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
@@ -241,7 +241,7 @@ export class Auditor implements DiskWatch {
       const commits = end > 0 ? parseLog(inode.cache.view.subarray(0, end), true) : [];
       const made = this.#seen(inode.log.hash, inode.log.threadId);
       made.isUnsynced = true;
-      // Bytes that were lost in the middle: the product must name it, like any damage.
+      // Bytes were lost in the middle: the product must report this like any damage.
       made.isDamaged = commits === null || inode.hasHole;
       if (commits !== null) {
         made.commits = commits;
@@ -273,7 +273,7 @@ export class Auditor implements DiskWatch {
     if (new Set(ids).size < ids.length) this.fail(`an answer stands twice in ${threadId}`);
   }
 
-  // A worker that has given up its lock may live on for a moment, but must not come back.
+  // A worker that has given up its lock may live on for a moment, but must not drive a thread again.
   #drives({ hash, threadId, drivers }: Seen): void {
     const { current, disk } = this.#world;
     if (!current) return;
@@ -361,7 +361,7 @@ export class Auditor implements DiskWatch {
   }
 }
 
-/** How many steps of a thread are committed. */
+/** Number of committed steps of a thread. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 

@@ -29,7 +29,7 @@ const errorOf: Partial<Record<FaultKind, string>> = {
   makeFolderFails: "EIO",
 };
 
-/** A call of the system, as a moment at which anything may go wrong. */
+/** A system call, at which any fault may occur. */
 export class Calls {
   readonly #world: World;
   readonly #watch: DiskWatch;
@@ -40,7 +40,7 @@ export class Calls {
     this.#watch = watch;
   }
 
-  /** Makes a call. `act` gets the fault that concerns what the call does. */
+  /** Makes a call. `act` gets a fault that changes the call's effect. */
   make<T>(kind: string, what: string, act: (fault: Fault | null, process: Process) => T): T {
     const world = this.#world;
     const process = world.running;

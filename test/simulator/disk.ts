@@ -8,7 +8,7 @@
  */
 import type { Random } from "./random.ts";
 
-/** Bytes that grow. */
+/** A growing buffer. */
 class Bytes {
   #buffer: Buffer = Buffer.alloc(256);
   length = 0;
@@ -43,10 +43,10 @@ class Bytes {
 }
 
 type Change = { at: number; bytes: Uint8Array } | { size: number };
-/** Changes of names that reach the platter together: a rename within a folder is two. */
+/** Changes of names that reach the platter together: a rename within a folder makes two. */
 type NameChange = [name: string, inode: Inode | null][];
 
-/** A file, a folder or a socket, whatever its names are. */
+/** A file, a folder or a socket, independent of its names. */
 export type Inode = FileInode | FolderInode | SocketInode;
 export type SocketInode = { kind: "socket"; ino: number; links: number; changedAt: number };
 
@@ -61,11 +61,11 @@ export class FileInode {
   lockedBy: OpenFile | null = null;
   /** The thread whose log it is, by its name. */
   log: { hash: string; threadId: string } | null = null;
-  /** Whether a loss of power, or a failed sync, has left zeros where bytes were written and not synced. */
+  /** Whether a loss of power or a failed sync has left zeros in place of written bytes that were not synced. */
   hasHole = false;
   /** Whether a bit of it was flipped. */
   isFlipped = false;
-  /** Whether that bit was not on the platter: with the power the flip goes too. */
+  /** Whether the flipped bit is only in the cache: a loss of power undoes the flip. */
   isFlippedInCache = false;
   #unsynced: Change[] = [];
 
@@ -73,7 +73,7 @@ export class FileInode {
     this.ino = ino;
   }
 
-  /** How many changes the cache has that a sync from now on would write. */
+  /** Number of changes in the cache that the next sync would write. */
   get unsynced(): number {
     return this.#unsynced.length;
   }
@@ -93,7 +93,7 @@ export class FileInode {
     for (const change of this.#unsynced.splice(0, count)) this.#apply(change);
   }
 
-  /** A sync that fails: the cache looks as if it had not. */
+  /** A failing sync: the cache then looks clean. */
   failSync(random: Random): void {
     const isAll = random.chance(0.6);
     for (const change of this.#unsynced) {
@@ -102,7 +102,7 @@ export class FileInode {
     this.#unsynced = [];
   }
 
-  /** Flips a bit, wherever the byte is. */
+  /** Flips a bit, in the cache or on the platter. */
   flip(at: number, bit: number): void {
     this.isFlipped = true;
     this.isFlippedInCache = at >= this.platter.length;
@@ -128,7 +128,7 @@ export class FileInode {
     const part = random.below(4);
     const written = bytes.subarray(0, random.below(bytes.length + 1));
     if (part === 0) this.#apply({ at, bytes: written });
-    // The length reached the disk, and the bytes did not.
+    // The length reached the disk, but the bytes did not.
     if (part !== 1 || written.length === 0) return;
     this.#apply({ at, bytes: new Uint8Array(written.length) });
     this.hasHole = true;
@@ -197,7 +197,7 @@ function apply(names: Map<string, Inode>, changes: NameChange): void {
   }
 }
 
-/** A file as a process has opened it. */
+/** An open file of a process. */
 export type OpenFile = {
   readonly inode: FileInode | FolderInode;
   readonly flags: number;
@@ -208,7 +208,7 @@ export type OpenFile = {
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 
-/** The folders and files, by path. */
+/** The tree of folders and files. */
 export class Disk {
   readonly top = new FolderInode(1);
   #lastIno = 1;
@@ -243,7 +243,7 @@ export class Disk {
     return { folder, name: path.slice(at + 1) };
   }
 
-  /** Every file with its path, as the cache has them. */
+  /** Every file with its path in the cache. */
   *files(folder = this.top, path = ""): Generator<[path: string, inode: FileInode]> {
     for (const [name, inode] of folder.names) {
       if (inode.kind === "folder") yield* this.files(inode, `${path}/${name}`);
@@ -269,7 +269,7 @@ export class Disk {
 }
 
 const logPattern = /\/logs\/([0-9A-Z]{13})\/([0-9A-Z]{26})\.data\.jsonl$/;
-/** The thread whose log has this path; null of another file. */
+/** The thread whose log has this path; null for any other file. */
 export function logOf(path: string): FileInode["log"] {
   const [, hash, threadId] = logPattern.exec(path) ?? [];
   return hash && threadId ? { hash, threadId } : null;

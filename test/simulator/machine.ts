@@ -17,13 +17,13 @@ type Listener = { process: Process; answer: (request: SocketRequest) => Promise<
 
 /** Programs of a simulated machine. */
 export type Programs = {
-  /** The worker, as a process runs it. */
+  /** The worker, as the code of a process. */
   work(args: readonly string[]): void;
   /** The module of a bundle's text. */
   module(text: string): object;
 };
 
-/** The simulated machine as the product sees it. It knows which process asks. */
+/** The simulated machine for the product. It knows the calling process. */
 export function machineOf(world: World, watch: DiskWatch, programs: Programs): System {
   const files = new SimulatedFiles(world, watch);
   return {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A defect that is planted: in a source file some texts are replaced when it is loaded. */
+/** A planted defect: replaces texts of a source file while it is loaded. */
 export type Mutation = {
   name: string;
   /** The defect of an earlier version that it brings back, or what it leaves out. */
@@ -300,7 +300,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** The text of a mutated file. @throws Error when what it replaces is not there exactly once. */
+/** The text of a mutated file. @throws Error when a replaced text does not occur exactly once. */
 export function mutated({ name, file, edits }: Mutation): string {
   let text = readFileSync(join(top, file), "utf8");
   for (const [find, replace] of edits) {
@@ -311,7 +311,7 @@ export function mutated({ name, file, edits }: Mutation): string {
   return text;
 }
 
-/** Has a file loaded as it is mutated. Nothing of the product may be loaded yet. */
+/** Makes the loader return the mutated text of a file. The product must not be loaded yet. */
 export function mutate(name: string): void {
   const mutation = mutations.find((one) => one.name === name);
   if (!mutation) throw new Error(`there is no mutation ${name}`);

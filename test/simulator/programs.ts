@@ -3,7 +3,7 @@ import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
-/** The storage root of a simulation: three folders deep, and none of them is there at first. */
+/** The storage root of a simulation: three folders deep, and none of them exists at first. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
 /** Params of a thread: how many records its workflow makes, and which of them ask. */
@@ -12,11 +12,11 @@ export type Params = {
   asksAt: number[];
   pauseMs: number;
   expiresMs?: number;
-  /** Whether it sleeps where it would ask. */
+  /** Whether it sleeps instead of asking. */
   sleeps?: boolean;
   /** Whether it reads the file of its worker's lock before each step. */
   readsLock?: boolean;
-  /** It is a durable workflow, of whose tries some fail: the backoff, which is a timer or a sleep. */
+  /** Backoff of a durable workflow with failing tries: a timer or a sleep. */
   backoffMs?: number;
 };
 
@@ -42,14 +42,14 @@ export const descriptor = { description: "counts", roles: {} };
 /** Effects of a step outside of the machine, which no crash undoes. */
 type Effects = { executed(threadId: string, n: number): void };
 
-/** The module of a bundle's text: a workflow whose effects come before its yields. */
+/** The module of a bundle's text: a workflow whose effects precede its yields. */
 export function moduleOf(text: string, effects: Effects): object {
   const lock = `${rootPath}/run/${versions.find((version) => version.text === text)?.hash}.lock`;
   const plain: WorkflowFn = async function* (input, options) {
     const { count, asksAt, pauseMs, readsLock, ...params } = input.params as Params;
     for (let n = input.steps.length; n < count; n += 1) {
       if (asksAt.includes(n)) {
-        // The answer is the record after it.
+        // The answer is the following record.
         yield question(n, params);
         n += 1;
         continue;
@@ -73,11 +73,11 @@ function lookAt(path: string): void {
   try {
     system.files.close(system.files.open(path, 0));
   } catch {
-    // Nothing is done with it.
+    // The error is ignored.
   }
 }
 
-/** A durable workflow whose tries fail by the number of their record: the same one again when it was lost. */
+/** A durable workflow whose tries fail by the number of their record: a lost try fails again. */
 const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
   async function* (input, options) {
     let n = input.steps.length;
@@ -98,7 +98,7 @@ const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
       const { done, value } = await run.next(sent);
       if (done) return value;
       sent = yield value;
-      // An answer is a record of its own.
+      // An answer is a separate record.
       n += sent === undefined ? 1 : 2;
     }
   };

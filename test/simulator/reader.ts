@@ -7,7 +7,7 @@ export type Commit = {
   /** Whether it replaces an answer that did not come in time. */
   isWaking: boolean;
   isUnsynced: boolean;
-  /** Why its thread has failed, which none of the workflows does. */
+  /** The error of a failed thread: none of the workflows fails. */
   failure: string | null;
 };
 
@@ -58,7 +58,7 @@ const plain: Commit = {
   failure: null,
 };
 
-/** The hash of a bundle's path; null of any other. */
+/** The hash of a bundle's path; null for any other path. */
 export const bundleOf = (path: string): string | null =>
   /\/bundles\/([0-9A-Z]{13})\.esm\.js$/.exec(path)?.[1] ?? null;
 

@@ -19,7 +19,7 @@ export type Outcome = {
   seed: number;
   hash: string;
   failures: string[];
-  /** The faults that came to be. */
+  /** The faults that occurred. */
   came: readonly Fault[];
   calls: number;
   lines: readonly string[] | null;
@@ -165,7 +165,7 @@ class Simulation {
     this.#world.run(this.#world.now + ms, () => this.#isBroken);
   }
 
-  /** The faults are over: each thread reaches its end, and each worker exits. */
+  /** Without further faults, each thread reaches its end, and each worker exits. */
   #recover(): void {
     const [world, auditor] = [this.#world, this.#auditor];
     const open = () => [...auditor.threads.values()].filter(isOpen);
@@ -198,7 +198,7 @@ class Simulation {
     auditor.onPower();
   }
 
-  /** Does what a user would, by the thread's status. */
+  /** Acts like a user, by the thread's status. */
   async #finish(seen: Seen, round: number): Promise<void> {
     const { hash, threadId } = seen;
     const host = this.#work.host();
@@ -242,7 +242,7 @@ class Simulation {
       this.#auditor.fail(`${threadId} is due and was not woken`);
   }
 
-  /** A reader of the product's at the very moment of another process's call. */
+  /** Starts a reader of the product at the moment of another process's call. */
   #readWithin(by: Process): void {
     if (by.role !== "worker" || !this.#world.random.chance(0.01)) return;
     for (const seen of this.#auditor.threads.values()) {
@@ -276,7 +276,7 @@ class Simulation {
 const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
 
-/** Bundles know no port: their clock and their timers are the world's, until what this returns is called. */
+/** Gives bundles, which do not use the port, the world's clock and timers. Returns a function that undoes this. */
 function withTime(world: World): () => void {
   const { setTimeout, clearTimeout } = globalThis;
   const { now } = Date;

@@ -24,7 +24,7 @@ test.each([
   expect(stderr).toStartWith(message);
 });
 
-// Stages of the gate run thousands of both scopes.
+// The stages of the gate run thousands of schedules of both scopes.
 test.each(["all", "workers"])("schedules of the scope %p find nothing", async (scope) => {
   const { stdout, code } = await simulated("--scope", scope, "--schedules", "20");
   expect(stdout).toContain("20 schedules from seed 1 on");

@@ -11,7 +11,7 @@ AVQAAABjLnBuZ1BLBQYAAAAAAwADAJwAAACCAAAAAAA=`,
 /** Content of a request. */
 export type WebRequest = { method: string; path: string; auth: string | null; body: unknown };
 
-/** A server with the users, the archive and the reports that the example asks for. */
+/** A server with the users, the archive and the reports that the example requests. */
 export function webServer(token: string) {
   const came: WebRequest[] = [];
   let isFull = false;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(join(files, "latin.txt"), new Uint8Array([0x61, 0xe9, 0x62]));
 });
 
-/** One line that names the error, the right exit code, and nothing written. */
+/** Expects one line that names the error, the right exit code, and no writes. */
 async function expectRefusal(
   args: string[],
   code: number,

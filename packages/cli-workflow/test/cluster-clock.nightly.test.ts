@@ -29,7 +29,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** A clock that is off, for a process that is given it. */
+/** A wrong clock for a process. */
 class OffClock {
   readonly #file = join(newFolder(), "clock");
 
@@ -91,7 +91,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
         new RegExp(`^error: the clock of this machine is (599|600|601) s ${way} [^\\n]+\\n$`),
       ),
     ]);
-    // It has registered nothing.
+    // It is not registered.
     expect((await store.run(["list"], given)).stderr).toContain("has no workers");
   });
 
@@ -134,7 +134,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await shown()).status === "completed",
       () => "it has not ended",
     );
-    // The step that it was in is committed, and those behind it are the other worker's.
+    // The step that it was in is committed; the other worker runs the later steps.
     const { steps } = await shown();
     expect(steps).toHaveLength(4);
     const isRight = ({ timestamp }: Step) => Math.abs(timestamp - Date.now()) < 5 * minutes;

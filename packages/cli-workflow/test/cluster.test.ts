@@ -39,7 +39,7 @@ const json = <T>(...args: string[]): Promise<T> => store.json<T>(args, { env });
 const play = (params: object, ...args: string[]): Promise<string> =>
   store.ok(["run", "play", "--params", JSON.stringify(params), ...args], { env });
 
-/** A thread that goes no further than a step until `open` is called. */
+/** A thread that stops before a step until `open` is called. */
 async function gated(before: number, params: object = {}) {
   const path = join(newFolder(), "gate");
   const id = await play({ ...params, gate: { before, path } });
@@ -64,7 +64,7 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     const fork = await store.ok(["fork", threadId, "--at-step", "1", "--wait", "-q"], { env });
     expect((await json<{ same: boolean }>("diff", threadId, fork)).same).toBe(true);
     expect(await json<object>("verify")).toMatchObject({ problems: [] });
-    // Nothing of it is in the storage root.
+    // The storage root has none of its data.
     expect(existsSync(join(store.root, "logs"))).toBe(false);
   });
 

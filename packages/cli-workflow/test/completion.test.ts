@@ -67,7 +67,7 @@ test("a storage root that can't be read has nothing to complete, and prints noth
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
-/** A folder that has the program under its own name. */
+/** A folder with the program under its own name. */
 function programFolder(): string {
   const folder = join(store.folder, "bin");
   mkdirSync(folder, { recursive: true });

@@ -88,7 +88,7 @@ test("an approval takes a decision: anything else is refused with exit code 2, a
 });
 
 test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {
-  // A worker with nothing but waiting threads exits.
+  // A worker with only waiting threads exits.
   const other = await store.play({ ms: 60_000 });
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");

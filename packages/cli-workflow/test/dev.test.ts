@@ -128,7 +128,7 @@ test("an error in the types is shown and the last good version goes on", async (
   dev.edit("wait(0)", 'wait("0")', "write.ts");
   const { problems } = (await dev.next("types")) as DevLine & { problems: object[] };
   expect(problems).toMatchObject([{ file: join(store.folder, "write.ts"), line: 4 }]);
-  // A check that takes longer than a build may wait for it sends the version back that it had let go.
+  // A type check that outlasts its wait withdraws the version that was already accepted.
   const threads = dev.lines.slice(before).filter(({ kind }) => kind === "thread");
   expect(threads.length).toBeLessThanOrEqual(2);
   dev.edit('wait("0")', "wait(0)", "write.ts");

@@ -25,7 +25,7 @@ export class Dev {
   #change = Promise.withResolvers<void>();
   #isOver = false;
 
-  /** @param path that of the file. */
+  /** @param path the file's path */
   constructor(child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">, path: string) {
     this.#path = path;
     this.#child = child;
@@ -63,7 +63,7 @@ export class Dev {
       .flatMap(({ step }) => (step ? [`${step.role}: ${step.content}`] : []));
   }
 
-  /** Changes the file, or another of its folder, as an editor does that writes in place. */
+  /** Writes the file, or another file in its folder, in place, like some editors. */
   edit(from: string, to: string, name?: string): void {
     const path = name === undefined ? this.#path : join(dirname(this.#path), name);
     const text = readFileSync(path, "utf8");

@@ -38,7 +38,7 @@ function linesOf(store: Store, id: string): string[] {
 const steps = 40;
 const text = "x".repeat(20_000);
 
-/** Starts a thread with large steps, and waits until some are committed: the next ones are made when it is let go on. */
+/** Starts a thread with large steps, and waits until some are committed. The others follow when it is continued. */
 async function begin(store: Store): Promise<{ id: string; open: () => void }> {
   const thread = await store.playGated(6, { steps, ms: 20, say: text });
   await until(async () => (await store.json<View>(["thread", thread.id])).steps.length === 5);
@@ -52,7 +52,7 @@ async function isComplete(store: Store, id: string, before: View): Promise<void>
   expect((await store.run(["verify"])).stderr).toBe("1 bundle and 1 thread are sound\n");
 }
 
-/** Commands that write: each is refused by one line that names the cause. */
+/** Expects each command that writes to be refused by one line that names the cause. */
 async function areRefused(
   store: Store,
   id: string,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AttemptError } from "@uncaged/workflow/records";
 import { newFolder, removeFolders, Store } from "./program.ts";
 
-// Each builds a bundle, in processes of its own.
+// Each builds a bundle, in separate processes.
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
 

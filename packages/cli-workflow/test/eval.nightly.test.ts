@@ -302,7 +302,7 @@ test("a scorer that hangs, exits or returns nothing costs its case and no other"
   ]);
   rmSync(join(store.folder, "work"));
   writeFileSync(join(store.folder, "score.ts"), "export default () => true");
-  // Another scorer is another eval, with threads of its own.
+  // Another scorer is another eval, with its own threads.
   expect((JSON.parse(await store.ok(call)) as EvalReport).versions).toMatchObject([{ passed: 4 }]);
   expect(workIn(store)).toHaveLength(4);
 });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Store } from "./program.ts";
 
 /**
- * A workflow that leaves a line in the file `work` for each execution of a role, and does what its prompt says. A prompt
- * with `gate` waits until there is a file of that name.
+ * A workflow that writes a line to the file `work` for each execution of a role, and follows its prompt. A prompt with
+ * `gate` waits for a file of that name.
  */
 const source = (says: string): string => `
   import { createRoleModerator, END, waitFor } from "@uncaged/workflow";

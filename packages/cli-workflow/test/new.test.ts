@@ -7,7 +7,7 @@ import { removeFolders } from "./program.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 afterAll(removeFolders);
-// npx takes its time.
+// npx is slow.
 setDefaultTimeout(180_000);
 
 const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
@@ -126,7 +126,7 @@ describe("new in a folder that has something", () => {
       const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
       expect(manifest).toMatchObject({ name });
-      // npm would install them, and can't install those of a workspace.
+      // npm would install them, and can't install workspace packages.
       expect(manifest.dependencies).toBeUndefined();
     }
     const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);

@@ -9,7 +9,7 @@ export const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POS
 export const screen: Look = { paint: noPaint, terminal: true, columns: 80 };
 export const narrow: Look = { ...screen, columns: 40 };
 
-/** The id of an attempt that was opened then. */
+/** The id of an attempt that was opened at that time. */
 export const opened = (at: number): string => attemptIds(() => at)();
 
 export type Item = Omit<Observed, "cursor">;

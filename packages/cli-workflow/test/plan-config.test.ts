@@ -56,7 +56,7 @@ test("the home may be elsewhere, and the project's file goes before it", async (
 describe("a project's files, which a step may have written,", () => {
   const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
 
-  /** A project in which something is written, and the program called in it. */
+  /** A project with some files, and the program called in it. */
   function inProject(files: Record<string, string>) {
     const own = new Store();
     const project = join(own.folder, "project");
@@ -87,7 +87,7 @@ describe("a project's files, which a step may have written,", () => {
           stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: take it out there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
         });
       }
-      // A root that is named where the command is called is the project's still.
+      // A root that is named on the command line still belongs to the project.
       const root = join(project, dirname(dirname(at)));
       if (at.endsWith("config.yaml"))
         expect((await run("plan", "config", "--root", root)).stderr).toContain("can't relax");

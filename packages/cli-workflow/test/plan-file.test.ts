@@ -83,7 +83,7 @@ test("adding a plan with a trigger makes a plan to be confirmed, once, and a cha
 
 type ServedPlan = PlanView & { fires: boolean | null; trigger_state: { last_result: string } };
 
-/** A server of the root in a process of its own. */
+/** A server of the root in a separate process. */
 async function serving(flags: string[]) {
   const child = store.start(["serve", "--port", "0", "--json", ...flags], { cwd: store.work });
   const reader = child.stdout.getReader();

@@ -12,7 +12,7 @@ beforeAll(async () => {
   id = await store.play({ steps: 40, say: "x".repeat(20_000) }, "--wait");
 });
 
-/** Runs a line of a shell in which `uw` is the program. */
+/** Runs a shell line in which `uw` is the program. */
 async function shell(line: string, env: Record<string, string> = {}) {
   const child = Bun.spawn(["/bin/sh", "-c", line, "sh", ...programWords], {
     cwd: store.folder,

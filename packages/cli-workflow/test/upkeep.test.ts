@@ -39,7 +39,7 @@ test("doctor names each problem on a line, with a hint", async () => {
   const id = await store.play({ ms: 600_000 });
   await store.killWorkers();
   await store.until(id, "interrupted");
-  // The system may still be closing what the worker held.
+  // The system may still be closing the worker's files and sockets.
   let found: string[] = [];
   await until(async () => !(found = await codes(store)).includes("WORKER_STUCK"));
   expect(found).toEqual(["SOCKET_STALE", "THREAD_INTERRUPTED"]);

@@ -16,8 +16,8 @@ export async function* run({ steps, params }) {
 }`;
 
 /**
- * A thread that sleeps for two seconds, or waits for so long, whose worker was killed. On a machine under load the time
- * may be over before the kill: then another thread sleeps for twice as long.
+ * A thread that sleeps for two seconds, or waits for that time, whose worker was killed. On a machine under load the
+ * time may be over before the kill: then another thread sleeps twice as long.
  */
 async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Asleep> {
   const store = new Store();
@@ -32,7 +32,7 @@ async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Aslee
 
 type Asleep = { store: Store; id: string } & ReturnType<typeof logOf>;
 
-/** Reads a log past the commands, each of which would wake its thread. */
+/** Reads a log without a command, since each command would wake its thread. */
 function logOf(store: Store, id: string) {
   const logs = join(store.root, "logs");
   const path = readdirSync(logs)
@@ -83,7 +83,7 @@ test("wake wakes once what sleeps, and reports what and when the next", async ()
 test("any command wakes what sleeps", async () => {
   const { store, isDue, roles } = await asleep();
   await isDue();
-  // Another process wakes it, which is this program started again.
+  // Another process wakes it: this program, started again.
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });
