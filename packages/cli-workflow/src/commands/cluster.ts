@@ -47,7 +47,7 @@ const up = defineSubcommand({
 
 const down = defineSubcommand({
   summary: "stop the cluster of this machine; its data stays",
-  declare: (command) => command.option("--data", "delete what it has stored too, for good"),
+  declare: (command) => command.option("--data", "delete its data too, permanently"),
   examples: ["uncaged-workflow cluster down", "uncaged-workflow cluster down --data"],
   async run(session, { data = false }: { data?: boolean }) {
     const { downCluster } = await load();

@@ -16,10 +16,10 @@ type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
 type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean };
 
 const parts: Record<Part, string> = {
-  steps: "the steps alone",
-  attempts: "the attempts alone: the work done for each step",
-  ledger: "only what it spent",
-  checkpoint: "the state that the steps of a step workflow make, as JSON",
+  steps: "only the steps",
+  attempts: "only the attempts: the work done for each step",
+  ledger: "only its usage",
+  checkpoint: "the state of a step workflow after its steps, as JSON",
   fixture: "a fixture: the answers of its roles in an eval, as JSON",
 };
 const mostAt = 999_999_999_999;
@@ -36,7 +36,7 @@ export default defineCommand({
     }
     const value = new Option(
       "--value <at>",
-      "print print a value that was too long for its event, as JSON",
+      "print a value that was too long for its event, as JSON",
     );
     command.addOption(value.argParser(wholeNumber("--value", 0, mostAt)).conflicts(names));
   },
@@ -74,8 +74,8 @@ export default defineCommand({
     if (next) session.note(next);
   },
   commands: {
-    rm: { ...remove, summary: "move threads to the trash, with all that is kept of them" },
-    restore: { ...restore, summary: "bring a thread back from the trash, or list what is there" },
+    rm: { ...remove, summary: "move threads to the trash, with all of their data" },
+    restore: { ...restore, summary: "bring a thread back from the trash, or list the trash" },
   },
 });
 
