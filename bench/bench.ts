@@ -56,7 +56,7 @@ try {
 }
 process.exit(failed.length === 0 ? 0 : 1);
 
-/** The version of the command, with the commit where there is one. */
+/** The version of the command, with the commit if there is one. */
 function version(): string {
   const manifest = readFileSync(pathOf("packages/cli-workflow/package.json"), "utf8");
   const { version: number } = JSON.parse(manifest) as { version: string };

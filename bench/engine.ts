@@ -11,7 +11,7 @@ import { type Store, threadIdOf } from "./store.ts";
 
 type Given = Pick<StartRequest, "durability" | "options" | "params">;
 
-/** What a worker has inside, in this process: no socket, no other process. */
+/** The engine of a worker in this process: no socket, no other process. */
 export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   let ended = () => {};
   const threads: Threads = new Threads({
@@ -33,7 +33,7 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
     async run(options: Record<string, unknown>, durability: Durability): Promise<void> {
       this.remove(await this.keep({ options, durability }));
     },
-    /** Runs one thread to its end, and gives its id. */
+    /** Runs one thread to its end, and returns its id. */
     async keep(given: Given): Promise<string> {
       started += 1;
       const threadId = threadIdOf(started);

@@ -15,13 +15,13 @@ import { descriptor } from "./bundle/steps.esm.js";
 /** The bundle that every row runs. */
 export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
 
-/** What the bundle notes: when its threads began and ended, in milliseconds of the shared clock. */
+/** Report of the bundle: when its threads began and ended, in milliseconds of the shared clock. */
 export type Report = { began: number; ended: number; rss: number; marks: number[] };
 
 /** A storage root that holds the bundle and nothing else. */
 export type Store = { host: Host; root: Root; hash: string; folder: string };
 
-/** Makes a storage root of its own in a folder. */
+/** Makes a new storage root in a folder. */
 export async function makeStore(folder: string): Promise<Store> {
   const own = mkdtempSync(join(folder, "root-"));
   const root = openRoot({ path: own });
@@ -29,10 +29,10 @@ export async function makeStore(folder: string): Promise<Store> {
   return { host: openLocalHost({ path: own }), root, hash, folder: own };
 }
 
-/** The nth of a row of thread ids, each newer than the one before. */
+/** The nth of a series of thread ids, each newer than the one before. */
 export const threadIdOf = (n: number): string => `01JBENCH00000${crockford(BigInt(n))}`;
 
-/** The log of a thread that made one step, with a content of so many characters, and has ended. */
+/** The log of an ended thread with one step, whose content has this many characters. */
 export function endedLog(hash: string, threadId: string, length: number): string {
   const timestamp = Date.now();
   const parameters = { prompt: "", options: { maxRounds: 100 } };
@@ -81,7 +81,7 @@ export function firstSteps(
 
 const unsealed = (line: string): string => line.replace(/,"sum":"[0-9a-f]{16}"\}$/, "}");
 
-/** Waits for a file that the bundle writes, an object of JSON, and takes it away. */
+/** Waits for a file with a JSON object that the bundle writes, and deletes it. */
 export async function reported(path: string): Promise<Report> {
   await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("}"));
   const report = JSON.parse(readFileSync(path, "utf8")) as Report;
@@ -89,14 +89,14 @@ export async function reported(path: string): Promise<Report> {
   return report;
 }
 
-/** Waits until no worker of the storage root is left, and its process has ended. */
+/** Waits until the storage root has no workers, and their processes have ended. */
 export async function workerGone({ root, hash }: Store): Promise<void> {
   const path = workerInfoPath(root, hash);
   const worker = readWorkerInfo(path);
   await until(() => !existsSync(path) && !(worker && isAlive(worker.identity)));
 }
 
-/** Has workers stay that long without a thread. */
+/** Keeps workers without a thread running that long. */
 export function setIdle(ms: number): void {
   process.env[idleVariable] = String(ms);
 }

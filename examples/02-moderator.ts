@@ -1,4 +1,4 @@
-// 2. Roles and a moderator: who speaks next is a function of the steps so far. Here an editor and a
+// 2. Roles and a moderator: a function of the steps so far selects the next role. Here an editor and a
 // critic take turns until the critic has no more objections.
 //
 //     uncaged-workflow add shorten examples/02-moderator.ts

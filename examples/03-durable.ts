@@ -1,5 +1,5 @@
 // 3. Durable: imperative code whose steps are never executed twice. Concurrent work, and a question to
-// a person: the thread then waits, for days if need be, without a process.
+// a person: the thread then waits without a process, even for days.
 //
 //     uncaged-workflow add inventory examples/03-durable.ts
 //     uncaged-workflow run inventory --prompt INVENTORY.md --wait

@@ -22,13 +22,13 @@ const registries = {
 
 type Hand = keyof typeof registries;
 
-/** Each by its name in `--option agent=NAME`; the model is that of `--option model=NAME`. */
+/** Agents, by their names in `--option agent=NAME`. The model comes from `--option model=NAME`. */
 const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
   // Models, with our tools.
   anthropic: (hand, model = "claude-opus-5-5") =>
     anthropicAgent({ model, tools: registries[hand] }),
   openai: (hand, model = "gpt-5.5") => openaiAgent({ model, tools: registries[hand] }),
-  // Commands, with tools of their own.
+  // Commands, with their own tools.
   "claude-code": (hand, model) => {
     const permissionMode = hand === "writes" ? "acceptEdits" : "default";
     return claudeCode({ model, permissionMode, args: ["--allowedTools", "Bash"] });
@@ -38,7 +38,7 @@ const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
   cursor: (hand, model) => cursor({ model, force: hand === "writes" }),
 };
 
-/** Whoever plays in this thread: `--option agent=NAME`, or the script. */
+/** The agent of this thread: from `--option agent=NAME`, or the script. */
 export function player(hand: Hand, script: AgentFn): AgentFn {
   return (ctx, systemPrompt) => {
     const { agent = "scripted", model } = ctx.options ?? {};

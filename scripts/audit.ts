@@ -1,6 +1,6 @@
 /**
  * A second reader of a storage root, which shares no code with the packages: it compares what is on the
- * disk with what was shown and acknowledged while processes were killed.
+ * disk with the steps and acknowledgements that clients saw while processes were killed.
  *
  *     bun scripts/audit.ts <root> <notes>
  *
@@ -9,8 +9,8 @@
  *
  *     effect <threadId> <n> <n:nonce>    the step had its effect, and was not yielded yet
  *     step <threadId> <n> <n:nonce>      the workflow was asked for the step after this one
- *     seen <threadId> <n> <content>      somebody was shown the step
- *     ended <threadId> <status>          somebody was shown the end
+ *     seen <threadId> <n> <content>      a client was shown the step
+ *     ended <threadId> <status>          a client was shown the end
  *     started <threadId> <hash>          the start was acknowledged
  *     answered <threadId> <content>      the answer was acknowledged; try-answer: it was given
  *     forked <threadId> <source> <n>     the fork was acknowledged, with n steps
@@ -21,7 +21,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What an audit found. `lost`, `doubled` and `broken` must be empty; `torn` counts truncated tails. */
+/** Result of an audit. `lost`, `doubled` and `broken` must be empty; `torn` counts truncated tails. */
 export type Audit = {
   threads: number;
   steps: number;
@@ -173,7 +173,7 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   }
 }
 
-/** What of a note its log does not have. */
+/** Content of a note that its log does not have. */
 function problemOf(what: string, { hash, lines }: Log, a: string, b: string): string | null {
   const { content, meta } = lines.at(-1) ?? {};
   const status = statusOf[meta?.reason ?? ""] ?? "open";
@@ -193,7 +193,7 @@ function problemOf(what: string, { hash, lines }: Log, a: string, b: string): st
   return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
 }
 
-/** No step has an effect once anybody knows it as committed, and every committed step had one. */
+/** No step has an effect after a client knew it as committed, and every committed step had one. */
 function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const committed = new Map<string, string>();
   const effects = new Set<string>();
@@ -222,7 +222,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
   }
 }
 
-/** Every version that was acknowledged is in the registry, and every bundle that is needed is there, unchanged. */
+/** Every acknowledged version is in the registry, and every bundle that is needed exists, unchanged. */
 function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const path = join(root, "workflow.yaml");
   const registry = existsSync(path) ? readFileSync(path, "utf8") : "";

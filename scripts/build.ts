@@ -2,12 +2,12 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } fr
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* Builds what is published of TypeScript as JavaScript: the core's entry points, and the programs that run as processes. */
+/* Builds the published TypeScript as JavaScript: the core's entry points, and the programs that run as processes. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const core = join(top, "packages/workflow/src");
 const cli = join(top, "packages/cli-workflow");
 
-/** What a process begins with; each is found beside the file that starts it, by these names. */
+/** Entry files of processes; each is found beside the file that starts it, by these names. */
 const processes = {
   worker: "worker/main.ts",
   "inspect-child": "bundle/inspect-child.ts",
@@ -16,7 +16,7 @@ const processes = {
 
 type Entry = { source: string; as: string };
 
-/** The main file of jsonc-parser is UMD, of whose parts the bundler knows nothing. */
+/** The main file of jsonc-parser is UMD, whose parts the bundler can't see. */
 const wholeParser: Bun.BunPlugin = {
   name: "whole-parser",
   setup: (builder) => {
@@ -26,7 +26,7 @@ const wholeParser: Bun.BunPlugin = {
   },
 };
 
-/** Builds entries into a flat folder, and gives their inputs; their lazy imports stay files of their own. */
+/** Builds entries into a flat folder, and returns their inputs. Lazy imports stay files of their own. */
 export async function build(
   entries: Entry[],
   dist: string,
@@ -59,26 +59,26 @@ async function buildEach(sources: Record<string, string>, dist: string): Promise
   return inputs;
 }
 
-/** Builds the programs of the core's processes into a folder, and gives their inputs. */
+/** Builds the programs of the core's processes into a folder, and returns their inputs. */
 export const buildProcesses = (dist: string): Promise<string[]> =>
   buildEach(
     Object.fromEntries(Object.entries(processes).map(([as, file]) => [as, join(core, file)])),
     dist,
   );
 
-/** Builds the command line, and the programs that it starts, into a folder, and gives their inputs. */
+/** Builds the command line, and the programs that it starts, into a folder, and returns their inputs. */
 export async function buildCommand(dist: string): Promise<string[]> {
   const main = await buildEach({ main: join(cli, "src/main.ts") }, dist);
   return [...main, ...(await buildProcesses(dist))];
 }
 
-/** The Restate server, where it is installed. */
+/** The Restate server, if it is installed. */
 const restate = "node_modules/@restatedev";
 
 /**
- * Makes a package of the command line for the tests, which start it thousands of times: built, it takes a third of the
- * time. It is below the package that it is made of, whose dependencies it finds, and has the cluster's server beside it.
- * Gives its folder.
+ * Makes a package of the command line for the tests, which start it thousands of times: a built command starts faster.
+ * It lies below its source package, whose dependencies it finds, and has the cluster's server beside it. Returns its
+ * folder.
  */
 export async function makeTestedCommand(): Promise<string> {
   mkdirSync(join(cli, "dist"), { recursive: true });

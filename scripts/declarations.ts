@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { entryPointsOf, type Published, published } from "./published.ts";
 import { top } from "./test-files.ts";
 
-/** The compiler's types, wherever its configuration is. */
+/** The compiler's types, in the folder of its configuration. */
 export const types = { types: ["bun-types"], typeRoots: [join(top, "node_modules")] };
 
 export type Manifest = {
@@ -16,7 +16,7 @@ export type Manifest = {
 export const manifestOf = (name: Published): Manifest =>
   JSON.parse(readFileSync(join(top, "packages", name, "package.json"), "utf8")) as Manifest;
 
-/** Where the compiler finds our packages: it emits nothing of a package that it finds in `node_modules`. */
+/** Paths at which the compiler finds our packages: it emits nothing for a package in `node_modules`. */
 const paths = Object.fromEntries(
   published.flatMap((folder) => {
     const { name, exports } = manifestOf(folder);
@@ -28,8 +28,8 @@ const paths = Object.fromEntries(
 );
 
 /**
- * Emits the declarations of the packages into `<work>/packages`, where each package finds the declarations of the others
- * as an installed one does. The folder must exist.
+ * Emits the declarations of the packages into `<work>/packages`, where each package finds the declarations of the
+ * others like an installed package. The folder must exist.
  */
 export function emitDeclarations(work: string): void {
   const files = published.flatMap((name) =>
@@ -68,7 +68,7 @@ function stage(work: string, name: Published): void {
   }
 }
 
-/** Names `.js` in the declarations' imports below a folder: every module resolution takes that. */
+/** Adds `.js` to the imports of the declarations below a folder, which every module resolution accepts. */
 export function nameJavaScript(folder: string): void {
   for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: folder, absolute: true })) {
     const text = readFileSync(path, "utf8");

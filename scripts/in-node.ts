@@ -1,12 +1,12 @@
 /**
- * The module that Node gets of an entry point that only Bun can run. It has the exports of the entry point, so that
+ * The module that Node gets for an entry point that only Bun can run. It has the exports of the entry point, so that
  * named imports link, and throws one line, without a stack of Node's loader.
  *
  * @param entry the text of the entry point, which names each export
  */
 export function inNode(name: string, entry: string): string {
   const { exports } = new Bun.Transpiler({ loader: "ts" }).scan(entry);
-  const message = `${name} needs Bun: run the program with it (npx bun <file>), or use the HTTP API of \`uncaged-workflow serve\`; what workflows import runs in Node too`;
+  const message = `${name} needs Bun: run the program with it (npx bun <file>), or use the HTTP API of \`uncaged-workflow serve\`; the imports of workflows run in Node too`;
   return [
     `export let ${exports.toSorted().join(", ")};`,
     `const error = new Error(${JSON.stringify(message)});`,

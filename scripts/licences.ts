@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* The licences of third parties, which must go along with what is bundled in. */
+/* The licences of third parties whose code is bundled in. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 
 export type Licence = { name: string; version: string; text: string };
 
 type Manifest = { name: string; version: string; license?: unknown; author?: unknown };
 
-/** Those of the third-party packages among a build's inputs. */
+/** The licences of the third-party packages among a build's inputs. */
 export function licencesOf(inputs: string[]): Licence[] {
   const folders = inputs.flatMap((input) => {
     const path = resolve(top, input);
@@ -40,10 +40,10 @@ function licence(folder: string, { license, author }: Manifest): string {
   return `${license}, as its package.json has it${typeof author === "string" ? `; by ${author}` : ""}`;
 }
 
-/** The file in which the console's build names what it has inside. */
+/** The file in which the console's build lists its packages. */
 export const consoleLicencesFile = "licenses.json";
 
-/** Those of what a built console has inside. */
+/** Licences of the packages inside a built console. */
 export function licencesOfConsole(dist: string): Licence[] {
   type Named = Omit<Licence, "text"> & { text?: string; identifier?: string };
   const named = JSON.parse(readFileSync(join(dist, consoleLicencesFile), "utf8")) as Named[];
@@ -53,7 +53,7 @@ export function licencesOfConsole(dist: string): Licence[] {
   });
 }
 
-/** All of them as one text, each package once. */
+/** All licences as one text, each package once. */
 export function notices(licences: Licence[]): string {
   const byPackage = new Map(
     licences.map(({ name, version, text }) => [`${name} ${version}`, text]),

@@ -78,7 +78,7 @@ function writeCommand(work: string): void {
 const writeManifest = (folder: string, manifest: object): void =>
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 
-/** Makes the packages in a folder of its own, so that no project sees half of them. */
+/** Makes the packages in a temporary folder, so that no project sees incomplete ones. */
 function make(): void {
   mkdirSync(join(top, ".pack"), { recursive: true });
   const work = mkdtempSync(join(top, ".pack/linking-"));
@@ -97,6 +97,6 @@ function make(): void {
   }
 }
 
-/** The folder that has the packages by name. */
+/** The folder with the packages, by name. */
 if (!isFresh()) make();
 console.log(relative(process.cwd(), join(linked, "install")));

@@ -1,4 +1,4 @@
-/* What `bun test` prints. */
+/* Output of `bun test`. */
 
 /** The sum of the lines ` 12 pass` or ` 1 fail`. */
 export const countOf = (output: string, word: "pass" | "fail"): number =>

@@ -10,13 +10,13 @@ import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./pu
 import { makeStandalone } from "./standalone.ts";
 
 /*
- * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. What is published
- * differs from the workspace in four ways: TypeScript is built, dependencies but Bun are bundled in
- * (one file is read faster than a hundred), `workspace:` is a version, and nothing is private.
+ * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. A published package differs from the
+ * workspace in four ways: TypeScript is built, dependencies but Bun are bundled in (one file is read faster than a
+ * hundred), `workspace:` is a version, and nothing is private.
  *
- * The agents, the steps, the graphs and the plans are built otherwise: file by file, and their dependencies stay dependencies.
- * Who imports them builds a bundle, and only so is what the bundle does not use left out of it. The
- * command line depends on steps, graphs and plans for this reason: it builds bundles of them.
+ * The agents, the steps, the graphs and the plans are built file by file, and their dependencies stay dependencies: a
+ * bundle that imports them leaves out the files that it does not use. The command line depends on steps, graphs and
+ * plans because it builds bundles of them.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -65,7 +65,7 @@ const everyFile = {
   rewriteRelativeImportExtensions: true,
 };
 
-/** Begins the staging folder of a package: what every package has. */
+/** Begins the staging folder of a package, with the files that every package has. */
 function stage(folder: string, fields: Record<string, unknown>): string {
   const staged = join(out, basename(folder));
   rmSync(staged, { recursive: true, force: true });
@@ -132,7 +132,7 @@ async function packCore(): Promise<string> {
 async function packCli(): Promise<string> {
   const dependencies = { bun, ...versionsOf(core, steps, graph, plan) };
   const manual = "man/uncaged-workflow.1";
-  // It is the command line that has the plans' channels in it.
+  // The command line contains the plans' channels.
   const { peerDependencies, peerDependenciesMeta } = readManifest(plan);
   const fields = {
     ...{ files: ["bin", "dist", "man"], man: [`./${manual}`] },
@@ -168,7 +168,7 @@ function packFiles(name: Published, dependsOn: string[], schema?: string): strin
   return staged;
 }
 
-/** The package whose name is the command's, so that npx finds it. It brings the command line along. */
+/** The package with the command's name, so that npx finds it. It depends on the command line. */
 function packAlias(): string {
   const name = "uncaged-workflow";
   const [source, staged] = [join(top, "scripts/alias"), join(out, name)];
@@ -204,13 +204,13 @@ export type Packed = Record<
   string
 >;
 
-/** The command that installs tarballs in a folder. They depend on each other, and no registry has them. */
+/** The command that installs tarballs in a folder. They depend on each other, and are not in a registry. */
 export function installCommand(tarballs: readonly string[], folder: string): string {
   const words = tarballs.map((path) => shellWord(`./${relative(folder, path)}`));
   return ["npm install", ...words].join(" ");
 }
 
-/** A text as a shell takes it for one word. */
+/** Quotes a text as one word for a shell. */
 const shellWord = (text: string): string =>
   /^[\w./+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
@@ -230,14 +230,14 @@ async function packAll(): Promise<Packed> {
     graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
     plan: tarball(packFiles("workflow-plan", [core, agents])),
     evals: tarball(packFiles("evals", [core, agents])),
-    // In a folder of its own: npm gives it the file name of the core's.
+    // In a separate folder: npm gives it the same file name as the core's.
     alias: tarball(packAlias(), aliasOut),
   };
 }
 
 /**
- * Writes an archive of the packages that a project of the standalone binary installs: tarballs whose dependencies on each
- * other are peer dependencies, so that any package manager takes the project's own.
+ * Writes an archive of the packages that a project of the standalone binary installs: tarballs whose dependencies on
+ * each other are peer dependencies, so that any package manager uses the project's own.
  */
 async function archiveOf(path: string, staged: readonly string[]): Promise<void> {
   const archive: Record<string, Uint8Array> = {};
@@ -262,7 +262,7 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
 
 /**
  * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
- * Gives its path; what it brings along is named beside it.
+ * Returns its path; the contents are listed in a file beside it.
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");

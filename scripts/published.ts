@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { top } from "./test-files.ts";
 
 /*
- * The packages that programs import, by folder, with the entry points that are published. `exports` of a package's manifest names
- * the file of each; what is exported there and missing here is for our own packages.
+ * The packages that programs import, by folder, with their published entry points. `exports` of a package's manifest
+ * names the file of each; an export that is missing here is for our own packages.
  */
 const entryPoints = {
   workflow: [

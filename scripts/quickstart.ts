@@ -1,4 +1,4 @@
-// The main job on real input, with the real command: build, add, run live, fork, a new version, back.
+// The main task on real input, with the real command: build, add, run live, fork, add a new version, roll back.
 //
 //     npm run quickstart [path of a git repository]
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -11,11 +11,11 @@ const bin = join(top, "node_modules", ".bin");
 const usage = "usage: npm run quickstart [path of a git repository] [-- --root <storage root>]";
 const colour = process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 
-/** The exit codes of a command that was left with Ctrl-C, and of one whose output nobody reads. */
+/** The exit codes of a command that was left with Ctrl-C, and of a command whose output has no reader. */
 const interrupted = 130;
 const unread = 141;
 
-/** What ends the quickstart early: a line for the user and an exit code. */
+/** An early end of the quickstart: a line for the user and an exit code. */
 class Stop extends Error {
   constructor(
     message: string,
@@ -29,7 +29,7 @@ const bold = (text: string): string => (colour ? `\u001b[1m${text}\u001b[0m` : t
 const dim = (text: string): string => (colour ? `\u001b[2m${text}\u001b[0m` : text);
 const print = (text: string): Promise<number> => Bun.write(Bun.stdout, `${text}\n`);
 
-/** A word as a shell must be given it. */
+/** Quotes a word for a shell. */
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
@@ -67,19 +67,19 @@ function git(folder: string, ...args: string[]): { ok: boolean; stderr: string }
 
 const isRepository = (folder: string): boolean => git(folder, "rev-parse", "--git-dir").ok;
 
-/** The repository to review: the one that is named, this one, or a small one of its own. */
+/** The repository to review: the named one, this one, or a small new one. */
 function repository(): { folder: string; made: boolean } {
   if (path === null) {
     return isRepository(top) ? { folder: top, made: false } : { folder: makeOne(), made: true };
   }
   const hint = "hint: give the path of a git repository";
   if (!existsSync(path)) throw new Stop(`there is no ${path}; ${hint}`, 2);
-  if (!statSync(path).isDirectory()) throw new Stop(`${path} is no folder; ${hint}`, 2);
+  if (!statSync(path).isDirectory()) throw new Stop(`${path} is not a folder; ${hint}`, 2);
   const { ok, stderr } = git(path, "rev-parse", "--git-dir");
   if (!ok) {
     const [why = ""] = stderr.split("\n");
     const known = why.includes("not a git repository");
-    throw new Stop(known ? `${path} is no git repository; ${hint}` : `${path}: ${why}`, 2);
+    throw new Stop(known ? `${path} is not a git repository; ${hint}` : `${path}: ${why}`, 2);
   }
   return { folder: path, made: false };
 }
@@ -106,7 +106,7 @@ async function heading(text: string): Promise<void> {
   await print(`\n${bold(`${headings}. ${text}`)}`);
 }
 
-/** Shows a command and runs it as it is shown. */
+/** Prints a command and runs it as printed. */
 async function shell(folder: string, ...words: string[]): Promise<void> {
   const shown = words.map(quoted).join(" ");
   await print(`${dim("$")} ${folder === top ? "" : `cd ${quoted(folder)} && `}${shown}`);
@@ -143,13 +143,13 @@ async function tour(folder: string): Promise<void> {
   await uncaged("threads", "--limit", "3");
 }
 
-/** A path as it is best written in a folder. */
+/** The shortest form of a path in a folder. */
 function shortest(from: string, to: string): string {
   const near = relative(from, to) || ".";
   return near.length < to.length ? near : to;
 }
 
-/** The command as the reader's shell finds it, from the folder where this was started. */
+/** The command as the user's shell finds it, in the folder where this was started. */
 function commandHere(): string {
   const here = process.env.INIT_CWD ?? top;
   return quoted(shortest(here, join(bin, "uncaged-workflow")));
@@ -193,7 +193,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // A reader that has seen enough (`| head`) is no failure.
+  // A reader may close the pipe early (`| head`): this is not a failure.
   const closed = error instanceof Error && "code" in error && error.code === "EPIPE";
   if (!closed) console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = error instanceof Stop ? error.code : closed ? 0 : 1;

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestedCommand } from "./build.ts";
 
-/* What the test files of a run share, and its removal. */
+/* The shared environment of a run's test files, and its removal. */
 export type Environment = Record<string, string | undefined>;
 
-/** What a stage's test files share beside the built command. */
+/** Resources that a stage's test files share beside the built command. */
 export type Shared = "cluster" | "browser";
 
 /** Holds the home and all temporary files of a run. Short: paths of Unix sockets below it are limited. */
 const folder = mkdtempSync(join(tmpdir(), "gate-"));
-// Some tests run a process as another user, which must reach its folder below this one.
+// Some tests run a process as another user, which must have access to its folder below this one.
 chmodSync(folder, 0o711);
 const home = join(folder, "home");
 mkdirSync(home);
@@ -51,7 +51,7 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
   },
 };
 
-/** The environment of `bun test`: starts what the files share when a stage first needs it. */
+/** The environment of `bun test`. Starts a shared resource when a stage first needs it. */
 export async function testEnvironment(
   cases: "some" | "all",
   shared: readonly Shared[],
@@ -75,7 +75,7 @@ export const plainEnvironment = (): Environment => ({
   HOME: home,
 });
 
-/** Processes whose command line or environment names the run's folder, which only its own do. Linux only. */
+/** The processes whose command line or environment contains the run's folder: only the run's own do. Linux only. */
 function processesOfRun(): number[] {
   const read = (pid: string, file: string): string => {
     try {
@@ -90,7 +90,7 @@ function processesOfRun(): number[] {
     .map(Number);
 }
 
-/** Ends all that the run has started. */
+/** Ends all processes that the run has started. */
 export async function endShared(): Promise<void> {
   await Promise.allSettled(started.values());
   await Promise.allSettled(closers.map((close) => close()));
@@ -99,7 +99,7 @@ export async function endShared(): Promise<void> {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended in between.
+        // It has ended in between.
       }
     }
     await Bun.sleep(50);

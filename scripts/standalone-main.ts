@@ -1,8 +1,6 @@
 import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
 
-/*
- * What the standalone binary begins with: the command line, or one of the programs that it starts itself again as.
- */
+/* Entry point of the standalone binary: the command line, or one of the programs that it runs in further processes. */
 const programs: Record<Program, () => Promise<unknown>> = {
   worker: () => import("../packages/workflow/src/worker/main.ts"),
   "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),

@@ -73,8 +73,8 @@ export async function makeStandalone(
 }
 
 /**
- * The files that bundles can be built of: of each package what its entry points reach, in the layout of npm. They are
- * a project whose dependencies are what a source may import.
+ * The files for building bundles: from each package the files that its entry points reach, in the layout of npm. They
+ * are a project whose dependencies are the packages that a source may import.
  */
 async function collectLibrary(
   folder: string,
@@ -119,7 +119,8 @@ async function collectLibrary(
 }
 
 /**
- * Files with all that they import, at any depth: the bundler names only what is left of that, but looks for all of it.
+ * Files with all their imports, at any depth. The bundler lists only the files that remain in its output, but looks up
+ * all of them.
  */
 function importedBy(files: readonly string[]): string[] {
   const found = new Set(files);
@@ -134,7 +135,7 @@ function importedBy(files: readonly string[]): string[] {
   return [...found];
 }
 
-// What is a module of Node's, or an optional package that is not there, has none.
+// Modules of Node and missing optional packages have no file.
 function fileOf(specifier: string, folder: string): string | null {
   try {
     const path = Bun.resolveSync(specifier, folder);
@@ -144,7 +145,7 @@ function fileOf(specifier: string, folder: string): string | null {
   }
 }
 
-/** Puts a package's own dependencies, and no packages of ours, beside it. */
+/** Copies a package's dependencies, without our packages, beside it. */
 function linkDependencies(source: string, modules: string): void {
   for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
     const from = join(source, "node_modules", name);

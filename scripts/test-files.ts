@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Which test files there are, and which of them each stage of the gate runs. */
+/* The test files, and the files of each stage of the gate. */
 export const top = join(import.meta.dir, "..");
 
 /** All test files by name. A pattern given to `bun test` would also match copies in built folders. */
@@ -25,9 +25,9 @@ export type TestFiles = {
   cluster: string[];
   /** Files that share a Chromium. */
   browser: string[];
-  /** Files that build what is published. */
+  /** Files that build the published packages. */
   pack: string[];
-  /** All others, by package; `repository` for those of no package. */
+  /** All other files, by package; `repository` for files outside of a package. */
   packages: Record<string, string[]>;
 };
 
@@ -47,5 +47,5 @@ function byStage(paths: readonly string[]): TestFiles {
 /** The files of `npm test`. */
 export const everyChange = byStage(named.filter((path) => !isNightly(path)));
 
-/** The files of `npm run test:all`: the nightly ones, and those that have more cases there. */
+/** The files of `npm run test:all`: the nightly files, and files that have more cases there. */
 export const nightly = byStage(named.filter((path) => isNightly(path) || hasMoreCases(path)));

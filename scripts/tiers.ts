@@ -21,7 +21,7 @@ export type Stage = {
 export type Tier = {
   /** Stages of a group run in parallel, one for each core; groups run one after the other. */
   groups: Stage[][];
-  /** Whether groups behind a failed one still run. */
+  /** Whether the groups after a failed one still run. */
   goesOn: boolean;
   /** Ends a stage in an endless loop, which `bun test` can't time out. */
   longestMs: number | null;
@@ -75,7 +75,7 @@ const browser = ({ browser: files }: TestFiles, cases: Cases): Stage[] =>
 const cluster = ({ cluster: files }: TestFiles, cases: Cases): Stage[] =>
   tests("cluster", files, { cases, shared: ["cluster"], missing: whyNoCluster });
 
-/** Runs at low priority: the simulator has a clock of its own, so the tests beside it may go first. */
+/** Runs at low priority: the simulator has its own clock, so the tests beside it can go first. */
 const simulator = (schedules: number): Stage[] =>
   [["simulate", "all", schedules] as const, ["workers", "workers", schedules / 10] as const].map(
     ([name, scope, count]) =>
@@ -105,7 +105,7 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
-    // Each of them leaves cores idle for the one beside it.
+    // Each leaves cores idle for the stage beside it.
     [
       ...cluster(everyChange, "some"),
       ...tests("pack", everyChange.pack, { cases: "some" }),

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-/** What the console imports of the packages, with the packages of others that come along. */
+/** Packages that the console imports, and third-party packages that come along. */
 const entryPoints = [
   ["@uncaged/workflow-steps/document", ["zod"]],
   ["@uncaged/workflow-graph/document", ["zod"]],

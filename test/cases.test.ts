@@ -6,7 +6,7 @@ const inTable = `const { some } = await import(${table});
 const all = [0, 1, 2, 3, 4, 5, 6];
 console.log(JSON.stringify([some(all), some(all, 0, 2), some(all, 3), some(all, 3, 1)]));`;
 
-/** What a table of seven cases is cut to. */
+/** Cases that remain of a table of seven. */
 function cutWith(TEST_CASES: string): number[][] {
   const env = { ...process.env, TEST_CASES };
   const { stdout } = Bun.spawnSync([process.execPath, "-e", inTable], { env });

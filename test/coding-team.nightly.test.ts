@@ -10,7 +10,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* The example whole: offline, through the real SDK, and through a real command. */
+/* The complete example: offline, through the real SDK, and through a real command. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-coding-team-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const example = join(top, "examples/coding-team");
@@ -43,7 +43,7 @@ const code = {
 `,
 };
 
-/** Plays the team as a model would. Where they quarrel, both coders write a file of the same name. */
+/** Plays the team as a model would. With a conflict, both coders write a file of the same name. */
 function team({ read, run, write }: Hands, quarrel = false) {
   return (body: Body): Reply => {
     const asked = JSON.stringify([body.system, body.messages]);
@@ -61,7 +61,7 @@ function team({ read, run, write }: Hands, quarrel = false) {
       if (!isAnswered) return { tools: [write("NOTES", "both\n")] };
       return json({ resolved: ["NOTES"] });
     }
-    // Each is asked for its own part before it reads the plan.
+    // Each coder is asked for its own part before it reads the plan.
     const part =
       /PART count/.exec(asked)?.index === /PART \w/.exec(asked)?.index ? "count" : "slug";
     if (isAnswered) return json({ changed: [`${part}.mjs`] });
@@ -136,7 +136,7 @@ test.each(
   180_000,
 );
 
-test("what two coders have written differently is resolved", async () => {
+test("conflicting changes of two coders are resolved", async () => {
   const server = await anthropicServer(team(sdkHands, true));
   const cwd = repository();
   const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };

@@ -14,7 +14,7 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
   text: readFileSync(join(top, path), "utf8"),
 }));
 
-/** Where a path that a document names may begin. */
+/** Folders in which a path in a document may begin. */
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
 
 /** The README of each package, whose paths begin at the package. */
@@ -26,7 +26,7 @@ const readmes: Doc[] = files("packages/*/package.json").map((of) => {
 const isPath =
   /^(?:(?:packages|apps|docs|rfcs|examples|bench|scripts|test|\.ci)\/[\w./-]*|[\w.-]+\/[\w./-]+\.(?:ts|mjs|md|json|toml))$/;
 
-/** The matches of a pattern's first group in every document, with their places. */
+/** The matches of a pattern's first group in every document, with their positions. */
 function named(pattern: RegExp): { doc: Doc; at: string; word: string }[] {
   return docs.flatMap((doc) =>
     [...doc.text.matchAll(pattern)].map((match) => ({
@@ -137,7 +137,7 @@ test("no registry settings and no other package manager's lock file lie here", (
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
 });
 
-test("docs/performance.md is what `bun run bench --markdown` generates", () => {
+test("docs/performance.md equals the output of `bun run bench --markdown`", () => {
   const page = readFileSync(join(top, "docs/performance.md"), "utf8");
   expect(page).toStartWith(head);
   expect(page).toEndWith(tail);

@@ -150,7 +150,7 @@ describe("the repository reviewer", () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-none-"));
     const none = await run("review", { cwd });
     expect(none.status).toBe("failed");
-    expect(none.result?.summary).toBe(`${cwd} is no git repository`);
+    expect(none.result?.summary).toBe(`${cwd} is not a git repository`);
     rmSync(cwd, { recursive: true });
     const { result } = await run("review", { params: { files: 0 } });
     expect(result?.summary).toBe("params.files is 0, not a number from 1 to 50");

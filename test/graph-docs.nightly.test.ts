@@ -11,7 +11,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* What the guides to agent graphs show: the graph is added and run by the commands, the programs are built and run. */
+/* Follows the guides to agent graphs: the graph is added and run by the commands, the programs are built and run. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
@@ -70,7 +70,7 @@ describe.each(some(pages))("the graph of $path", ({ commands, graph }) => {
   test("is added, run, sent back and approved by the commands", async () => {
     writeFileSync(join(folder, "graph.json"), graph);
     expect(commands.length).toBeGreaterThan(3);
-    // A thread that waits lets its command end with 6.
+    // The command of a waiting thread exits with 6.
     const lines = commands.map((line) => `${line} || test $? -eq 6`);
     const script = ["set -eu", ...lines].join("\n");
     const stdio = { stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;

@@ -26,7 +26,7 @@ export class LocalRegistry {
   readonly #made = new Map<string, string>();
   readonly #server: Bun.Server<undefined>;
 
-  /** @param folder where it keeps tarballs */
+  /** @param folder the folder of its tarballs */
   constructor(folder: string, tarballs: readonly string[] = []) {
     mkdirSync(folder, { recursive: true });
     this.#folder = folder;
@@ -39,7 +39,7 @@ export class LocalRegistry {
     const reference = '/// <reference types="bun-types" />\n';
     this.#add(typesOfBun, (own) => writeFileSync(join(own, "index.d.ts"), reference));
     this.#add({ ...this.#manifestOf("@types/node"), version: "24.0.0" });
-    // Its install script has moved the binary to where it is run.
+    // Its install script has moved the binary to its final place.
     const bun = { ...this.#manifestOf("bun"), bin: { bun: "bin/bun.exe" } };
     this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (own) => {
       mkdirSync(join(own, "bin"));
@@ -66,7 +66,7 @@ export class LocalRegistry {
     return manifestIn(readFileSync(join(this.#foldersOf(name)[0] ?? "", "package.json"), "utf8"));
   }
 
-  /** Adds a package of this checkout in another form: with other fields, and with other files where `write` is given. */
+  /** Adds a modified package of this checkout: with other fields, and with other files if `write` is given. */
   #add(manifest: Manifest, write?: (folder: string) => void): void {
     const folder = join(this.#folder, manifest.name);
     mkdirSync(folder, { recursive: true });

@@ -37,7 +37,7 @@ function perform(argv: string[], cwd: string) {
   return { code: done.exitCode, stdout, stderr };
 }
 
-/** Why the older program can't be built here; null once it is. */
+/** The reason why the older program can't be built here; null once it is built. */
 function whyMissing(): string | null {
   const archive = join(folder, "older.tar");
   const archived = perform(["git", "archive", "--output", archive, older], top);
@@ -51,7 +51,7 @@ function whyMissing(): string | null {
 const passes = (argv: string[], cwd: string) =>
   expect(perform(argv, cwd)).toMatchObject({ code: 0 });
 
-/** All that threads consist of, and the registry. In a debug log a worker says that it ends. */
+/** All files of threads, and the registry, without the debug logs' lines about the end of a worker. */
 function stored(): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
     (name) =>

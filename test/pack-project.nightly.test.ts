@@ -7,14 +7,15 @@ import { npmInstall } from "./packed.ts";
 
 /*
  * A project as a stranger makes it, with Node and npm and nothing else: the tarballs are installed into an empty
- * folder, and each line is called as it is printed. What npm would fetch of us is the tarballs, copied.
+ * folder, and each line is called as it is printed. In place of our packages on the registry, npm gets copies of the
+ * tarballs.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged project "));
 const bin = join(folder, "bin");
 const home = join(folder, "home");
 const work = join(folder, "work");
 const environment = { PATH: bin, HOME: home, UNCAGED_WORKFLOW_IDLE_MS: "100" };
-/** By npx as by npm: nothing is fetched. */
+/** With npx as with npm, nothing is fetched. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
 function sh(line: string, cwd: string, env: Record<string, string | undefined> = {}) {
@@ -53,7 +54,7 @@ test("npx finds the command by its name, which is that of a package of ours", ()
   expect(sh("node_modules/uncaged-workflow/bin/uncaged-workflow --version", work)).toEqual(version);
 });
 
-test("what new prints is run as it is printed, and a clone of the project builds the same", () => {
+test("the commands that new prints work as they are printed, and a clone of the project builds the same", () => {
   const made = sh("npx uncaged-workflow new demo", work);
   expect(made.code).toBe(0);
   const next = nextOf(made.stderr);
@@ -72,7 +73,7 @@ test("what new prints is run as it is printed, and a clone of the project builds
       "uncaged-workflow": expect.stringMatching(/^\^\d/),
     },
   });
-  // As git would copy it, and npm install in it.
+  // Like a copy by git after `npm install`.
   const clone = join(folder, "another home/clone");
   const isTracked = (path: string) => !/\/(node_modules|\.uncaged)$/.test(path);
   cpSync(demo, clone, { recursive: true, filter: isTracked });

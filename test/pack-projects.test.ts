@@ -17,8 +17,8 @@ import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
 
 /*
- * A project of each template, made by the program as each way of getting it gives it: what its manifest lists can be
- * installed and stays installed, and its scripts pass. npm gets everything from this machine.
+ * A project of each template, made in each way to get the program: the dependencies in its manifest can be installed
+ * and stay installed, and its scripts pass. npm gets everything from this machine.
  */
 setDefaultTimeout(180_000);
 
@@ -27,9 +27,9 @@ const registries: LocalRegistry[] = [];
 const checkout = join(top, "node_modules/.bin/uncaged-workflow");
 
 type Way = "checkout" | "tarballs" | "registry" | "binary";
-/** The program of each way, and the registry of its projects. */
+/** The program of each way to get it, and the registry of its projects. */
 const programs: Partial<Record<Way, { program: string; registry: LocalRegistry }>> = {};
-// A binary takes ten seconds to make.
+// Building a binary is slow.
 const ways = (["checkout", "tarballs", "registry", "binary"] as const).slice(0, isWhole ? 4 : 2);
 
 afterAll(async () => {

@@ -31,15 +31,15 @@ import { top } from "./source.ts";
 import { Dev } from "../packages/cli-workflow/test/dev.ts";
 
 /*
- * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with
- * an empty home, and a PATH on which there is no Bun. What takes Bun away does so in a folder of its own.
+ * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with an empty home, and a
+ * PATH without Bun. Tests that remove Bun use a folder of their own.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
 const bare = join(folder, "bare");
 const withAgents = join(folder, "agents");
 
-/** What `serve --json` prints. */
+/** Output of `serve --json`. */
 type Served = { url: string; token: string };
 
 type Done = { code: number; stdout: string; stderr: string };
@@ -61,10 +61,10 @@ const environment = {
   UNCAGED_WORKFLOW_IDLE_MS: "100",
 };
 
-/** Runs the installed command where there is nothing but a shell. */
+/** Runs the installed command in an environment with only a shell. */
 const uncaged = (...args: string[]): Done => perform([command, ...args], environment);
 
-/** The same command where the agents are installed. */
+/** The same command, with the agents installed. */
 const uncagedWithAgents = (...args: string[]): Done =>
   perform(
     [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],
@@ -106,7 +106,7 @@ describe("the published packages", () => {
     expect(readdirSync(installed(name))).toContain("LICENSE");
   });
 
-  test("bring Bun along, and what bundles are built of", () => {
+  test("bring along Bun and the packages that bundles are built of", () => {
     const dependencies = (name: string) => {
       const text = readFileSync(join(installed(`@uncaged/${name}`), "package.json"), "utf8");
       return Object.keys((JSON.parse(text) as { dependencies: object }).dependencies).sort();
@@ -125,7 +125,7 @@ describe("the published packages", () => {
 });
 
 describe("the installed command", () => {
-  test("names WhatsApp's client, which nobody is given unasked", () => {
+  test("names WhatsApp's client as an optional peer", () => {
     const text = readFileSync(join(installed("@uncaged/cli-workflow"), "package.json"), "utf8");
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
     expect(Object.keys(peerDependencies ?? {})).toEqual(["baileys"]);

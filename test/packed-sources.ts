@@ -1,4 +1,4 @@
-/* The files of those who install the packages. */
+/* Files that an installed package contains. */
 
 export const bundle = `export const descriptor = {
   description: "Greets.",

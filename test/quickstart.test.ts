@@ -53,7 +53,7 @@ describe("the quickstart", () => {
 
   test("ends with commands that work as they are printed", () => {
     const [serve, ...others] = printed;
-    // It would not end; what it serves is tested where the server is.
+    // `serve` does not end by itself; the server's own tests cover it.
     expect(serve).toMatch(/uncaged-workflow serve --open --root /);
     const [read, verify, begin] = others.map((line) => perform(["sh", "-c", line]));
     expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining("# Review of commit") });
@@ -62,7 +62,7 @@ describe("the quickstart", () => {
     expect(existsSync(join(folder, "my-workflow"))).toBe(true);
   }, 180_000);
 
-  test("refuses what is no repository in one line", () => {
+  test("refuses a path that is not a repository in one line", () => {
     mkdirSync(join(folder, "plain"));
     for (const args of [["plain"], ["nowhere"], ["a", "b"], ["--odd"]]) {
       const { code, stdout, stderr } = quickstart(...args, "--root", root);
@@ -85,7 +85,7 @@ describe("the quickstart", () => {
     expect(code).toBe(0);
   }, 180_000);
 
-  test("is what npm run quickstart calls", () => {
+  test("is the script that npm run quickstart calls", () => {
     expect(manifest.scripts.quickstart).toEndWith("scripts/quickstart.ts");
   });
 });

@@ -103,7 +103,7 @@ describe("with a model", () => {
     });
     const forked = threadJson(await settled(house.host, { ...again }));
     expect(forked.status).toBe("completed");
-    // The lines that a fork brought along are not asked for again.
+    // A fork does not ask for its copied lines again.
     expect(server.came).toHaveLength(2);
     await server.stop();
   });

@@ -23,7 +23,7 @@ const textOf = (path: string): string =>
   existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "";
 
 describe("the failures of docs/reliability.md", () => {
-  test("are F1 to F31, each with what holds and at least one test", () => {
+  test("are F1 to F31, each with a guarantee and at least one test", () => {
     const numbers = Array.from({ length: 31 }, (_, at) => `F${at + 1}`);
     expect(rows.map(({ number }) => number)).toEqual(numbers);
     expect(rows.filter(({ holds }) => holds.trim() === "")).toEqual([]);

@@ -2,15 +2,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-/** The samples of a guide that are in a language, as its fences name it. */
+/** The samples of a guide in a language, as its fences name it. */
 export const samplesIn = (guide: string, language: string): string[] =>
   [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
     ([, sample = ""]) => sample,
   );
 
 /**
- * The errors of TypeScript in the `.ts` files of a folder, which is two below the top of the
- * repository; empty when that is nothing.
+ * The errors of TypeScript in the `.ts` files of a folder, which lies two levels below the top of the repository;
+ * empty when there are none.
  */
 export function typeErrorsIn(folder: string): string {
   const settings = {

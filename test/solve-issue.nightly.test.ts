@@ -16,7 +16,7 @@ import { claudeCodeFolder, claudeCodeHands, sdkHands } from "./hands.ts";
 import { aloud, team } from "./solve-issue/team.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* The example whole: offline, through the real SDK, and through a real command; killed and resumed. */
+/* The complete example: offline, through the real SDK, and through a real command; killed and resumed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const roles = ["planner", "coder", "tester", "coder", "tester", "reviewer"];
@@ -67,7 +67,7 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
   return { threadId, hash };
 }
 
-/** Kills the thread's worker as soon as so much text of a step has been streamed. */
+/** Kills the thread's worker as soon as this much text of a step has been streamed. */
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
   let streamed = "";
   for await (const item of follow(host, ref)) {
@@ -90,7 +90,7 @@ test("it plays offline, from a script", async () => {
   expect(ledgerOfSteps(thread.steps).attempts).toEqual([]);
 });
 
-/** What the server has reported, the interrupted answer included. */
+/** Everything that the server has reported, the interrupted answer included. */
 function reportedBy(came: readonly { reported: Counted }[]) {
   const sum = (name: keyof Counted) => came.reduce((all, { reported }) => all + reported[name], 0);
   return {
@@ -140,7 +140,7 @@ describe.each(
     await expectCounted(host, [ref], [server]);
     expect(ledger.lost.usage).toEqual(reportedBy(broken));
     expect(ledger.lost.tokens).toBeGreaterThan(1);
-    // How much of the answer came before it was interrupted, its provider had not reported.
+    // The provider did not report the tokens of the interrupted answer.
     expect(ledger.unknown).toBe(1);
     expect(ledger.attempts).toContainEqual(
       expect.objectContaining({ kind: "lost", step: null, role: "coder" }),

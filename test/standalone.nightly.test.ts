@@ -124,7 +124,7 @@ test("an error has the line of the author's source", () => {
   expect(stderr).toMatch(/fails\.ts:1:\d+/);
 });
 
-test("what a source imports and nobody has is named, and so is an entry point that bundles can't have", () => {
+test("a missing import of a source is named, and so is an entry point that bundles can't have", () => {
   for (const missing of ["left-pad", "@uncaged/workflow/host", "zod/v9"]) {
     const { code, stderr } = add("bad", "bad.ts", `import x from "${missing}"; export default x;`);
     expect(code).toBe(1);
@@ -200,7 +200,7 @@ test("the console and the API are served", async () => {
   expect(await serve.exited).toBe(0);
 });
 
-test("it holds the licences of what it brings along", () => {
+test("it holds the licences of the packages inside", () => {
   const text = readFileSync(join(top, ".pack/standalone/THIRD-PARTY-LICENSES.txt"), "utf8");
   const named = [...text.matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
   expect(named).toEqual(

@@ -67,7 +67,7 @@ describe("loops", () => {
 });
 
 describe("a fan-out", () => {
-  test("joins its chains and drops the one that fails", async () => {
+  test("joins its chains and drops a failed one", async () => {
     const cwd = house.place();
     writeFileSync(join(cwd, "notes.md"), "some notes\n");
     const thread = await house.run("fan-out", { cwd });
@@ -78,7 +78,7 @@ describe("a fan-out", () => {
   });
 });
 
-test("tools are named by id or field, and one that may fail is no end", async () => {
+test("tools are named by id or field, and an optional one may fail", async () => {
   const cwd = house.place();
   const thread = await house.run("tools", { cwd });
   expect(thread.result).toEqual({ returnCode: 0, summary: "1 tools.md" });

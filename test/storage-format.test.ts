@@ -9,7 +9,7 @@ import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
 import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
 import { files, top } from "./source.ts";
 
-/* What docs/storage-format.md shows is what the code reads and writes. */
+/* Checks that docs/storage-format.md shows what the code reads and writes. */
 const text = readFileSync(join(top, "docs/storage-format.md"), "utf8");
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(

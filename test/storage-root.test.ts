@@ -71,7 +71,7 @@ async function complete(name: Name, args: string[]): Promise<View> {
   return view;
 }
 
-/** Forks or retries a thread, which stays as it is, and gives the new one at its end. */
+/** Forks or retries a thread, which must stay unchanged, and returns the new thread at its end. */
 async function derive(name: Name, args: string[]): Promise<View> {
   const [command = "", ...options] = args;
   const old = textOf(threads[name]);
@@ -81,7 +81,7 @@ async function derive(name: Name, args: string[]): Promise<View> {
   const view = await read(forked.threadId);
   const copied = view.forkFrom?.steps ?? 0;
   expect(view.forkFrom?.threadId).toBe(threads[name]);
-  // The copied steps are the old lines, byte for byte, and have the sums that the old ones had not.
+  // The copied steps are the old lines, byte for byte, plus sums, which the old lines lack.
   const copies = linesOf(forked.threadId)
     .slice(1, copied + 1)
     .map(unsealed);
@@ -148,7 +148,7 @@ describe("reading an old storage root", () => {
     expect(value).toEqual(["x".repeat(12_000)]);
   });
 
-  test("adds up what its threads spent, and what a fork saved", async () => {
+  test("adds up the usage of its threads, and the usage that a fork saved", async () => {
     const ledger = (name: Name) =>
       store.json<{ total: Sum; saved: Sum }>(["thread", threads[name], "--ledger"]);
     const one = { tokens: 1100, cost: 0.0045 };

@@ -1,6 +1,6 @@
 import type { Host } from "@uncaged/workflow/host";
 
-/** The warnings that the threads of a host have: what breaks a descriptor of ours is our mistake. */
+/** The warnings of a host's threads: one of our workflows must not break its own descriptor. */
 export async function warningsOn(host: Host): Promise<string[]> {
   const found: string[] = [];
   const { rows } = await host.threads({ limit: 10_000 });

@@ -1,5 +1,5 @@
-// A person decides: an agent writes the announcement of a release, a person approves it or describes what to
-// change, and it is only then written to a file. While nobody has answered, no process is needed.
+// A person decides: an agent writes the announcement of a release, and a person approves it or describes a
+// change. Only then is it written to a file. No process runs while the question is open.
 //
 //     uncaged-workflow add announce examples/ask-a-person/workflow.ts
 //     uncaged-workflow run announce --prompt 'Version 2: threads can be forked' --wait

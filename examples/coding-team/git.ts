@@ -7,11 +7,11 @@ const run = promisify(execFile);
 const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promise<string> =>
   (await run("git", args, { cwd, env: { ...env }, signal })).stdout.trim();
 
-/** What the team has changed, in git's words. */
+/** The changes of the team, as git shows them. */
 export const changes = (here: StepContext, { base, branch }: WorktreeMeta): Promise<string> =>
   git(here, "diff", "--stat", base, branch);
 
-/** Merges the team's work. Where git can't, the checkout is as it was before. */
+/** Merges the team's work. If git can't merge it, the checkout stays as it was. */
 export async function mergeInto(here: StepContext, { branch }: WorktreeMeta): Promise<string> {
   try {
     return await git(here, "merge", "--no-edit", "-m", "Merge the work of the team", branch);

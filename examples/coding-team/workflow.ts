@@ -7,8 +7,8 @@
 //     uncaged-workflow run coding-team --prompt 'Write what the tests ask for' --follow
 //     uncaged-workflow resume @last --input true --follow
 //
-// So it plays from a script, without a model. Who plays is one flag: `--option agent=anthropic` (or openai, claude-code,
-// codex, cursor), its model another: `--option model=NAME`.
+// These commands play a script, without a model. To use an agent: `--option agent=anthropic` (or openai, claude-code,
+// codex, cursor). To choose its model: `--option model=NAME`.
 import { durable } from "@uncaged/workflow";
 import { commitOf, describe, role, roleSteps, worktree } from "@uncaged/workflow-agents";
 import { z } from "zod";
@@ -20,7 +20,7 @@ import { script } from "./script.ts";
 const most = 3;
 const parts = z
   .array(z.string())
-  .describe("what each coder is to do, with the files that it changes");
+  .describe("the task of each coder, with the files that it changes");
 
 const planner = role({
   description: "Divides the work into parts",

@@ -1,6 +1,6 @@
 /*
  * A research team, drawn as a graph (team.json): a writer calls two researchers, and a person approves the report. A
- * rejection leads back to the writer, with the note of who rejected it. Offline with scripted answers:
+ * rejection leads back to the writer, with the person's note. Offline with scripted answers:
  *
  *     uncaged-workflow add team examples/research-team/workflow.ts
  *     uncaged-workflow run team --follow

@@ -7,14 +7,14 @@ const run = promisify(execFile);
 const maxBuffer = 256 * 1024 * 1024;
 const plain = ["--no-pager", "-c", "log.showRoot=true", "-c", "log.diffMerges=off"];
 
-/** A commit and the files that it changed; none for a merge. */
+/** A commit and its changed files; none for a merge. */
 export type Commit = { id: string; subject: string; paths: string[] };
 
-/** Runs git where the thread was started and gives what it prints. A kill ends git too. */
+/** Runs git in the thread's folder and returns its output. A kill ends git too. */
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
   const { cwd, signal } = here;
   if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
-  // Nothing but the commit may decide: no repository, language or taste of the shell.
+  // The result must depend only on the commit, not on the environment's repository, language or settings.
   const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...shell } = here.env;
   const env = { ...shell, LC_ALL: "C" };
   try {
@@ -47,6 +47,6 @@ export async function commitsUpTo(commit: string, here: StepContext): Promise<Co
 function reasonOf(error: unknown, cwd: string): string {
   const { code, stderr = "" } = error as { code?: unknown; stderr?: string };
   if (code === "ENOENT") return "git was not found: install it, or put it on the PATH";
-  if (stderr.includes("not a git repository")) return `${cwd} is no git repository`;
+  if (stderr.includes("not a git repository")) return `${cwd} is not a git repository`;
   return `git: ${stderr.trim().split("\n")[0] || (error instanceof Error ? error.message : "failed")}`;
 }

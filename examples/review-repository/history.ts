@@ -28,7 +28,7 @@ export async function readHistory(
   };
 }
 
-/** Pairs of files of which one hardly changes without the other. */
+/** Pairs of files that nearly always change together. */
 function couples(commits: Set<string>[], paths: string[]): string[] {
   return paths
     .flatMap((a, index) => paths.slice(index + 1).map((b) => ({ a, b })))

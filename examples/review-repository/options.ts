@@ -1,4 +1,4 @@
-/** What `--params` may hold: how many files are read, and a file that the report is written to. */
+/** Params of a review: how many files are read, and a file that the report is written to. */
 export type Options = { files: number; to: string | null };
 
 const mostFiles = 50;

@@ -3,7 +3,7 @@ import { counted } from "./counted.ts";
 import { git } from "./git.ts";
 import type { HotSpot } from "./plan.ts";
 
-/** Something to fix. An urgent one should not wait for the next release. */
+/** A finding. An urgent one should be fixed before the next release. */
 export type Finding = { line: number; what: string; urgent: boolean };
 export type Reading = { path: string; lines: number; findings: Finding[] };
 
@@ -38,7 +38,7 @@ const rules: Rule[] = [
   },
 ];
 
-/** Reads one file as it is in the reviewed commit and notes what a person should look at. */
+/** Reads one file of the reviewed commit and notes findings for a person. */
 export async function readFile(
   { path, blob, changes, tested }: HotSpot,
   here: StepContext,
@@ -92,7 +92,7 @@ function shapeFindings(lines: string[]): Finding[] {
   return found;
 }
 
-// By shape, not by grammar: what is in parentheses and opens a block, in most languages.
+// By shape, not by grammar: in most languages, parentheses before the opening of a block.
 function isFunctionHead(line: string): boolean {
   if (
     /^\s*(?:[}#*/]|(?:if|for|while|switch|match|with|class|catch|describe|test|it)\b)/.test(line)

@@ -24,7 +24,7 @@ export async function writeReport(
   const summary = urgent.length > 0 ? `${count}, ${urgent.length} of them urgent` : count;
   const content = [
     plan.commit === "" ? "# Nothing to review" : `# Review of commit ${plan.commit.slice(0, 12)}`,
-    `${summary}. Read: what changed most in the last ${counted(plan.commits, "commit")}, weighed by size.`,
+    `${summary}. Read: the most changed files of the last ${counted(plan.commits, "commit")}, weighed by size.`,
     ...section(
       "Urgent",
       urgent.map(({ path, line, what }) => `\`${path}:${line}\` ${what}`),

@@ -6,8 +6,8 @@
 //     sh examples/solve-issue/make-repository.sh /tmp/median && cd /tmp/median
 //     uncaged-workflow run solve-issue --prompt 'median() is wrong for [4, 1, 3, 2]' --follow
 //
-// So it plays from a script, without a model. Who plays is one flag: `--option agent=anthropic` (or
-// openai, claude-code, codex, cursor), its model another: `--option model=NAME`.
+// These commands play a script, without a model. To use an agent: `--option agent=anthropic` (or
+// openai, claude-code, codex, cursor). To choose its model: `--option model=NAME`.
 import { createRoleModerator, END } from "@uncaged/workflow";
 import { describe, role } from "@uncaged/workflow-agents";
 import { z } from "zod";
@@ -19,7 +19,7 @@ const planner = role({
   description: "Reads the repository and plans the change",
   agent: player("reads", script),
   systemPrompt: `You plan how to solve the issue that you are given, in the git repository in your working directory.
-Read what you need; change nothing. Say in a few lines what is wrong and what to change.`,
+Read what you need; change nothing. Say in a few lines what is wrong and how to change it.`,
   schema: z.object({ files: z.array(z.string()).describe("the files to change") }),
   answer: "text",
 });

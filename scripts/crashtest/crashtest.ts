@@ -1,12 +1,12 @@
 /**
- * The crash test: commands, a server and workers are killed and frozen at random moments of whatever they do, from
- * outside, while observers follow; then every thread is brought to its end, and `audit.ts` reads what is left.
+ * The crash test: kills and freezes commands, a server and workers from outside, at random moments, while observers
+ * follow. Then every thread is brought to its end, and `audit.ts` reads the result.
  *
  *     bun run crashtest --minutes 1 --seed 1
  *
- * The seed settles what is drawn; who draws next, and at which instruction a signal comes, is up to the
- * machine. Exits 1 when anything that was shown or acknowledged is lost or doubled, a command reports what it must
- * not, a thread does not end, or a process stays.
+ * The seed decides the drawn values; the order of the draws and the instant of a signal depend on the machine. Exits 1
+ * when a record that was shown or acknowledged is lost or doubled, a command reports an error that it must not, a
+ * thread does not end, or a process stays.
  *
  *     bun run crashtest --cluster --faults 100 --nodes 3 --seed 1
  *
@@ -76,7 +76,7 @@ async function loop(once: () => Promise<void>, pauseMs: number): Promise<void> {
   }
 }
 
-/** Ends every worker once more, and brings every thread to its end: nothing is refused any more. */
+/** Kills every worker once more, and brings every thread to its end: now every command must succeed. */
 async function finish(): Promise<void> {
   product.isHarsh = false;
   let open = (await usage.threads()).filter(isOpen);
@@ -85,11 +85,11 @@ async function finish(): Promise<void> {
   const endsAt = performance.now() + 120_000;
   for (let round = 1; open.length > 0 && performance.now() < endsAt; round += 1) {
     for (const { threadId, status } of open) {
-      // In the first round nothing runs any more: a resume right behind a kill must work.
+      // In the first round no worker runs: a resume right after a kill must work.
       if ((status === "running" && round > 1) || status === "corrupt") continue;
       const input = status === "waiting" ? ["--input", "go"] : [];
       const { code, text } = await product.command("resume", threadId, ...input);
-      // It may have moved on since the list was made.
+      // It may have changed since the list was made.
       if (code === null || /^(ALREADY_RUNNING|THREAD_ENDED|NOT_WAITING|WAITING)$/.test(code))
         continue;
       violations.push(
@@ -136,7 +136,7 @@ function report(): number {
   return findings.length === 0 ? 0 : 1;
 }
 
-/** Ends what is left, frozen or not. */
+/** Ends the remaining processes, frozen or not. */
 function endAll(): void {
   for (const pid of product.processes()) attempt(() => process.kill(Number(pid), "SIGKILL"));
 }

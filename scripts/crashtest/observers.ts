@@ -1,12 +1,12 @@
 /**
- * Those who follow threads from outside, over the command line and over the server. What each is shown it notes,
- * and whether anything was missing or came twice.
+ * Observers that follow threads over the command line and over the server. Each notes the steps that it is shown, and
+ * whether a step was missing or came twice.
  */
 import type { Product, Row } from "./product.ts";
 
 type Shown = { number: number; content: string };
 
-/** The steps of one thread as one observer was shown them, over all of its connections. */
+/** The steps of one thread that one observer was shown, over all of its connections. */
 class Sight {
   #last = 0;
   readonly #product: Product;
@@ -40,7 +40,7 @@ type FollowLine = {
   result?: object | null;
 };
 
-/** Follows a thread by the command until it ends, or the command is ended: some are killed or frozen. */
+/** Follows a thread by the command until the thread or the command ends: some commands are killed or frozen. */
 export async function followByCommand(
   product: Product,
   { threadId }: Row,
@@ -67,7 +67,7 @@ export async function followByCommand(
   await child.exited;
 }
 
-/** Follows a thread over the server until it ends, and reconnects behind the last event that came. */
+/** Follows a thread over the server until it ends, and reconnects after the last event. */
 export async function followByServer(
   product: Product,
   { threadId }: Row,
@@ -93,7 +93,7 @@ export async function followByServer(
 
 type Message = { name: string; id: string | null; data: string };
 
-/** The messages of a stream, until it breaks off or the time is over. */
+/** The messages of a stream, until it is interrupted or the time is over. */
 async function* eventsOf({ body }: Response, late: number): AsyncGenerator<Message> {
   const reader = body?.getReader();
   if (!reader) return;
@@ -117,7 +117,7 @@ async function* eventsOf({ body }: Response, late: number): AsyncGenerator<Messa
       }
     }
   } catch {
-    // The server was killed: who follows comes again.
+    // The server was killed: followers reconnect.
   } finally {
     clearTimeout(bound);
     await reader.cancel().catch(() => undefined);

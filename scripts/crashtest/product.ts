@@ -1,5 +1,5 @@
 /**
- * The product as the crash test has it: processes, their output, and HTTP. Nothing of its code is imported.
+ * The product as the crash test uses it: processes, their output, and HTTP. None of its code is imported.
  */
 import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +38,7 @@ export class Random {
   }
 }
 
-/** What came of a request: what was answered, the code of the error, or null when the asking was cut off. */
+/** Result of a request: the answer, the code of the error, or null when the request was cut off. */
 export type Answer = {
   value: Record<string, unknown> | null;
   code: string | null;
@@ -47,17 +47,17 @@ export type Answer = {
 
 export type Row = { threadId: string; hash: string; status: string; steps: number };
 
-/** How a process or a request is disturbed: ended, or frozen for a while. */
+/** Disturbance of a process or a request: it is ended, or frozen for a while. */
 type Harm = { kind: "kill" | "freeze"; afterMs: number; forMs: number };
 
 const cutOff: Answer = { value: null, code: null, text: "cut off" };
 
-/** A storage root of the crash test's own, the commands that work on it, its server and its workers. */
+/** A storage root for the crash test, the commands that work on it, its server and its workers. */
 export class Product {
   readonly folder = mkdtempSync(join(tmpdir(), "uw-crash-"));
   readonly root = join(this.folder, "root");
   readonly counts = { kills: 0, freezes: 0, commands: 0, requests: 0 };
-  /** On a slow machine a short run has few harms: it is to have each kind. */
+  /** A short run on a slow machine has few disturbances, but must have each kind. */
   readonly #firstKinds: Harm["kind"][] = ["freeze", "kill"];
   readonly #notes = join(this.folder, "notes");
   readonly #random: Random;
@@ -99,14 +99,14 @@ export class Product {
     return child;
   }
 
-  /** Runs a command to its end, unless it is one of those that are killed or frozen in the middle. */
+  /** Runs a command to its end, unless it is chosen to be killed or frozen in the middle. */
   async command(...args: string[]): Promise<Answer> {
     this.counts.commands += 1;
     const child = this.spawn([...args, "--json"]);
     void this.#disturb((signal) => child.kill(signal), this.#harm(0.25, 150));
     const [text, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     await child.exited;
-    // What it had printed before it was killed was acknowledged.
+    // Lines that it printed before it was killed were acknowledged.
     if (child.signalCode && !text.endsWith("\n")) return cutOff;
     const answer = answerOf(text, `${text}${errors}`);
     return text === "" && child.exitCode !== 0 ? { ...answer, code: "NO_ANSWER" } : answer;
@@ -131,7 +131,7 @@ export class Product {
     }
   }
 
-  /** Opens a stream of the server, or gives null when there is none to be had just now. */
+  /** Opens a stream of the server; null when it can't be opened now. */
   async stream(path: string, lastEventId: string | null): Promise<Response | null> {
     const server = this.#server;
     if (!server) return null;
@@ -140,7 +140,7 @@ export class Product {
     return await fetch(`${server.url}${path}`, { headers }).catch(() => null);
   }
 
-  /** Keeps a server running, on one port, however often it is killed. */
+  /** Keeps a server running on one port, however often it is killed. */
   async serve(): Promise<void> {
     while (this.#isServing) {
       const child = this.spawn(["serve", "--port", String(this.#port), "--json"]);
@@ -168,7 +168,7 @@ export class Product {
     return this.#server?.child ?? null;
   }
 
-  /** The processes of workers, by the first line of the files that docs/storage-format.md names. */
+  /** The worker processes, by the first lines of the files that docs/storage-format.md names. */
   workers(): { pid: number; hash: string }[] {
     return filesIn(join(this.root, "run"))
       .filter((name) => name.endsWith(".holder"))
@@ -179,17 +179,17 @@ export class Product {
       });
   }
 
-  /** Kills or freezes a process with a signal's sender, and lets a frozen one go on. */
+  /** Kills or freezes a process by a function that sends it a signal, and continues a frozen one. */
   async strike(send: (signal: NodeJS.Signals) => void): Promise<void> {
     await this.#disturb(send, this.#harm(1, 1));
   }
 
-  /** Strikes, or does not, a process that takes its time. */
+  /** Randomly disturbs a process that runs for some time, or does not. */
   async strikeLater(send: (signal: NodeJS.Signals) => void): Promise<void> {
     await this.#disturb(send, this.#harm(0.4, 1_500));
   }
 
-  /** The processes that still belong to this storage root. */
+  /** The running processes of this storage root. */
   processes(): string[] {
     const workers = filesIn("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -221,7 +221,7 @@ export class Product {
       await Bun.sleep(harm.forMs);
       send("SIGCONT");
     } catch {
-      // It was gone already.
+      // It had ended already.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Those who use the product in the crash test, and what they count: each does one thing after the other, by the
- * command line or by the server, and notes what was acknowledged.
+ * Users of the product in the crash test, and their counts: each does one thing after the other, by the command line
+ * or by the server, and notes acknowledgements.
  */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,8 +11,8 @@ const mostOpen = 12;
 export const names = ["one", "two"];
 
 /**
- * The workflow: it counts and asks now and then. Before it yields it has an effect outside, which it notes; and it
- * notes each step when it is asked for the next.
+ * The workflow: it counts, and sometimes asks. Before it yields it has an external effect, which it notes. It notes
+ * each step when it is asked for the next.
  */
 const source = (note: string) => `// ${note}
 import { appendFileSync } from "node:fs";
@@ -32,7 +32,7 @@ export async function* run(input, { threadId, count, delayMs, size, askEvery, no
 }
 `;
 
-/** What a command may be answered when a process died under it, or another was first. */
+/** Errors that a command may report when a process died under it, or another command was first. */
 const harmless = new Set(
   `WORKER_LOST WORKER_SILENT WORKER_CLOSING WORKER_OUT_OF_SIGHT THREAD_ENDED NOT_RUNNING NOT_WAITING STALE_ANSWER
   NOT_LIVE ALREADY_RUNNING WAITING NOTHING_TO_RETRY THREAD_NOT_FOUND THREAD_RUNNING NO_SUCH_STEP NOTHING_TO_ROLL_BACK
@@ -45,13 +45,13 @@ type Counts = Map<string, number>;
 
 const addOne = (counts: Counts, what: string) => counts.set(what, (counts.get(what) ?? 0) + 1);
 
-/** What all users did, and what came of it. */
+/** Actions of all users, and their results. */
 export class Usage {
   readonly verbs: Counts = new Map();
   readonly refusals: Counts = new Map();
   readonly unexpected: Counts = new Map();
   readonly violations: string[] = [];
-  /** Ids that were given at the start: they may be started again by a command that comes late. */
+  /** Ids given at the start: a late command may start them again. */
   readonly givenIds = new Set<string>();
   readonly #product: Product;
   #versions = 0;
@@ -60,7 +60,7 @@ export class Usage {
     this.#product = product;
   }
 
-  /** Counts what was answered; gives the answer's value when the request was taken. */
+  /** Counts an answer; returns its value when the request was accepted. */
   taken(verb: string, { value, code, text }: Answer, alsoHarmless: string[] = []): Answer["value"] {
     addOne(this.verbs, verb);
     if (code === null) return value;
@@ -79,7 +79,7 @@ export class Usage {
     return Array.isArray(value) ? (value as Row[]) : [];
   }
 
-  /** The path of a version that was never there before. */
+  /** The path of a new version. */
   newVersion(): string {
     const note = `version${(this.#versions += 1)}`;
     const path = join(this.#product.folder, `${note}.esm.js`);
@@ -93,10 +93,10 @@ export class Usage {
   }
 }
 
-/** What a thread of the workflow is started with. */
+/** Options of a thread of the workflow. */
 type Options = Record<string, string | number>;
 
-/** One who uses the product: each draws from a generator of its own. */
+/** A user of the product; each draws from a generator of its own. */
 export class User {
   readonly #random: Random;
   readonly #product: Product;
@@ -108,7 +108,7 @@ export class User {
     this.#usage = usage;
   }
 
-  /** Does one thing that a person might do. */
+  /** Does one action of a user. */
   async act(): Promise<void> {
     const dice = this.#random.next();
     if (dice < 0.14) return await this.#keepVersions();
@@ -129,7 +129,7 @@ export class User {
     if (still) await this.#takeUp(still);
   }
 
-  /** Follows a thread, one way or the other. */
+  /** Follows a thread by the command or over the server. */
   async observe(): Promise<void> {
     const row = this.#random.pick((await this.#usage.threads()).filter(isOpen));
     if (!row) return;
@@ -138,7 +138,7 @@ export class User {
     await follow(this.#product, row, this.#usage.violations);
   }
 
-  /** Strikes a worker, or now and then the server; sometimes by force while it is frozen. */
+  /** Kills or freezes a worker, or sometimes the server; sometimes with `--force` while it is frozen. */
   async strike(): Promise<void> {
     const { server } = this.#product;
     if (server && this.#random.next() < 0.1)
@@ -158,7 +158,7 @@ export class User {
     attempt(() => send("SIGCONT"));
   }
 
-  /** Now and then kills the worker of a version as soon as it has acknowledged something. */
+  /** Sometimes kills the worker of a version as soon as it has acknowledged a request. */
   #killBehind(hash: string, chance = 0.3): void {
     if (!this.#product.isHarsh || this.#random.next() > chance) return;
     for (const worker of this.#product.workers()) {
@@ -186,7 +186,7 @@ export class User {
     await this.#startOne(name, options, null, more);
   }
 
-  /** One id, at once, on several versions: one thread. */
+  /** Starts one id on several versions at once: only one thread may result. */
   async #startAtOnce(options: Options): Promise<void> {
     const history = this.#usage.taken(
       "history",
@@ -256,7 +256,7 @@ export class User {
     const answer = this.#isByServer
       ? await this.#product.request("POST", path, more.length > 0 ? { force: true } : undefined)
       : await this.#product.command(verb, threadId, ...more);
-    // A worker that is frozen before it drove anything looks like one whose bundle blocks it.
+    // A worker that was frozen before it drove a thread looks like a worker that its bundle blocks.
     return this.#usage.taken(verb, answer, ["BUNDLE_LOAD_FAILED"]);
   }
 
@@ -311,7 +311,7 @@ export class User {
     this.#usage.taken(args[0] ?? "", await this.#product.command(...args));
   }
 
-  /** A version that nobody needs once its name is gone: gc may take it, unless a thread runs on it. */
+  /** A version that loses its name: gc may remove it, unless a thread runs on it. */
   async #passingVersion(): Promise<void> {
     const path = this.#usage.newVersion();
     const name = basename(path, ".esm.js");
@@ -344,6 +344,6 @@ export function attempt(send: () => void): void {
   try {
     send();
   } catch {
-    // It was gone already.
+    // It had ended already.
   }
 }

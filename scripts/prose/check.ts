@@ -38,7 +38,7 @@ const isChosen = (path: string): boolean =>
 
 const paths = [...new Bun.Glob("**/*.{ts,tsx,md}").scanSync({ cwd: top })]
   .filter((path) => !/(^|\/)(node_modules|dist|template|\.cache|api)\//.test(path))
-  // It holds faults.
+  // Its examples are faults.
   .filter((path) => path !== "scripts/prose/rules.test.ts")
   .filter(isChosen)
   .sort();

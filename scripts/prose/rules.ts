@@ -28,7 +28,7 @@ export const kinds: Record<string, Kind> = {
   },
   "those-that": {
     pattern: /\b(?:those|ones?) (?:that|who|which|whose)\b/gi,
-    advice: 'repeat the noun: "threads that …", not "those that …"',
+    advice: 'repeat the noun ("threads that …") instead of a pronoun',
   },
   "is-no": {
     pattern:
@@ -41,7 +41,7 @@ export const kinds: Record<string, Kind> = {
   },
   archaic: {
     pattern:
-      /\b(?:in vain|anew|whence|thereby|herein|foresee\w*|wherein|thereof|lest|amid|upon)\b/gi,
+      /\b(?:in vain|(?<!--)anew|whence|thereby|herein|foresee\w*|wherein|thereof|lest|amid|upon)\b/gi,
     advice: "use the plain word",
   },
 };

@@ -1,26 +1,26 @@
 /*
- * The auditor: it looks at the disk after each call that changes a log, with a log reader of its own, and keeps
- * what it saw and what the commands answered.
+ * The auditor: it checks the disk after each call that changes a log, with a log reader of its own, and keeps
+ * the records that it saw and the answers of commands.
  *
- * A1 a record that anyone could read is on the disk, and stays in its log, unchanged. A2 a step runs once all before
- * it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
- * A4 what a command has answered is so, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
+ * A1 a record that a reader could see is on the disk, and stays in its log, unchanged. A2 a step runs once all steps
+ * before it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
+ * A4 an acknowledged change holds, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
  * or of a registered version stays.
- * Of a file in which a bit was flipped A1 holds unless the product names the damage.
+ * In a file with a flipped bit, A1 holds unless the product reports the damage.
  */
 import { type FileInode, type Inode, logOf } from "./disk.ts";
 import type { DiskWatch } from "./calls.ts";
 import { bundleOf, type Commit, parseLog, registered } from "./reader.ts";
 import type { Process, World } from "./world.ts";
 
-/** What is known of a thread from outside. */
+/** State of a thread as clients know it. */
 export type Seen = {
   readonly hash: string;
   readonly threadId: string;
-  /** The bytes that a reader could see, and what they are. */
+  /** The bytes that a reader could see, and their records. */
   shown: Buffer;
   commits: Commit[];
-  /** What was there when the log appeared: a start record, and the steps that a fork has copied. */
+  /** Records at the creation of the log: a start record, and the steps that a fork has copied. */
   first: number;
   isThere: boolean;
   /** Since the power was lost, the newline of the last record may be missing, and readers don't show it. */
@@ -28,25 +28,25 @@ export type Seen = {
   removal: "none" | "asked" | "done";
   isAcknowledged: boolean;
   isDamaged: boolean;
-  /** Whether the product has named the damage; or, where a bit was flipped, what was there reached its end. */
+  /** Whether the product has reported the damage; or, after a flipped bit, whether the log had reached its end. */
   isNamed: boolean;
   isOver: boolean;
   /** Whether its writer leaves the sync to the system. */
   isUnsynced: boolean;
-  /** How often somebody was answered that it was woken. */
+  /** How often a client was answered that it was woken. */
   woken: number;
-  /** Who drove it, one after the other. */
+  /** Processes that drove it, in order. */
   drivers: Process[];
 };
 
 export class Auditor implements DiskWatch {
   readonly threads = new Map<string, Seen>();
   readonly failures: string[] = [];
-  /** Versions whose registration was answered. */
+  /** Versions whose registration was acknowledged. */
   readonly versions: { name: string; hash: string }[] = [];
   isRegistryDamaged = false;
   readonly damagedBundles = new Set<string>();
-  /** What reads at any moment, in the same process and without waiting. */
+  /** A reader at any moment, in the same process and without waiting. */
   onMoment: ((process: Process) => void) | null = null;
   readonly #world: World;
   readonly #root: string;
@@ -61,7 +61,7 @@ export class Auditor implements DiskWatch {
     this.#world.note(`VIOLATION ${text}`);
   }
 
-  /** A workflow begins with its n-th step (from 0). */
+  /** A workflow begins its nth step (from 0). */
   executed(threadId: string, n: number): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`step ${n} of ${threadId} runs, and the thread has no log`);
@@ -73,12 +73,12 @@ export class Auditor implements DiskWatch {
     }
   }
 
-  /** A registration was answered. */
+  /** A registration was acknowledged. */
   registered(): void {
     this.#checkRegistry();
   }
 
-  /** A start or a fork was answered. */
+  /** A start or a fork was acknowledged. */
   started(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`the start of ${threadId} was answered, and it has no log`);
@@ -95,7 +95,7 @@ export class Auditor implements DiskWatch {
       this.fail(`an answer to ${threadId} was taken, and its log has it ${count} times`);
   }
 
-  /** A thread was woken: once, for who sleeps again has another step before that. */
+  /** A thread was woken. This happens once for each sleep: the thread has another step before it sleeps again. */
   woken(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -123,7 +123,7 @@ export class Auditor implements DiskWatch {
     seen.removal = "done";
   }
 
-  /** A reader of the product's was shown so many steps, and whether there is an end. */
+  /** A reader of the product saw this many steps, and possibly an end. */
   read(threadId: string, steps: number, isEnded: boolean): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -148,7 +148,7 @@ export class Auditor implements DiskWatch {
     const isNew = seen.shown.length === 0;
     const commits = parseLog(view.subarray(seen.shown.length, end), isNew);
     if (commits === null) {
-      if (!seen.isDamaged) this.fail(`a line of ${threadId} is no record`);
+      if (!seen.isDamaged) this.fail(`a line of ${threadId} is not a record`);
       return;
     }
     seen.commits.push(...commits);
@@ -174,10 +174,10 @@ export class Auditor implements DiskWatch {
     if (!seen || !path.endsWith(".data.jsonl")) return;
     seen.isThere = false;
     const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
-    // What could not be made durable is taken back before anyone is answered.
+    // A start that could not be made durable is undone before a client gets an answer.
     if (seen.removal === "none" && isFirst) this.threads.delete(keyOf(seen));
     else if (seen.removal === "none")
-      this.fail(`the log of ${seen.threadId} was removed, and nobody has asked for it`);
+      this.fail(`the log of ${seen.threadId} was removed without a request`);
   }
 
   onFlip(path: string): void {
@@ -190,7 +190,7 @@ export class Auditor implements DiskWatch {
     if (!log.isEnded) log.isNamed = true;
   }
 
-  /** What is left after a loss of power is what every reader was shown. */
+  /** After a loss of power the disk still has everything that a reader was shown. */
   onPower(): void {
     for (const seen of this.threads.values()) {
       const inode = this.#world.disk.at(this.#pathOf(seen));
@@ -207,7 +207,7 @@ export class Auditor implements DiskWatch {
         continue;
       }
       if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
-      // Without its newline a record whose bits have changed may as well be one that was never whole.
+      // Without its newline, a record with changed bits can't be distinguished from a record that was never complete.
       if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
       if (inode?.kind === "file" && inode.isFlippedInCache) seen.isNamed = true;
       if (seen.isDamaged) continue;
@@ -225,13 +225,13 @@ export class Auditor implements DiskWatch {
     this.onMoment?.(process);
   }
 
-  /** Whether the log on the disk is, to the byte, what was shown. */
+  /** Whether the log on the disk equals the shown bytes. */
   isIntact(seen: Seen): boolean {
     const inode = this.#world.disk.at(this.#pathOf(seen));
     return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
   }
 
-  // Without syncs a log may have lost anything but its start: what is left of it is what counts from now on.
+  // Without syncs a log may have lost anything but its start: the remaining records count from now on.
   #adoptUnsynced(): void {
     for (const [path, inode] of this.#world.disk.files()) {
       if (!path.endsWith(".data.jsonl") || !inode.log) continue;
@@ -241,7 +241,7 @@ export class Auditor implements DiskWatch {
       const commits = end > 0 ? parseLog(inode.cache.view.subarray(0, end), true) : [];
       const made = this.#seen(inode.log.hash, inode.log.threadId);
       made.isUnsynced = true;
-      // Bytes that were lost in the middle: the product must name it, like any damage.
+      // Bytes were lost in the middle: the product must report this like any damage.
       made.isDamaged = commits === null || inode.hasHole;
       if (commits !== null) {
         made.commits = commits;
@@ -273,7 +273,7 @@ export class Auditor implements DiskWatch {
     if (new Set(ids).size < ids.length) this.fail(`an answer stands twice in ${threadId}`);
   }
 
-  // A worker that has given up its lock may live on for a moment, but must not come back.
+  // A worker that has given up its lock may live on for a moment, but must not drive a thread again.
   #drives({ hash, threadId, drivers }: Seen): void {
     const { current, disk } = this.#world;
     if (!current) return;
@@ -361,13 +361,13 @@ export class Auditor implements DiskWatch {
   }
 }
 
-/** How many steps of a thread are committed. */
+/** Number of committed steps of a thread. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 
 export const hasEnded = ({ commits }: Seen): boolean => commits.at(-1)?.isEnd ?? false;
 
-// Of the last record the newline may be missing, or be a zero: what is in front of it is whole.
+// The newline of the last record may be missing, or be a zero; the bytes before it are complete.
 function covers(bytes: Buffer, shown: Buffer): boolean {
   if (shown.length === 0) return true;
   const body = shown.length - 1;

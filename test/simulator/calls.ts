@@ -4,7 +4,7 @@ import type { Fault, FaultKind } from "./faults.ts";
 import { Random } from "./random.ts";
 import { Ended, type Process, type World } from "./world.ts";
 
-/** Who sees what changes on the disk. */
+/** Observer of changes on the disk. */
 export type DiskWatch = {
   /** A log's bytes have changed, or a file has become a log. */
   onLog(inode: FileInode): void;
@@ -12,12 +12,12 @@ export type DiskWatch = {
   onNamed(path: string, inode: Inode): void;
   onPower(): void;
   onFlip(path: string): void;
-  /** Any call of any process: a moment at which somebody may read. */
+  /** Any call of any process: a moment at which another process may read. */
   onCall(process: Process): void;
 };
 
 const callMs = 0.004;
-/** What a call fails with that does nothing of what it should. */
+/** Error codes of failing calls that have no effect. */
 const errorOf: Partial<Record<FaultKind, string>> = {
   writeFails: "EIO",
   removeFails: "EIO",
@@ -29,7 +29,7 @@ const errorOf: Partial<Record<FaultKind, string>> = {
   makeFolderFails: "EIO",
 };
 
-/** A call of the system, as a moment at which anything may go wrong. */
+/** A system call, at which any fault may occur. */
 export class Calls {
   readonly #world: World;
   readonly #watch: DiskWatch;
@@ -40,7 +40,7 @@ export class Calls {
     this.#watch = watch;
   }
 
-  /** Makes a call. `act` gets the fault that concerns what the call does. */
+  /** Makes a call. `act` gets a fault that changes the call's effect. */
   make<T>(kind: string, what: string, act: (fault: Fault | null, process: Process) => T): T {
     const world = this.#world;
     const process = world.running;
@@ -76,7 +76,7 @@ export class Calls {
     if (now < this.#fullUntil && !faults.isOver) throw systemError("ENOSPC", path);
   }
 
-  /** What concerns the whole process, or the whole machine. */
+  /** Applies a fault that hits the whole process, or the whole machine. */
   #suffer(fault: Fault, process: Process): void {
     const world = this.#world;
     world.note(`fault ${fault.kind}`);

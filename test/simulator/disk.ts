@@ -1,14 +1,14 @@
 /*
- * A disk in memory with two layers: what the system's cache shows, and what would be there after a loss of power.
+ * A disk in memory with two layers: the system's cache, and the platter, which survives a loss of power.
  *
  * D1 a write reaches the platter when its file is synced, a name when its folder is. D2 at a loss of power each change
- * that was not synced is kept, dropped or, a write, torn; in any combination, but for two changes of one
- * name. D3 a sync of a file that fails may have written any of the changes, and those that it has not are
- * never written any more, though the cache shows them. D4 a lock belongs to the file as it was opened.
+ * that was not synced is kept or dropped, and a write may also be torn, in any combination except for two changes
+ * of one name. D3 a failing sync of a file may have written any of the changes. It never writes the rest, though the
+ * cache shows it. D4 a lock belongs to the file as it was opened.
  */
 import type { Random } from "./random.ts";
 
-/** Bytes that grow. */
+/** A growing buffer. */
 class Bytes {
   #buffer: Buffer = Buffer.alloc(256);
   length = 0;
@@ -43,10 +43,10 @@ class Bytes {
 }
 
 type Change = { at: number; bytes: Uint8Array } | { size: number };
-/** Changes of names that reach the platter together: a rename within a folder is two. */
+/** Changes of names that reach the platter together: a rename within a folder makes two. */
 type NameChange = [name: string, inode: Inode | null][];
 
-/** A file, a folder or a socket, whatever its names are. */
+/** A file, a folder or a socket, independent of its names. */
 export type Inode = FileInode | FolderInode | SocketInode;
 export type SocketInode = { kind: "socket"; ino: number; links: number; changedAt: number };
 
@@ -57,15 +57,15 @@ export class FileInode {
   readonly platter = new Bytes();
   links = 0;
   changedAt = 0;
-  /** Who has it locked. */
+  /** The open file that has it locked. */
   lockedBy: OpenFile | null = null;
   /** The thread whose log it is, by its name. */
   log: { hash: string; threadId: string } | null = null;
-  /** Whether a loss of power, or a failed sync, has left zeros where bytes were written and not synced. */
+  /** Whether a loss of power or a failed sync has left zeros in place of written bytes that were not synced. */
   hasHole = false;
   /** Whether a bit of it was flipped. */
   isFlipped = false;
-  /** Whether that bit was not on the platter: with the power the flip goes too. */
+  /** Whether the flipped bit is only in the cache: a loss of power undoes the flip. */
   isFlippedInCache = false;
   #unsynced: Change[] = [];
 
@@ -73,7 +73,7 @@ export class FileInode {
     this.ino = ino;
   }
 
-  /** How many changes the cache has that a sync from now on would write. */
+  /** Number of changes in the cache that the next sync would write. */
   get unsynced(): number {
     return this.#unsynced.length;
   }
@@ -93,7 +93,7 @@ export class FileInode {
     for (const change of this.#unsynced.splice(0, count)) this.#apply(change);
   }
 
-  /** A sync that fails: the cache looks as if it had not. */
+  /** A failing sync: the cache then looks clean. */
   failSync(random: Random): void {
     const isAll = random.chance(0.6);
     for (const change of this.#unsynced) {
@@ -102,7 +102,7 @@ export class FileInode {
     this.#unsynced = [];
   }
 
-  /** Flips a bit, wherever the byte is. */
+  /** Flips a bit, in the cache or on the platter. */
   flip(at: number, bit: number): void {
     this.isFlipped = true;
     this.isFlippedInCache = at >= this.platter.length;
@@ -128,7 +128,7 @@ export class FileInode {
     const part = random.below(4);
     const written = bytes.subarray(0, random.below(bytes.length + 1));
     if (part === 0) this.#apply({ at, bytes: written });
-    // The length reached the disk, and the bytes did not.
+    // The length reached the disk, but the bytes did not.
     if (part !== 1 || written.length === 0) return;
     this.#apply({ at, bytes: new Uint8Array(written.length) });
     this.hasHole = true;
@@ -169,7 +169,7 @@ export class FolderInode {
     this.#unsynced = [];
   }
 
-  /** A sync that fails. What it has not written, a later one writes: names have no pages that look clean. */
+  /** A failing sync. A later sync writes the rest: names have no pages that look clean. */
   failSync(random: Random): void {
     const kept = random.below(this.#unsynced.length + 1);
     for (const change of this.#unsynced.splice(0, kept)) apply(this.platter, change);
@@ -197,18 +197,18 @@ function apply(names: Map<string, Inode>, changes: NameChange): void {
   }
 }
 
-/** A file as a process has opened it. */
+/** An open file of a process. */
 export type OpenFile = {
   readonly inode: FileInode | FolderInode;
   readonly flags: number;
   owner: object;
 };
 
-/** What an error of the system looks like. */
+/** An error as the system reports it. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 
-/** The folders and files, by path. */
+/** The tree of folders and files. */
 export class Disk {
   readonly top = new FolderInode(1);
   #lastIno = 1;
@@ -222,7 +222,7 @@ export class Disk {
     changedAt: 0,
   });
 
-  /** What is at a path; null when nothing is. @throws `ENOTDIR`. */
+  /** The inode at a path; null when there is none. @throws `ENOTDIR`. */
   at(path: string): Inode | null {
     let inode: Inode = this.top;
     for (const name of path.split("/")) {
@@ -243,7 +243,7 @@ export class Disk {
     return { folder, name: path.slice(at + 1) };
   }
 
-  /** Every file with its path, as the cache has them. */
+  /** Every file with its path in the cache. */
   *files(folder = this.top, path = ""): Generator<[path: string, inode: FileInode]> {
     for (const [name, inode] of folder.names) {
       if (inode.kind === "folder") yield* this.files(inode, `${path}/${name}`);
@@ -251,7 +251,7 @@ export class Disk {
     }
   }
 
-  /** All that was not synced is kept or dropped, and the cache is what is left. */
+  /** Keeps or drops each change that was not synced. The cache then equals the platter. */
   losePower(random: Random): void {
     const seen = new Set<Inode>();
     const lose = (folder: FolderInode) => {
@@ -269,13 +269,13 @@ export class Disk {
 }
 
 const logPattern = /\/logs\/([0-9A-Z]{13})\/([0-9A-Z]{26})\.data\.jsonl$/;
-/** The thread whose log has this path; null of another file. */
+/** The thread whose log has this path; null for any other file. */
 export function logOf(path: string): FileInode["log"] {
   const [, hash, threadId] = logPattern.exec(path) ?? [];
   return hash && threadId ? { hash, threadId } : null;
 }
 
-/** A name of it is gone. Whoever has it open goes on with it unseen. */
+/** Removes a name of it. Processes that have it open go on with the unnamed file. */
 export function forget(inode: Inode): void {
   inode.links -= 1;
   if (inode.kind === "file") inode.log = null;

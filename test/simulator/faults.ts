@@ -1,6 +1,6 @@
 import { Random } from "./random.ts";
 
-/** What goes wrong. A test, and whoever shrinks a schedule, can leave any of them out. */
+/** Kinds of faults. Tests, and the shrinking of a schedule, can leave any of them out. */
 export type FaultKind =
   | "workerDies"
   | "clientDies"
@@ -26,10 +26,10 @@ export type FaultKind =
   | "responseLost"
   | "messageLate";
 
-/** One fault: it comes at the n-th call of its class. `detail` settles what it leaves open. */
+/** A fault, which occurs at the nth call of its class. `detail` decides everything else about it. */
 export type Fault = { id: number; kind: FaultKind; nth: number; detail: number };
 
-/** Which calls a fault may come at, and among how many of them it is usually chosen. */
+/** The class of calls at which a fault may occur, and the usual range of its number. */
 const classes: Record<FaultKind, [at: string, among: number]> = {
   workerDies: ["worker", 500],
   clientDies: ["client", 300],
@@ -56,7 +56,7 @@ const classes: Record<FaultKind, [at: string, among: number]> = {
   messageLate: ["message", 40],
 };
 
-/** How often each kind is drawn. */
+/** Weight of each kind in the draw. */
 const weights: [kind: FaultKind, weight: number][] = [
   ["workerDies", 8],
   ["clientDies", 4],
@@ -85,7 +85,7 @@ const weights: [kind: FaultKind, weight: number][] = [
 const kinds = weights.flatMap(([kind, weight]) => Array<FaultKind>(weight).fill(kind));
 const mostFaults = 6;
 
-/** The faults of a seed. One bit is flipped at the most: two may be what a write that was lost leaves. */
+/** The faults of a seed. At most one bit is flipped: two flips could look like a lost write. */
 export function faultsOf(seed: number): Fault[] {
   const random = new Random(seed, "faults");
   const count = random.below(mostFaults + 1);
@@ -100,10 +100,10 @@ export function faultsOf(seed: number): Fault[] {
   );
 }
 
-/** The faults that are still to come, and those that came. */
+/** Faults that are still to come, and faults that occurred. */
 export class FaultPlan {
   readonly faults: readonly Fault[];
-  /** What came, in its order. */
+  /** Faults that occurred, in order. */
   readonly came: Fault[] = [];
   isOver = false;
   readonly #counts = new Map<string, number>();
@@ -117,7 +117,7 @@ export class FaultPlan {
     }
   }
 
-  /** Counts a call of a class; gives the faults that come at it. */
+  /** Counts a call of a class; returns the faults that occur at it. */
   at(name: string): readonly Fault[] {
     const armed = this.#armed.get(name);
     if (!armed || this.isOver) return none;

@@ -15,7 +15,7 @@ import type { Fault } from "./faults.ts";
 import { Random } from "./random.ts";
 import type { Process, World } from "./world.ts";
 
-/** The files of the simulated machine. Each call is a moment at which anything may go wrong. */
+/** The files of the simulated machine. Any fault may occur at each call. */
 export class SimulatedFiles implements Files {
   readonly #world: World;
   readonly #watch: DiskWatch;
@@ -107,7 +107,7 @@ export class SimulatedFiles implements Files {
       const count = file.inode.kind === "file" ? file.inode.unsynced : 0;
       const { random } = this.#world;
       const ms = random.around(1);
-      // The system ends it even when the process does not live to see it.
+      // The system completes it even if the process dies before.
       this.#world.plan(null, ms, () => {
         if (!process.alive && random.chance(0.5)) return;
         try {
@@ -314,7 +314,7 @@ export class SimulatedFiles implements Files {
     this.#ring();
   }
 
-  // Who watches looks again: which file it was makes no difference to what is read.
+  // A watcher reads again, whichever file changed.
   #ring(): void {
     for (const { process, onChange, path } of this.#watchers) {
       if (process === this.#world.current || !process.alive) continue;

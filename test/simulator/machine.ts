@@ -15,15 +15,15 @@ import { Ended, type Process, type World } from "./world.ts";
 
 type Listener = { process: Process; answer: (request: SocketRequest) => Promise<SocketResponse> };
 
-/** What a simulated machine runs beside its disk. */
+/** Programs of a simulated machine. */
 export type Programs = {
-  /** The worker, as a process runs it. */
+  /** The worker, as the code of a process. */
   work(args: readonly string[]): void;
   /** The module of a bundle's text. */
   module(text: string): object;
 };
 
-/** The simulated machine as the product sees it. It knows which process asks. */
+/** The simulated machine for the product. It knows the calling process. */
 export function machineOf(world: World, watch: DiskWatch, programs: Programs): System {
   const files = new SimulatedFiles(world, watch);
   return {
@@ -39,7 +39,7 @@ export function machineOf(world: World, watch: DiskWatch, programs: Programs): S
       await later(world, 5);
       return programs.module(text);
     },
-    // What it would index can be read without it.
+    // The index is optional: without it the files are read.
     openDatabase: () => Promise.resolve(null),
   };
 }

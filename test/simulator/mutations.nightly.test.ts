@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mutations } from "./mutations.ts";
 import { simulated } from "./simulated.ts";
 
-/** A change of the product's calls changes what a seed does: then the first seeds are tried too. */
+/** A change of the product's calls changes the schedule of a seed: then the first seeds are tried too. */
 const mostSchedules = 4_000;
 
 async function failureOf(name: string, seed: number, schedules: number): Promise<string> {
@@ -23,6 +23,6 @@ test("a failure is printed with the fewest faults that cause it", async () => {
   const stdout = await failureOf("glued-tail", 1, mostSchedules);
   const [failed, faults] = stdout.split("\n");
   expect(failed).toStartWith("FAILED seed ");
-  // A torn tail or a short write is enough.
+  // A torn tail or a short write suffices.
   expect(faults).toMatch(/^ {2}faults: \w+@\d+(, \w+@\d+)?(, \w+@\d+)?$/);
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A defect that is planted: in a source file some texts are replaced when it is loaded. */
+/** A planted defect: replaces texts of a source file while it is loaded. */
 export type Mutation = {
   name: string;
   /** The defect of an earlier version that it brings back, or what it leaves out. */
@@ -17,7 +17,7 @@ const top = join(import.meta.dir, "../..");
 export const mutations: readonly Mutation[] = [
   {
     name: "ignored-tail",
-    what: "defect 68: what follows the last whole line is taken for a torn tail, whatever it is",
+    what: "defect 68: all bytes after the last whole line are taken for a torn tail",
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
@@ -46,7 +46,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "id-of-two-versions",
-    what: "defect 71: nobody looks whether another version has a thread with the id",
+    what: "defect 71: no check for a thread with the id on another version",
     file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
@@ -58,7 +58,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "stuck-clean-up",
-    what: "defect 74: what can't be cleaned up ends the closing of a worker",
+    what: "defect 74: a failed cleanup ends the closing of a worker",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [
       ["        console.error(messageOf(error));", "        throw new Error(messageOf(error));"],
@@ -67,7 +67,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "lock-of-the-process",
-    what: "defect 75: a lock belongs to the process, and is dropped by whoever closes the file in it",
+    what: "defect 75: a lock belongs to the process, and is dropped when the process closes the file",
     file: "test/simulator/files.ts",
     edits: [
       [
@@ -300,7 +300,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** The text of a mutated file. @throws Error when what it replaces is not there exactly once. */
+/** The text of a mutated file. @throws Error when a replaced text does not occur exactly once. */
 export function mutated({ name, file, edits }: Mutation): string {
   let text = readFileSync(join(top, file), "utf8");
   for (const [find, replace] of edits) {
@@ -311,7 +311,7 @@ export function mutated({ name, file, edits }: Mutation): string {
   return text;
 }
 
-/** Has a file loaded as it is mutated. Nothing of the product may be loaded yet. */
+/** Makes the loader return the mutated text of a file. The product must not be loaded yet. */
 export function mutate(name: string): void {
   const mutation = mutations.find((one) => one.name === name);
   if (!mutation) throw new Error(`there is no mutation ${name}`);

@@ -1,6 +1,6 @@
 /*
- * What the product loads when it first needs it: a schedule can't wait for the real disk, so that all of it is
- * needed once, on a storage root that is not there, before the first.
+ * Loads the modules that the product loads on first use. A schedule can't wait for the real disk, so each is used once
+ * before the first schedule, on a missing storage root.
  */
 import { join } from "node:path";
 import { openLocalHost } from "../../packages/workflow/src/local/host.ts";

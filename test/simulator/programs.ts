@@ -3,24 +3,24 @@ import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
-/** The storage root of a simulation: three folders deep, and none of them is there at first. */
+/** The storage root of a simulation: three folders deep, and none of them exists at first. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
-/** What a thread is started with: how many records its workflow makes, and which of them ask. */
+/** Params of a thread: how many records its workflow makes, and which of them ask. */
 export type Params = {
   count: number;
   asksAt: number[];
   pauseMs: number;
   expiresMs?: number;
-  /** Whether it sleeps where it would ask. */
+  /** Whether it sleeps instead of asking. */
   sleeps?: boolean;
   /** Whether it reads the file of its worker's lock before each step. */
   readsLock?: boolean;
-  /** It is a durable workflow, of whose tries some fail: the backoff, which is a timer or a sleep. */
+  /** Backoff of a durable workflow with failing tries: a timer or a sleep. */
   backoffMs?: number;
 };
 
-/** A version of a workflow: its bundle's text. What it does is the same in all. */
+/** A version of a workflow: its bundle's text. All versions do the same. */
 export type Version = { name: string; hash: string; text: string };
 
 const texts: [name: string, text: string][] = [
@@ -39,17 +39,17 @@ export const versions: readonly Version[] = texts.map(([name, text]) => ({
 
 export const descriptor = { description: "counts", roles: {} };
 
-/** What happens outside of the machine when a step runs, so that no crash of it undoes it. */
+/** Effects of a step outside of the machine, which no crash undoes. */
 type Effects = { executed(threadId: string, n: number): void };
 
-/** The module of a bundle's text: a workflow whose effects come before its yields. */
+/** The module of a bundle's text: a workflow whose effects precede its yields. */
 export function moduleOf(text: string, effects: Effects): object {
   const lock = `${rootPath}/run/${versions.find((version) => version.text === text)?.hash}.lock`;
   const plain: WorkflowFn = async function* (input, options) {
     const { count, asksAt, pauseMs, readsLock, ...params } = input.params as Params;
     for (let n = input.steps.length; n < count; n += 1) {
       if (asksAt.includes(n)) {
-        // The answer is the record after it.
+        // The answer is the following record.
         yield question(n, params);
         n += 1;
         continue;
@@ -68,16 +68,16 @@ export function moduleOf(text: string, effects: Effects): object {
   return { descriptor, run };
 }
 
-/** Opens and closes a file. On a faulty disk it can't, which is no failure of the workflow. */
+/** Opens and closes a file. A failure on a faulty disk does not fail the workflow. */
 function lookAt(path: string): void {
   try {
     system.files.close(system.files.open(path, 0));
   } catch {
-    // Nothing is done with it.
+    // The error is ignored.
   }
 }
 
-/** A durable workflow whose tries fail by the number of their record: the same one again when it was lost. */
+/** A durable workflow whose tries fail by the number of their record: a lost try fails again. */
 const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
   async function* (input, options) {
     let n = input.steps.length;
@@ -98,7 +98,7 @@ const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
       const { done, value } = await run.next(sent);
       if (done) return value;
       sent = yield value;
-      // An answer is a record of its own.
+      // An answer is a separate record.
       n += sent === undefined ? 1 : 2;
     }
   };

@@ -1,19 +1,19 @@
 /** A record of a log, as the auditor reads it. */
 export type Commit = {
   isEnd: boolean;
-  /** Which of the thread's records it is, as its workflow has numbered it; null of one that is no workflow's. */
+  /** The record's number by its workflow; null for a record that a workflow did not make. */
   n: number | null;
   requestId: string | null;
-  /** Whether it is what stands for an answer that did not come in time. */
+  /** Whether it replaces an answer that did not come in time. */
   isWaking: boolean;
   isUnsynced: boolean;
-  /** Why its thread has failed, which none of the workflows does. */
+  /** The error of a failed thread: none of the workflows fails. */
   failure: string | null;
 };
 
 type Json = Record<string, unknown>;
 
-/** The records of whole lines; null when one is no record. */
+/** The records of whole lines; null when a line is not a record. */
 export function parseLog(bytes: Buffer, isFromStart: boolean): Commit[] | null {
   const commits: Commit[] = [];
   for (const line of bytes.toString("utf8").split("\n").slice(0, -1)) {
@@ -58,11 +58,11 @@ const plain: Commit = {
   failure: null,
 };
 
-/** The hash of a bundle's path; null of any other. */
+/** The hash of a bundle's path; null for any other path. */
 export const bundleOf = (path: string): string | null =>
   /\/bundles\/([0-9A-Z]{13})\.esm\.js$/.exec(path)?.[1] ?? null;
 
-/** What a registry's text registers, each as `name hash`. */
+/** Registrations in a registry's text, each as `name hash`. */
 export function registered(text: string): Set<string> {
   const found = new Set<string>();
   let name = "";

@@ -14,12 +14,12 @@ import { Random } from "./random.ts";
 import { add, giveAnswer, restore, isOf, type Scope, Workload } from "./workload.ts";
 import { Ended, type Process, World } from "./world.ts";
 
-/** What one schedule did: a hash of all that happened, and what was wrong with it. */
+/** Result of a schedule: a hash of all events, and its faults. */
 export type Outcome = {
   seed: number;
   hash: string;
   failures: string[];
-  /** The faults that came to be. */
+  /** The faults that occurred. */
   came: readonly Fault[];
   calls: number;
   lines: readonly string[] | null;
@@ -35,7 +35,7 @@ export type ScheduleOptions = {
 const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
 const longestWork = 1_000_000;
 
-/** What nobody caught, since the last schedule was looked at. */
+/** Uncaught errors since the last schedule was checked. */
 const uncaught: unknown[] = [];
 process.on("unhandledRejection", (error) => {
   if (!isOf(error, Ended)) uncaught.push(error);
@@ -45,7 +45,7 @@ process.on("unhandledRejection", (error) => {
 export async function runSchedule(options: ScheduleOptions): Promise<Outcome> {
   const simulation = new Simulation(options);
   const outcome = simulation.run();
-  // What nobody caught is reported by a turn of its own.
+  // Uncaught errors are reported in a turn of their own.
   await new Promise((resolve) => setImmediate(resolve));
   for (const error of uncaught.splice(0)) {
     outcome.failures.push(
@@ -118,7 +118,7 @@ class Simulation {
     world.faults.isOver = true;
     this.#attend("setup", async () => {
       for (const version of versions.slice(0, 3)) await add(this.#work, version);
-      // From here on what sleeps is found by its entry alone.
+      // From here on sleeping threads are found by their index entries alone.
       await this.#work.host().wake({ env: {} });
     });
     world.faults.isOver = false;
@@ -135,7 +135,7 @@ class Simulation {
     for (const command of this.#work.pending) this.#auditor.fail(`${command} was never answered`);
     world.faults.isOver = true;
     process.env[idleVariable] = "1000";
-    // Who sleeps wakes, what is late arrives, and something may be done that was asked long ago.
+    // Sleepers wake, late messages arrive, and requests from long ago may be carried out.
     this.#wait(
       Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 150_000,
     );
@@ -165,7 +165,7 @@ class Simulation {
     this.#world.run(this.#world.now + ms, () => this.#isBroken);
   }
 
-  /** The faults are over: each thread reaches its end, and each worker exits. */
+  /** Without further faults, each thread reaches its end, and each worker exits. */
   #recover(): void {
     const [world, auditor] = [this.#world, this.#auditor];
     const open = () => [...auditor.threads.values()].filter(isOpen);
@@ -198,7 +198,7 @@ class Simulation {
     auditor.onPower();
   }
 
-  /** Does what a user would, by the thread's status. */
+  /** Acts like a user, by the thread's status. */
   async #finish(seen: Seen, round: number): Promise<void> {
     const { hash, threadId } = seen;
     const host = this.#work.host();
@@ -207,7 +207,7 @@ class Simulation {
       if (view.status === "corrupt") {
         seen.isNamed = true;
         if (!seen.isDamaged) this.#auditor.fail(`${threadId} is corrupt: ${view.broken.reason}`);
-        // A worker that drives it goes on with what it knows.
+        // A worker that drives it continues with its state in memory.
         await this.#work.ask("kill", () => host.control({ hash, threadId }, { kind: "kill" }));
         return;
       }
@@ -228,21 +228,21 @@ class Simulation {
     }
   }
 
-  /** Lets the time of a sleep come, and has somebody wake what is due: this thread must be among that. */
+  /** Passes the time of a sleep and calls `wake`, which must wake this thread. */
   async #wake(seen: Seen, until: number): Promise<void> {
     const { hash, threadId } = seen;
     const world = this.#world;
     const steps = stepsOf(seen);
-    // What could not be woken is due again a minute later.
+    // A thread that could not be woken is due again a minute later.
     world.clockOffset += Math.max(0, until - world.wall) + 61_000;
     const host = this.#work.host();
     await this.#work.ask("wake", () => host.wake({ env: {} }));
     const view = await host.read({ hash, threadId });
     if (view.status === "waiting" && stepsOf(seen) === steps && !seen.isDamaged)
-      this.#auditor.fail(`${threadId} is due, and nobody has woken it`);
+      this.#auditor.fail(`${threadId} is due and was not woken`);
   }
 
-  /** A reader of the product's at the very moment of another process's call. */
+  /** Starts a reader of the product at the moment of another process's call. */
   #readWithin(by: Process): void {
     if (by.role !== "worker" || !this.#world.random.chance(0.01)) return;
     for (const seen of this.#auditor.threads.values()) {
@@ -276,7 +276,7 @@ class Simulation {
 const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
 
-/** Bundles know no port: their clock and their timers are the world's, until what this returns is called. */
+/** Gives bundles, which do not use the port, the world's clock and timers. Returns a function that undoes this. */
 function withTime(world: World): () => void {
   const { setTimeout, clearTimeout } = globalThis;
   const { now } = Date;

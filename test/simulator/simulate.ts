@@ -22,7 +22,7 @@ type Options = {
   scope: "all" | "workers";
   jobs: number;
   trace: boolean;
-  /** Only the faults with these numbers come. */
+  /** Limits the faults to these numbers. */
   only: ReadonlySet<number> | null;
   mutation: string | null;
   all: boolean;
@@ -36,7 +36,7 @@ function refuse(problem: string): never {
 function whole(name: string, text: string, least: number): number {
   const value = Number(text);
   if (/^\d{1,12}$/.test(text) && value >= least) return value;
-  return refuse(`--${name} ${text} is no whole number from ${least} on`);
+  return refuse(`--${name} ${text} is not a whole number from ${least} on`);
 }
 
 function optionsOf(args: string[]): Options {
@@ -95,7 +95,7 @@ async function runner({ scope, trace, mutation }: Options): Promise<Run> {
     runSchedule({ seed, scope, isTraced: trace, faults: faultsOf(seed).filter(keep) });
 }
 
-/** The fewest of the faults that came with which a schedule still fails. */
+/** A minimal set of the occurred faults with which a schedule still fails. */
 async function shrink(run: Run, failed: Outcome): Promise<Outcome> {
   let best = failed;
   for (const { id } of failed.came) {
@@ -135,7 +135,7 @@ async function runAlone(
   return total;
 }
 
-/** Splits the seeds over several processes, and prints what they print. */
+/** Splits the seeds over several processes, and prints their output. */
 async function runParallel(options: Options): Promise<number> {
   const { seed, schedules, jobs } = options;
   const share = Math.ceil(schedules / jobs);

@@ -14,7 +14,7 @@ test("a seed is replayed to the byte, and another seed is another schedule", asy
 });
 
 test.each([
-  [["--seed", "1.5"], "--seed 1.5 is no whole number from 0 on"],
+  [["--seed", "1.5"], "--seed 1.5 is not a whole number from 0 on"],
   [["--scope", "disk"], "--scope disk is neither all nor workers"],
   [["--mutation", "none"], "there is no mutation none"],
 ])("%p is refused in one line", async (args, message) => {
@@ -24,7 +24,7 @@ test.each([
   expect(stderr).toStartWith(message);
 });
 
-// Stages of the gate run thousands of both scopes.
+// The stages of the gate run thousands of schedules of both scopes.
 test.each(["all", "workers"])("schedules of the scope %p find nothing", async (scope) => {
   const { stdout, code } = await simulated("--scope", scope, "--schedules", "20");
   expect(stdout).toContain("20 schedules from seed 1 on");

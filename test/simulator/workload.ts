@@ -14,19 +14,19 @@ import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };
 
-/** What is hammered: everything, or starts, the creation of workers and their idle exit. */
+/** Scope of the load: everything, or starts, the creation of workers and their idle exit. */
 export type Scope = "all" | "workers";
 
-/** What the clients of one simulation share: the threads that any of them has heard of. */
+/** State that the clients of one simulation share: the known threads. */
 export class Workload {
   readonly world: World;
   readonly auditor: Auditor;
   readonly random: Random;
   readonly scope: Scope;
   readonly known: ThreadRef[] = [];
-  /** The commands that have not been answered. */
+  /** Commands without an answer yet. */
   readonly pending = new Set<string>();
-  /** The ids that clients bring along: several may start the same. */
+  /** Ids from clients: several clients may start the same. */
   readonly #ids: readonly string[];
 
   constructor(world: World, auditor: Auditor, random: Random, scope: Scope) {
@@ -37,7 +37,7 @@ export class Workload {
     this.#ids = ["A", "B"].map((letter) => `01M${letter}${"0".repeat(22)}`);
   }
 
-  /** A process that does something, and exits. */
+  /** Runs an action in a process, which then exits. */
   client(name: string, delayMs: number, act: () => Promise<void>): void {
     const { world } = this;
     const process = world.start("client", name, delayMs, () => {
@@ -49,7 +49,7 @@ export class Workload {
     });
   }
 
-  /** A client that gives some commands, one after the other. */
+  /** A client that runs some commands, one after the other. */
   commands(count: number): () => Promise<void> {
     const { random } = this;
     const table = this.scope === "workers" ? workersTable : fullTable;
@@ -65,7 +65,7 @@ export class Workload {
     };
   }
 
-  /** Gives one command. That it fails with an error for users is an answer like another. */
+  /** Runs one command. An error for users is a valid answer. */
   async ask<T>(what: string, act: () => Promise<T>): Promise<T | null> {
     const key = `${what} of ${this.world.current?.name}`;
     const { current } = this.world;
@@ -76,7 +76,7 @@ export class Workload {
     } catch (error) {
       if (isOf(error, Ended) || !current?.alive) throw error;
       if (!isWorkflowError(error))
-        this.auditor.fail(`${what} threw what is no error for users: ${String(error)}`);
+        this.auditor.fail(`${what} threw an error that is not for users: ${String(error)}`);
       this.world.note(`${what} failed: ${isWorkflowError(error) ? error.code : "?"}`);
       return null;
     } finally {
@@ -126,7 +126,7 @@ export class Workload {
   }
 }
 
-/** Whether an error, or what it was caused by, is of a kind. */
+/** Whether an error, or one of its causes, is of a kind. */
 export function isOf(error: unknown, kind: typeof Ended): boolean {
   for (let one = error; one instanceof Error; one = one.cause) if (one instanceof kind) return true;
   return false;
@@ -135,7 +135,7 @@ export function isOf(error: unknown, kind: typeof Ended): boolean {
 type Command = (work: Workload) => Promise<void>;
 const surroundings = { cwd: "/home/user", env: { HOME: "/home/user" } };
 
-/** Registers a version as `add` does once it has judged the file. */
+/** Registers a version as `add` does after it has checked the file. */
 export async function add({ auditor }: Workload, { name, hash, text }: Version): Promise<void> {
   const root = openRoot({ path: rootPath });
   await registerBundle(root, name, Buffer.from(text), { descriptor });
@@ -143,14 +143,14 @@ export async function add({ auditor }: Workload, { name, hash, text }: Version):
   auditor.registered();
 }
 
-/** Brings a bundle back whose file is damaged. */
+/** Restores a bundle whose file is damaged. */
 export async function restore({ text }: Version): Promise<void> {
   await putBundle(openRoot({ path: rootPath }), Buffer.from(text), { descriptor });
 }
 
 const addAny: Command = (work) => add(work, work.random.pick(versions.slice(0, 3)));
 
-/** Registers a name, and takes its time under the registry's lock. */
+/** Registers a name, and holds the registry's lock for some time. */
 const addSlowly: Command = async ({ random, auditor }) => {
   const { hash } = versions[0] as Version;
   const name = `delta${random.below(100)}`;
@@ -182,7 +182,7 @@ async function startOf(work: Workload, workflow: string): Promise<void> {
 const workflowOf = (random: Random): string =>
   random.chance(0.7) ? random.pick(["alpha", "beta"]) : random.pick(versions.slice(0, 3)).hash;
 
-/** A start with an id of the client's: of any version, and whoever else brings the same. */
+/** Starts a thread with a client's own id: of any version, also when other clients use the same id. */
 const startWithId: Command = async (work) => {
   const threadId = work.id();
   const started = await work.host().start({
@@ -219,7 +219,7 @@ const kill = onThread(async (work, ref) => {
   work.auditor.killed(ref.threadId);
 }, "kill");
 
-/** An answer, given again with the same request id when the first was not answered. */
+/** Answers a question, and repeats the answer with the same request id if the first was not acknowledged. */
 export async function giveAnswer(work: Workload, ref: ThreadRef, requestId: string): Promise<void> {
   const input = { content: "this", meta: { requestId } };
   await work.host().control(ref, { kind: "answer", input, env: {} });
@@ -232,7 +232,7 @@ const answer = onThread(async (work, ref) => {
   if (work.random.chance(0.5)) await work.ask("answer", () => giveAnswer(work, ref, requestId));
 }, "answer");
 
-/** Wakes what is due: each that it has woken is in its log. */
+/** Wakes due threads: each woken thread is in its log. */
 const wake: Command = async (work) => {
   const { woken } = await work.host().wake({ env: {} });
   for (const { threadId } of woken) work.auditor.woken(threadId);
@@ -258,7 +258,7 @@ const rollback: Command = async (work) => {
   await work.host().rollback("alpha");
 };
 
-/** A workflow that comes and goes: its threads keep its bundle, which nothing else does. */
+/** A workflow that is added and removed: only its threads keep its bundle. */
 const comeAndGo: Command = async (work) => {
   const gamma = versions[3] as Version;
   await work.ask("add", async () => {
@@ -293,7 +293,7 @@ const look: Command = async (work) => {
   );
 };
 
-/** Follows a thread for a while, and checks that it comes in order and once. */
+/** Follows a thread for a while, and checks that the steps come in order and once. */
 const follow = onThread(async (work, ref) => {
   const late = new AbortController();
   const cancel = system.clock.after(work.random.around(400), () => late.abort());

@@ -1,9 +1,9 @@
 /*
  * One simulated machine: its clock, its processes, and the one queue of everything that will happen.
  *
- * W1 one event happens at a time, and all that follows from it without waiting before the next. W2 which comes
- * next follows from the seed alone. W3 a process that has died does nothing more: each of its calls throws, and
- * what it waits for never comes. W4 what a dead process held (files, locks, sockets) is released at once.
+ * W1 one event happens at a time; everything that follows from it without waiting happens before the next. W2 only
+ * the seed decides which event is next. W3 a dead process does nothing: each of its calls throws, and
+ * its pending events never arrive. W4 the files, locks and sockets of a dead process are released at once.
  */
 import { drainMicrotasks } from "bun:jsc";
 import { Disk, type OpenFile } from "./disk.ts";
@@ -23,7 +23,7 @@ export type Process = {
   alive: boolean;
   /** Whether its first lines have run. */
   isRunning: boolean;
-  /** Nothing happens in it before this time. */
+  /** It does nothing before this time. */
   asleepUntil: number;
   exitCode: number | null;
   signalCode: string | null;
@@ -41,16 +41,16 @@ export class World {
   readonly disk = new Disk();
   readonly faults: FaultPlan;
   readonly processes: Process[] = [];
-  /** The process whose code runs. */
+  /** The process whose code is running. */
   current: Process | null = null;
-  /** Milliseconds since the machine was made. */
+  /** Milliseconds since the start of the machine. */
   now = 0;
-  /** What somebody has set the wall clock forward or back by. */
+  /** Offset of the wall clock, by changes forward or back. */
   clockOffset = 0;
   boots = 1;
-  /** How many calls were made. */
+  /** Number of calls. */
   calls = 0;
-  /** The lines of the trace, where they are wanted. */
+  /** The lines of the trace, if requested. */
   readonly lines: string[] | null;
   #hash = 0n;
   onUncaught: (error: unknown) => void = (error) => {
@@ -70,18 +70,18 @@ export class World {
     return Math.floor(wallStart + this.now + this.clockOffset);
   }
 
-  /** The hash of all that has happened. */
+  /** Hash of all events. */
   get hash(): string {
     return this.#hash.toString(16).padStart(16, "0");
   }
 
-  /** The process whose code runs. @throws Ended when it is dead. */
+  /** The process whose code is running. @throws Ended when it is dead. */
   get running(): Process {
     this.checkAlive();
     return this.current as Process;
   }
 
-  /** @throws Ended when the process whose code runs is dead. */
+  /** @throws Ended when the process whose code is running is dead. */
   checkAlive(): void {
     if (!this.current?.alive) throw new Ended("the process has ended");
   }
@@ -91,7 +91,7 @@ export class World {
     this.lines?.push(`${this.now.toFixed(3)} ${this.current?.name ?? "-"} ${text}`);
   }
 
-  /** Plans something to happen in a process, or in none, after so many milliseconds; gives how to cancel it. */
+  /** Schedules an event of a process, or of none, after this many milliseconds; returns a function that cancels it. */
   plan(process: Process | null, ms: number, act: () => void): () => void {
     const event: Event = {
       time: this.now + Math.max(ms, 0),
@@ -150,7 +150,7 @@ export class World {
     this.note("power");
   }
 
-  /** Runs something as a process within what another does: a reader at that very moment. */
+  /** Runs a function as a process within a call of another process: a reader at that moment. */
   within<T>(process: Process, act: () => T): T {
     const before = this.current;
     this.current = process;
@@ -161,7 +161,7 @@ export class World {
     }
   }
 
-  /** Lets things happen until `isDone`, the time is over or nothing is left. */
+  /** Runs events until `isDone`, the time is over or no event is left. */
   run(untilMs: number, isDone: () => boolean): void {
     while (!isDone()) {
       const event = this.#queue[0];
@@ -190,7 +190,7 @@ export class World {
     }
   }
 
-  // What a program's first lines throw ends it; later a worker catches what nobody has caught.
+  // An error in a program's first lines ends it; later the worker handles uncaught errors.
   #crash(process: Process | null, error: unknown): void {
     if (process && !process.isRunning) this.end(process, 1);
     else this.onUncaught(error);

@@ -13,12 +13,12 @@ const median = (sorted: string) => `export function median(numbers) {
 }
 `;
 
-/** What the coder says before it writes, long enough to be broken off. */
+/** Text of the coder before it writes, long enough to be interrupted. */
 export const aloud = "I sort by size and not by letters. ".repeat(20).trim();
 
 /**
- * Plays the team as a model would, through tools: the first change leaves a test red, the second makes
- * it green. `slow` is how long each token of what the coder says aloud takes, in milliseconds.
+ * Plays the team as a model would, through tools: the first change leaves a test red, the second makes it green.
+ * `slow` is the time of each token of the coder's text, in milliseconds.
  */
 export function team({ read, write, run }: Hands, slow: () => number) {
   return (body: Body): Reply => {

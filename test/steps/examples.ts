@@ -10,7 +10,7 @@ import {
 } from "@uncaged/workflow/host";
 import { stepsSource } from "@uncaged/workflow-steps/source";
 
-/** How a thread is started. */
+/** Options of a thread. */
 export type Given = {
   cwd: string;
   params?: object;
@@ -18,7 +18,7 @@ export type Given = {
   env?: Record<string, string>;
 };
 
-/** A storage root of a test's own, to add step workflows to and run them as a person would. */
+/** A storage root for a test, with functions to add and run step workflows as a person would. */
 export class StepsHouse {
   readonly folder = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
   readonly host = openLocalHost({ path: join(this.folder, "root") });
@@ -33,7 +33,7 @@ export class StepsHouse {
     return mkdtempSync(join(this.folder, `${name}-`));
   }
 
-  /** Adds a file under a name; gives the warnings of its check. */
+  /** Adds a file under a name; returns the warnings of its check. */
   async add(name: string, file: string): Promise<string[]> {
     const warnings: string[] = [];
     const sources = [stepsSource((warning) => warnings.push(warning))];
@@ -53,7 +53,7 @@ export class StepsHouse {
     return threadJson(await settled(this.host, await this.start(workflow, given)));
   }
 
-  /** Answers a thread that waits, and runs it until it ends or waits again. */
+  /** Answers a waiting thread, and runs it until it ends or waits again. */
   async answer(ref: ThreadRef, value: unknown, env?: Record<string, string>): Promise<ThreadJson> {
     const content = typeof value === "string" ? value : JSON.stringify(value);
     await this.host.control(ref, { kind: "answer", env: this.env(env), input: { content, value } });
@@ -67,7 +67,7 @@ export class StepsHouse {
     return types;
   }
 
-  /** What a thread's environment is, with more of its own. */
+  /** The environment of a thread, with further variables. */
   env(more: Record<string, string> = {}): Record<string, string> {
     return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...more };
   }
@@ -79,7 +79,7 @@ export class StepsHouse {
   }
 }
 
-/** The variables that a thread has written whole: by their names, as they were last written. */
+/** The complete variables of a thread, by name, with their last values. */
 export function writtenBy({ steps }: ThreadJson): Record<string, unknown> {
   const writes = steps.flatMap(({ meta }) => (meta.variables ?? []) as Written[]);
   const whole = writes.filter(({ path }) => path.length === 1);

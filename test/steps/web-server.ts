@@ -8,10 +8,10 @@ AVQAAABjLnBuZ1BLBQYAAAAAAwADAJwAAACCAAAAAAA=`,
   "base64",
 );
 
-/** What a request brought. */
+/** Content of a request. */
 export type WebRequest = { method: string; path: string; auth: string | null; body: unknown };
 
-/** A server with the users, the archive and the reports that the example asks for. */
+/** A server with the users, the archive and the reports that the example requests. */
 export function webServer(token: string) {
   const came: WebRequest[] = [];
   let isFull = false;

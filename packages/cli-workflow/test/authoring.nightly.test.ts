@@ -41,7 +41,7 @@ test("a new team of agents type-checks, plays without a key, asks before it writ
   expect(asked.stdout).toContain("waiting: writer asks to run save_answer");
   expect(existsSync(join(dir, "ANSWER.md"))).toBe(false);
   const shown = await store.ok(["resume", "@last", "--input", "true", "--follow"], here);
-  expect(shown).toContain("completed: It is what README.md says.");
+  expect(shown).toContain("completed: It agrees with README.md.");
   expect(readFileSync(join(dir, "ANSWER.md"), "utf8")).toContain("a team of agents");
   const ledger = await store.json<object>(["thread", "@last", "--ledger"], here);
   expect(ledger).toMatchObject({ total: { cost: 0, unpriced: 0 } });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(join(files, "latin.txt"), new Uint8Array([0x61, 0xe9, 0x62]));
 });
 
-/** One line that names the error, the right exit code, and nothing written. */
+/** Expects one line that names the error, the right exit code, and no writes. */
 async function expectRefusal(
   args: string[],
   code: number,
@@ -122,8 +122,8 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--prompt-file", "."], 2, "folder");
   });
 
-  test("that is no UTF-8 text is reported", async () => {
-    await expectRefusal(["run", "play", "--prompt-file", "latin.txt"], 2, "no UTF-8");
+  test("that is not UTF-8 text is reported", async () => {
+    await expectRefusal(["run", "play", "--prompt-file", "latin.txt"], 2, "not UTF-8");
   });
 
   test("without an end is read to its limit and no further", async () => {
@@ -143,7 +143,7 @@ describe("a path", () => {
 });
 
 describe("a bundle", () => {
-  test("that is no module is reported with its line", async () => {
+  test("that is not a module is reported with its line", async () => {
     await expectRefusal(["add", "x", "broken.esm.js"], 1, /broken\.esm\.js:1:\d+/);
   });
 
@@ -165,7 +165,7 @@ describe("a bundle", () => {
   });
 });
 
-describe("what is not there", () => {
+describe("a missing thing", () => {
   test("a version", async () => {
     await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "has no version");
     await expectRefusal(["run", "play@ZZZZZZZ"], 4, "has no version");
@@ -191,7 +191,7 @@ describe("what is not there", () => {
     await expectRefusal(["list", "more"], 2, "too many arguments");
   });
 
-  test("what an option may be", async () => {
+  test("an option's value", async () => {
     await expectRefusal(["threads", "--status", "done"], 2, "Allowed choices");
     await expectRefusal(["run", "play", "--durability", "none"], 2, "Allowed choices");
     await expectRefusal(["completion", "tcsh"], 2, "Allowed choices");
@@ -228,7 +228,7 @@ describe("a storage root", () => {
     expect(fresh.tree()).toEqual({});
   });
 
-  test("that does not exist where it is named is named by what finds nothing in it", async () => {
+  test("that is named and does not exist is reported by commands that find nothing in it", async () => {
     const nowhere = join(files, "nowhere");
     const missing = `hint: there is no storage root ${nowhere}: check --root`;
     for (const args of [
@@ -272,7 +272,7 @@ describe("a storage root", () => {
 
 describe("a log that another program wrote, with a value nested too deeply to be shown", () => {
   for (const command of ["thread", "follow", "diff"]) {
-    test(`is no bug of ${command}`, async () => {
+    test(`is not a bug of ${command}`, async () => {
       const deep = `${ended.slice(0, -1)}${ended.endsWith("0") ? "1" : "0"}`;
       const [log] = Object.keys(store.tree()).filter((path) =>
         path.endsWith(`${ended}.data.jsonl`),
@@ -295,8 +295,8 @@ describe("a log that another program wrote, with a value nested too deeply to be
   }
 });
 
-describe("what says nothing", () => {
-  test("is no prompt and no answer: stdin, and a file, that are empty", async () => {
+describe("empty input", () => {
+  test("is not a prompt or an answer, from stdin or a file", async () => {
     const empty = join(files, "empty.esm.js");
     for (const args of [
       ["run", "play", "--prompt", "-"],
@@ -308,13 +308,13 @@ describe("what says nothing", () => {
     expect((await store.run(["run", "play", "--prompt", "", "--wait"])).code).toBe(0);
   });
 
-  test("is no command: help of it is refused with what is meant", async () => {
+  test("is not a command: its help is refused with a suggestion", async () => {
     for (const args of [["help", "rnu"], ["rnu", "--help"], ["rnu"]]) {
       await expectRefusal(args, 2, "unknown command 'rnu'; hint: did you mean run?");
     }
   });
 
-  test("is no bundle: a JavaScript file, with the names by which it is built or taken", async () => {
+  test("is not a bundle: a JavaScript file is refused with the names of sources and bundles", async () => {
     for (const ending of ["js", "mjs", "cjs", "jsx"]) {
       writeFileSync(join(files, `review.${ending}`), "export {};");
       const wanted =

@@ -29,7 +29,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** A clock that is off, for a process that is given it. */
+/** A wrong clock for a process. */
 class OffClock {
   readonly #file = join(newFolder(), "clock");
 
@@ -52,7 +52,7 @@ class OffClock {
 
 type Line = { pid: number; healthPort: number; problem?: string };
 
-/** A worker whose clock is off: what it prints, as it comes. */
+/** A worker whose clock is off, with its output as it comes. */
 async function worker(clock: OffClock) {
   const words = ["worker", "--port", "0", "--cache", newFolder(), "--json"];
   const child = store.start(words, { env: clock.env });
@@ -91,7 +91,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
         new RegExp(`^error: the clock of this machine is (599|600|601) s ${way} [^\\n]+\\n$`),
       ),
     ]);
-    // It has registered nothing.
+    // It is not registered.
     expect((await store.run(["list"], given)).stderr).toContain("has no workers");
   });
 
@@ -117,7 +117,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     const driver = async () => (await store.json<Row[]>(["ps"], given))[0]?.pid ?? 0;
     await until(
       async () => (await driver()) === first.pid,
-      () => "nobody drives it",
+      () => "no worker drives it",
     );
     clock.set(10 * minutes);
     await until(
@@ -125,7 +125,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       () => "it takes threads",
     );
     expect(first.problems()).toEqual([expect.stringMatching(/ ahead of .*; it drives nothing; /)]);
-    // As nobody else is there, it answers commands; what it gives back doesn't stay with it for that.
+    // Without other workers it still answers commands; that does not keep it from giving threads back.
     expect(await driver()).toBe(first.pid);
     const second = await worker(new OffClock(0));
     writeFileSync(path, "");
@@ -134,7 +134,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await shown()).status === "completed",
       () => "it has not ended",
     );
-    // The step that it was in is committed, and those behind it are the other worker's.
+    // The step that it was in is committed; the other worker runs the later steps.
     const { steps } = await shown();
     expect(steps).toHaveLength(4);
     const isRight = ({ timestamp }: Step) => Math.abs(timestamp - Date.now()) < 5 * minutes;

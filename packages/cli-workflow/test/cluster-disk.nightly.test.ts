@@ -38,7 +38,7 @@ beforeAll(async () => {
   await worker.stdout.getReader().read();
   await store.ok(["add", "play", playBundle], { env });
 });
-// A second try needs the room that the first one has taken.
+// A second try needs the space that the first one has taken.
 afterEach(() => {
   if (!isSkipped) disk.free();
 });
@@ -67,14 +67,14 @@ describe.skipIf(isSkipped)(`a server whose disk is full${reason}`, () => {
     disk.fill();
     const taken: string[] = [];
     let refused = { code: 0, stdout: "", stderr: "" };
-    // There is room in the files that the server has already.
+    // The files that the server already has still have space.
     for (let n = 0; n < 20 && refused.code === 0; n += 1) {
       refused = await play({}, String(n).repeat(8 << 20));
       if (refused.code === 0) taken.push(refused.stdout.trim());
     }
     const oneLine = /^error: [^\n]+\n$/;
     expect(refused).toEqual({ code: 1, stdout: "", stderr: expect.stringMatching(oneLine) });
-    // A server that can't even be read by now has refused it before there was a thread to name.
+    // A server that can't even be read refuses it before there is a thread to name.
     const [id] = refused.stderr.match(/(?<= --thread-id )\w{26}(?=\n$)/) ?? [];
     writeFileSync(path, "");
     if (id !== undefined) {

@@ -16,10 +16,10 @@ import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(120_000);
 
-/* A cluster without workers, what may be in its place, and what may be in the place of its workers. */
+/* A cluster without workers, and foreign servers in its place or in the place of its workers. */
 let cluster: Cluster;
 let store: Store;
-/** One of the storage root, which waits. */
+/** A waiting thread of the storage root. */
 let thread: string;
 const servers: Bun.Server<unknown>[] = [];
 const children: Bun.Subprocess[] = [];
@@ -48,7 +48,7 @@ const of = (address: ClusterAddress, token = cluster.address.token): Given => ({
 });
 const real = (): Given => of(cluster.address);
 
-/** The cluster with something else in the place of both interfaces, or of one. */
+/** The cluster with a foreign server in the place of one or both interfaces. */
 function other(answer: Answer, names: ("ingress" | "admin")[] = ["ingress", "admin"]) {
   const address = { ...cluster.address };
   for (const name of names) {
@@ -69,11 +69,11 @@ const commands = (): string[][] => [
   ["push", thread],
 ];
 
-/** Has each command fail with a code in one line, as text and as JSON, and leave all as it is. */
+/** Expects each command to fail with a code in one line, as text and as JSON, and to change nothing. */
 async function refused(code: string, given: Given, all = commands()): Promise<void> {
   const before = store.tree();
   for (const [n, words] of all.entries()) {
-    // Half of them each way: both ways are one function.
+    // Each way with half of the commands: both use one function.
     const isJson = n % 2 === 0;
     const { stdout, ...ended } = await store.run([...words, ...(isJson ? ["--json"] : [])], given);
     const where = words.join(" ");
@@ -110,7 +110,7 @@ onCluster(`every command fails in one line${missingServer}`, () => {
   });
 });
 
-/** Registers a program that serves a `thread` of its own, and takes it away again. Gives what it was called. */
+/** Registers a program with its own `thread` service, and removes it again. Returns the calls that it got. */
 async function besides(act: () => Promise<void>): Promise<string> {
   const program = join(import.meta.dir, "../../workflow-restate/test/fixtures/other.ts");
   const child = Bun.spawn([process.execPath, program], { stdin: "ignore", stdout: "pipe" });

@@ -18,7 +18,7 @@ import { newFolder, removeFolders, Store } from "./program.ts";
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 type Fronts = { workers: { port: number; backends: { port: number; health: number }[] } };
 
-/** Yields its environment, and ends when the file is there that its prompt names. */
+/** Yields its environment, and ends when the file named by its prompt exists. */
 const telling = `
 import { existsSync } from "node:fs";
 export const descriptor = { description: "tells its environment", roles: {} };
@@ -37,7 +37,7 @@ let token: string;
 let env: Record<string, string>;
 
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
-// The token of another cluster in the caller's environment is not that of this one.
+// The caller's environment has the token of another cluster.
 const start = () =>
   store.json<Up>(["cluster", "up", "--workers", "1"], { env: { [tokenVariable]: "of-another" } });
 
@@ -57,7 +57,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** What an HTTP/2 endpoint answers. */
+/** Sends a request to an HTTP/2 endpoint and returns its answer. */
 function ask2(origin: string, headers: Record<string, string>): Promise<[number, string]> {
   const { promise, resolve, reject } = Promise.withResolvers<[number, string]>();
   const session = connect(origin);
@@ -190,7 +190,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
         return new Response("");
       },
     });
-    // A note that somebody has put there for another port.
+    // A foreign note for another port.
     const notes = join(store.folder, "home/.local/state/uncaged-workflow/clusters");
     symlinkSync(folder, join(notes, `${server.port}`));
     const host = `restate://127.0.0.1:${server.port}?admin=${server.port}`;
@@ -274,7 +274,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     up = await start();
     expect(read("token").trim()).toBe(token);
     await store.ok(["cluster", "down"]);
-    // As one server left its folder before clusters had tokens: its own ports were the cluster's.
+    // Like the folder of a server before clusters had tokens: the server's own ports were the cluster's.
     const { host } = up;
     const [forWorkers, ingressPort, adminPort] = JSON.parse(read("fronts.json")) as number[];
     writeFileSync(join(folder, "fronts.json"), JSON.stringify([forWorkers]));

@@ -39,7 +39,7 @@ const json = <T>(...args: string[]): Promise<T> => store.json<T>(args, { env });
 const play = (params: object, ...args: string[]): Promise<string> =>
   store.ok(["run", "play", "--params", JSON.stringify(params), ...args], { env });
 
-/** A thread that goes no further than a step until `open` is called. */
+/** A thread that stops before a step until `open` is called. */
 async function gated(before: number, params: object = {}) {
   const path = join(newFolder(), "gate");
   const id = await play({ ...params, gate: { before, path } });
@@ -64,11 +64,11 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     const fork = await store.ok(["fork", threadId, "--at-step", "1", "--wait", "-q"], { env });
     expect((await json<{ same: boolean }>("diff", threadId, fork)).same).toBe(true);
     expect(await json<object>("verify")).toMatchObject({ problems: [] });
-    // Nothing of it is in the storage root.
+    // The storage root has none of its data.
     expect(existsSync(join(store.root, "logs"))).toBe(false);
   });
 
-  test("a server that is ended leaves nothing of what it has read", async () => {
+  test("a stopped server deletes all temporary files", async () => {
     const TMPDIR = newFolder();
     const server = store.start(["serve", "--port", "0", "--json"], { env: { ...env, TMPDIR } });
     const { value } = await server.stdout.getReader().read();
@@ -125,7 +125,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     expect((await other.run(["cluster", "status"])).code).toBe(4);
   });
 
-  test("when a part of it runs, which is ended and started again with what it has", async () => {
+  test("while a part of it runs, which is stopped and started again with its data", async () => {
     const before = await start();
     const { balancer } = before.pids;
     process.kill(balancer, "SIGKILL");
@@ -173,7 +173,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
     expect((await store.json<{ name: string }[]>(["list"], inProject))[0]?.name).toBe("play");
   });
 
-  test("and what makes no sense on one is refused in one line", async () => {
+  test("and commands that do not work on a cluster are refused in one line", async () => {
     for (const args of [["dev", "x.ts"], ["doctor"], ["plan", "secret", "list"]]) {
       const { code, line } = await named(args, env);
       expect(code).toBe(2);
@@ -188,7 +188,9 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
     for (const advertise of ["here", "here:0", "http://here:9081"]) {
       expect(await named(["worker", "--host", up.host, "--advertise", advertise])).toMatchObject({
         code: 2,
-        line: expect.stringMatching(/^error: --advertise "[^\n]*" is no host with a port[^\n]*\n$/),
+        line: expect.stringMatching(
+          /^error: --advertise "[^\n]*" is not a host with a port[^\n]*\n$/,
+        ),
       });
     }
     expect((await named(["cluster", "up"])).line).toContain("a cluster runs already");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 const built = process.env.TEST_COMMAND;
 const folder = built ?? join(import.meta.dir, "..");
 
-/** The file that its users call. */
+/** The file that users call. */
 export const command = join(folder, "bin/uncaged-workflow");
 
 /** The program as a command line, for shells. */

@@ -31,7 +31,7 @@ test("a command is completed from its beginning", async () => {
   expect(await candidates("")).not.toContain("__complete");
 });
 
-test("an option is completed, and what it takes", async () => {
+test("an option is completed, and its value", async () => {
   expect(await candidates("run", "--p")).toEqual(["--prompt", "--prompt-file", "--params"]);
   expect(await candidates("threads", "--status", "c")).toEqual(["completed", "corrupt"]);
   expect(await candidates("run", "play", "--durability", "")).toEqual(["step", "os"]);
@@ -67,7 +67,7 @@ test("a storage root that can't be read has nothing to complete, and prints noth
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
-/** A folder that has the program under its own name. */
+/** A folder with the program under its own name. */
 function programFolder(): string {
   const folder = join(store.folder, "bin");
   mkdirSync(folder, { recursive: true });
@@ -81,7 +81,7 @@ function programFolder(): string {
 type Shell = { name: string; argv: string[]; setUp: string[]; clear: string };
 
 const clearLine = "\x15";
-/** How each shell is started without a person's own settings, and what it reads first. */
+/** Starts each shell without a person's own settings, with lines to set it up. */
 const shells: Shell[] = [
   { name: "bash", argv: ["bash", "--norc", "--noprofile", "-i"], setUp: [], clear: clearLine },
   {
@@ -92,7 +92,7 @@ const shells: Shell[] = [
   },
 ];
 
-/** What a plain terminal shows that is sent a text. */
+/** Screen content after a plain terminal was sent a text. */
 function drawn(text: string): string {
   const lines: string[][] = [[]];
   let column = 0;
@@ -106,7 +106,7 @@ function drawn(text: string): string {
   return lines.map((line) => line.join("")).join("\n");
 }
 
-/** Types lines and a tab after each, and gives what stands on the line then, as soon as it is what is wanted. */
+/** Types lines and a tab after each. Returns each line as the terminal shows it, as soon as it is the wanted one. */
 async function completed(
   { name, argv, setUp, clear }: Shell,
   lines: [typed: string, wanted: string][],
@@ -151,7 +151,7 @@ async function completed(
   }
 }
 
-/** What is typed, and what then stands on the line. */
+/** Typed text, and the line that completion makes of it. */
 async function typedAndWanted(): Promise<[typed: string, wanted: string][]> {
   const [current = "", first = ""] = (
     await store.json<{ hash: string }[]>(["history", "play"])

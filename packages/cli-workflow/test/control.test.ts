@@ -88,7 +88,7 @@ test("an approval takes a decision: anything else is refused with exit code 2, a
 });
 
 test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {
-  // A worker with nothing but waiting threads exits.
+  // A worker with only waiting threads exits.
   const other = await store.play({ ms: 60_000 });
   const id = await store.play({ ask: 2, steps: 3 });
   await store.until(id, "waiting");
@@ -101,7 +101,7 @@ test("an answer to a thread that was paused while it waited reports that it stay
   await store.ok(["kill", other]);
 });
 
-test("several threads are killed at once, and one that can't be does not stop the others", async () => {
+test("several threads are killed at once, and a failure does not stop the others", async () => {
   const ids = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout, stderr } = await store.run(["kill", ids[0] ?? "", ended, ids[1] ?? ""]);
   expect(code).toBe(1);
@@ -320,8 +320,8 @@ describe("all threads of a storage root", () => {
   });
 });
 
-describe("what was interrupted", () => {
-  test("is resumed by wake --resume, or by a person who has agreed, and what is left is listed", async () => {
+describe("an interrupted thread", () => {
+  test("is resumed by wake --resume, or when a person agrees, and the others are listed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");

@@ -31,7 +31,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-test("what is asked is shown, and how to decide on it", async () => {
+test("a question is shown with the commands to decide on it", async () => {
   rmSync(marks, { force: true });
   const { code, stdout, stderr } = await store.run(
     ["run", "deploys", "--prompt", "claude", "--wait"],

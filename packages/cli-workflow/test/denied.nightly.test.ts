@@ -16,7 +16,7 @@ const noFilter = (() => {
   return exitCode === 0 ? null : stderr.toString().trim();
 })();
 
-/** Runs the program with system calls that fail, in all of its processes. */
+/** Runs the program with failing system calls, in all of its processes. */
 async function runWithout(store: Store, error: string, calls: string, args: string[]) {
   const errno = String(constants.errno[error as keyof typeof constants.errno]);
   const child = Bun.spawn([process.execPath, denied, errno, calls, ...programWords, ...args], {
@@ -40,7 +40,7 @@ if (noFilter !== null) test.skip(`system calls that fail: left out, ${noFilter}`
 else {
   describe("a file system without locks", () => {
     test.each(some(["ENOLCK", "EOPNOTSUPP", "ENOSYS"]))(
-      "(%s) is named by whoever needs one, and nothing is written",
+      "(%s) is named by commands that need a lock, and nothing is written",
       async (error) => {
         const store = new Store();
         const added = await runWithout(store, error, "flock", ["add", "play", playBundle]);
@@ -142,7 +142,7 @@ test.if(canUnshare)(
       const forced = await store.run(["kill", id, "--force"]);
       expect(forced).toEqual(oneLine(/its process can't be seen from here/));
       process.kill(worker, "SIGCONT");
-      // What it was asked for while it was frozen, it does.
+      // It carries out requests that came while it was frozen.
       await store.until(id, "killed");
     } finally {
       child.kill("SIGKILL");
@@ -151,7 +151,7 @@ test.if(canUnshare)(
   180_000,
 );
 
-/** The worker of a storage root, which runs in its folder, by its pid in this namespace. */
+/** The worker of a storage root, found by its working folder, with its pid in this namespace. */
 function workerOf(root: string): number {
   const found = readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
@@ -165,6 +165,6 @@ function workerOf(root: string): number {
   return Number(found[0]);
 }
 
-/** The files of a storage root: a folder that was made for one may stay empty. */
+/** The files of a storage root. A folder made for a file may stay empty. */
 const filesOf = (store: Store): string[][] =>
   Object.entries(store.tree()).filter(([, content]) => content !== "folder");

@@ -5,7 +5,7 @@
  */
 import { dlopen, ptr } from "bun:ffi";
 
-/** By the name of a call: its numbers on x64 and arm64. */
+/** Numbers of system calls on x64 and arm64, by name. */
 const calls: Record<string, [x64: number, arm64: number]> = {
   flock: [73, 32],
   fsync: [74, 82],

@@ -120,7 +120,7 @@ test("an error in the types is shown and the last good version goes on", async (
   };
   const include = ["flow.ts", "aside.ts"];
   writeFileSync(join(store.folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include }));
-  // What the source does not import is not its error.
+  // Only errors in files that the source imports are its own.
   writeFileSync(join(store.folder, "aside.ts"), "export const wrong: string = 1;\n");
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
@@ -128,7 +128,7 @@ test("an error in the types is shown and the last good version goes on", async (
   dev.edit("wait(0)", 'wait("0")', "write.ts");
   const { problems } = (await dev.next("types")) as DevLine & { problems: object[] };
   expect(problems).toMatchObject([{ file: join(store.folder, "write.ts"), line: 4 }]);
-  // A check that takes longer than a build may wait for it sends the version back that it had let go.
+  // A type check that outlasts its wait withdraws the version that was already accepted.
   const threads = dev.lines.slice(before).filter(({ kind }) => kind === "thread");
   expect(threads.length).toBeLessThanOrEqual(2);
   dev.edit('wait("0")', "wait(0)", "write.ts");
@@ -136,7 +136,7 @@ test("an error in the types is shown and the last good version goes on", async (
   await dev.next("step", ({ step }) => step?.content === "five");
 });
 
-test("a step that is at work is let finish where it is the same, and a thread that waits is asked anew", async () => {
+test("a running step finishes if the new version has the same step, and a waiting thread is asked again", async () => {
   const asking = workflow.replace(
     'return "done"',
     'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
@@ -225,7 +225,7 @@ test("on a terminal its keys answer a question, run it again, and end it", async
   expect((await rows(store)).map(({ status }) => status)).toEqual(["waiting", "completed"]);
 });
 
-test("what no change of the file can fix ends dev at once, and nothing is written", async () => {
+test("an error that no change of the file can fix ends dev at once, and nothing is written", async () => {
   const store = project();
   const refused = async (...args: string[]) => {
     const { code, stderr } = await store.run(["dev", ...args]);

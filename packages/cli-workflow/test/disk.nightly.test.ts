@@ -29,7 +29,7 @@ async function endWorkers(store: Store): Promise<void> {
   await until(() => store.json<unknown[]>(["ps"]).then((left) => left.length === 0));
 }
 
-/** The lines of a log, those that no reader takes included. */
+/** All lines of a log, also lines that readers skip. */
 function linesOf(store: Store, id: string): string[] {
   const [path = ""] = new Bun.Glob(`logs/*/${id}.data.jsonl`).scanSync(store.root);
   return readFileSync(join(store.root, path), "utf8").split("\n");
@@ -38,7 +38,7 @@ function linesOf(store: Store, id: string): string[] {
 const steps = 40;
 const text = "x".repeat(20_000);
 
-/** Starts a thread with large steps, and waits until some are committed: the next ones are made when it is let go on. */
+/** Starts a thread with large steps, and waits until some are committed. The others follow when it is continued. */
 async function begin(store: Store): Promise<{ id: string; open: () => void }> {
   const thread = await store.playGated(6, { steps, ms: 20, say: text });
   await until(async () => (await store.json<View>(["thread", thread.id])).steps.length === 5);
@@ -52,7 +52,7 @@ async function isComplete(store: Store, id: string, before: View): Promise<void>
   expect((await store.run(["verify"])).stderr).toBe("1 bundle and 1 thread are sound\n");
 }
 
-/** Commands that write: each is refused by one line that names the cause. */
+/** Expects each command that writes to be refused by one line that names the cause. */
 async function areRefused(
   store: Store,
   id: string,
@@ -138,14 +138,14 @@ else
       disk.work();
       await disk.remount();
       expect(linesOf(store, id).slice(0, known.length)).toEqual(known);
-      // The newline behind the last record may not have been synced: that one is shown again by who resumes.
+      // The newline after the last record may not have been synced: a resume then shows that record again.
       const after = await store.json<View>(["thread", id]);
       expect(after.steps).toEqual(view.steps.slice(0, after.steps.length));
       await store.ok(["resume", id, "--wait"]);
       await isComplete(store, id, view);
     }, 180_000);
 
-    test("is not built upon: a thread that is resumed before the remount is whole after it", async () => {
+    test("is not relied on: a thread that is resumed before the remount is whole after it", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
       const { id, open } = await begin(store);
       disk.fail();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AttemptError } from "@uncaged/workflow/records";
 import { newFolder, removeFolders, Store } from "./program.ts";
 
-// Each builds a bundle, in processes of its own.
+// Each builds a bundle, in separate processes.
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
 
@@ -126,7 +126,7 @@ test("in a fork on another version it has the line of that version's source", as
     role: "reader",
     at: { file: "lib/net.ts", line: 3, text: line },
   });
-  // Who made the error is what counts, not who reads it now.
+  // The side that recorded the error decides, not the reader.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
 });

@@ -12,7 +12,7 @@ setDefaultTimeout(120_000);
 type Row = { threadId: string; status: string };
 const threadsOf = (store: Store) => store.json<Row[]>(["threads", "--limit", "100"]);
 
-test("a data set is run on two versions, scored and compared; what is done is not done again", async () => {
+test("a data set is run on two versions, scored and compared; finished runs are not repeated", async () => {
   const store = prepared([
     { id: "a", prompt: "apple", expected: "one apple" },
     { id: "b", prompt: "pear", expected: "two pear" },
@@ -59,7 +59,7 @@ test("a data set is run on two versions, scored and compared; what is done is no
   expect(workIn(store)).toEqual(["apple", "apple", "pear", "pear"]);
   const known = new Set((await threadsOf(store)).map(({ threadId }) => threadId));
   expect(known).toEqual(new Set(report.runs.map(({ threadId }) => threadId as string)));
-  // More of the same begins with what is there; another order or name of the files is the same eval.
+  // Adding runs keeps the finished ones; an eval is the same when its files have another order or name.
   writeFileSync(
     join(store.folder, "same.jsonl"),
     `\uFEFF${lines([
@@ -74,7 +74,7 @@ test("a data set is run on two versions, scored and compared; what is done is no
   expect((await store.run(["verify"])).code).toBe(0);
 });
 
-test("what fails, waits, passes a limit or gets no score is counted, and a threshold decides the exit code", async () => {
+test("runs that fail, wait, pass a limit or get no score are counted, and a threshold decides the exit code", async () => {
   const prompts = ["fine", "fail", "ask", "dear", "round"];
   const cases = prompts.map((prompt) => ({ id: prompt, prompt, expected: "one fine" }));
   const store = prepared([...cases, { id: "breaks", prompt: "fine", metadata: { breaks: true } }]);
@@ -87,7 +87,7 @@ test("what fails, waits, passes a limit or gets no score is counted, and a thres
   );
   expect(stdout).toMatch(/fail +failed +\S{26} +no luck\n/);
   expect(stdout).toContain("TypeError: this one breaks");
-  // What waited and was answered, and what had no score, is judged again; what failed is run again when that is asked for.
+  // Answered runs and runs without a score are judged again; failed runs are repeated only on request.
   const asked = (await threadsOf(store)).find(({ status }) => status === "waiting") as Row;
   await store.ok(["resume", asked.threadId, "--input", "Ada"]);
   await until(async () => (await threadsOf(store)).every(({ status }) => status !== "waiting"));
@@ -206,7 +206,7 @@ test.each([
   const report = JSON.parse(await store.ok(call)) as EvalReport;
   expect(report.versions).toMatchObject([{ runs: 5, passed: 5, cost: 1.25 }]);
   expect(await threadsOf(store)).toHaveLength(5);
-  // Killed in its role, a thread does that role again; what was committed stays.
+  // A thread that was killed in a role does that role again; its committed steps stay.
   expect(workIn(store)).toHaveLength(isAll ? 7 : 5);
 });
 
@@ -302,7 +302,7 @@ test("a scorer that hangs, exits or returns nothing costs its case and no other"
   ]);
   rmSync(join(store.folder, "work"));
   writeFileSync(join(store.folder, "score.ts"), "export default () => true");
-  // Another scorer is another eval, with threads of its own.
+  // Another scorer is another eval, with its own threads.
   expect((JSON.parse(await store.ok(call)) as EvalReport).versions).toMatchObject([{ passed: 4 }]);
   expect(workIn(store)).toHaveLength(4);
 });

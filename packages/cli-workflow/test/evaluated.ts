@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Store } from "./program.ts";
 
 /**
- * A workflow that leaves a line in the file `work` for each execution of a role, and does what its prompt says. A prompt
- * with `gate` waits until there is a file of that name.
+ * A workflow that writes a line to the file `work` for each execution of a role, and follows its prompt. A prompt with
+ * `gate` waits for a file of that name.
  */
 const source = (says: string): string => `
   import { createRoleModerator, END, waitFor } from "@uncaged/workflow";
@@ -49,7 +49,7 @@ export function prepared(cases: readonly object[]): Store {
   return store;
 }
 
-/** What the data set and the scorer are given by. */
+/** Words that name the data set and the scorer. */
 export const command = ["cases.jsonl", "--score", "score.ts"];
 /** The prompts of all executions of a role so far. */
 export const workIn = ({ folder }: Store): string[] => {

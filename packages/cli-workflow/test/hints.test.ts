@@ -44,7 +44,9 @@ beforeAll(async () => {
 
 const top = join(import.meta.dir, "../../..");
 
-/** Each call of the command in the texts of the sources: what follows its name, up to the end of the text or clause. */
+/**
+ * Each call of the command in the texts of the sources: the words after its name, up to the end of the text or clause.
+ */
 async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   for await (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scan(top)) {
     if (/\.test\.tsx?$/.test(file)) continue;
@@ -92,7 +94,7 @@ const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
     );
 };
 
-/** All that can be tried with threads in each state: what is done has no hint, or one that leads on. */
+/** Tries each command on threads in each state: its hint, if there is one, leads on. */
 const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   for (const [name, make] of Object.entries(made)) {
     test(`of a thread that is ${name}`, async () => {
@@ -116,7 +118,7 @@ describe("each hint of a storage root leads on", () => {
 
 test("each hint was shown in a state, and led on", () => {
   const goesOn = "serve goes on until it is ended";
-  const isRace = "of what another process does at the same moment";
+  const isRace = "of a race with another process";
   expect(
     unled("threads", {
       "nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork … --anew":

@@ -9,7 +9,7 @@ afterAll(async () => {
 
 /*
  * A worker with an idle timeout of 0 exits as soon as it has nothing to run. Each start below finds no worker, and
- * must reach the one that it starts.
+ * must reach the worker that it starts.
  */
 const env = { UNCAGED_WORKFLOW_IDLE_MS: "0" };
 let store: Store;

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolders, Store } from "./program.ts";
 
-/* Names that every object inherits are names like others: of workflows, roles, options, params and variables. */
+/* Names that every object inherits are valid names of workflows, roles, options, params and variables. */
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);

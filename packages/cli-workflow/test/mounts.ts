@@ -9,7 +9,7 @@ function run(...command: string[]): string {
   return stdout.toString().trim();
 }
 
-/** Undone last first, by {@link unmountAll}. */
+/** Undone in reverse order by {@link unmountAll}. */
 const made: (() => void)[] = [];
 
 /** For `afterAll`, once the processes on the file systems have ended. */
@@ -22,7 +22,7 @@ function mount(path: string, ...args: string[]): void {
   made.push(() => run("umount", "-l", path));
 }
 
-/** Why no file system can be mounted here, for the name of a test that is left out; null where it can. */
+/** The reason why no file system can be mounted here, for the name of a skipped test; null when one can. */
 export function whyNoMounts(...programs: string[]): string | null {
   if (process.platform !== "linux") return "only Linux has what it needs";
   if (process.getuid?.() !== 0) return "it needs root, to mount a file system";
@@ -37,7 +37,7 @@ export function whyNoMounts(...programs: string[]): string | null {
   }
 }
 
-/** A disk in memory of so many KB, at a folder that is there. */
+/** A disk in memory of this many KB, mounted at an existing folder. */
 export class SmallDisk {
   readonly path: string;
 
@@ -46,11 +46,11 @@ export class SmallDisk {
     mount(path, "-t", "tmpfs", "-o", `size=${kilobytes}k,mode=700`, "tmpfs");
   }
 
-  /** Leaves no room, or so many KB. */
+  /** Leaves no space, or this many KB. */
   fill(kilobytes = 0): void {
     const path = join(this.path, "ballast");
     writeFileSync(path, "");
-    // A write that finds too little room fails and leaves what fitted in.
+    // A write without enough space fails and leaves the part that fitted in.
     for (const size of [1 << 20, 1 << 16, 1 << 12]) {
       Bun.spawnSync([
         "dd",
@@ -74,9 +74,9 @@ export class SmallDisk {
 }
 
 /**
- * A disk with ext4, at a folder that is there, whose blocks are a file on a {@link SmallDisk}: where that is full,
- * blocks that were never written can't be, a sync reports so once, and what it could not write is lost though the
- * system's cache shows it.
+ * A disk with ext4 mounted at an existing folder, backed by a file on a {@link SmallDisk}. When the small disk is
+ * full, blocks without space on it can't be written: a sync reports this once, and the unwritten data is lost although
+ * the system's cache shows it.
  */
 export class FailingDisk {
   readonly #path: string;
@@ -90,7 +90,7 @@ export class FailingDisk {
     run("truncate", "-s", "48M", image);
     this.#device = run("losetup", "-f", "--show", image);
     made.push(() => run("losetup", "-d", this.#device));
-    // A write that the file takes in part counts as done for a loop device: it must be one block, or none.
+    // A loop device takes a partial write to its file for a complete one: the write must be one block, or fail.
     writeFileSync(`/sys/block/${basename(this.#device)}/queue/max_sectors_kb`, "4");
     run("mkfs.ext4", "-q", "-b", "4096", "-E", "nodiscard", this.#device);
     mount(path, "-o", "nodiscard", this.#device);
@@ -98,7 +98,7 @@ export class FailingDisk {
     mkdirSync(join(path, "home"), { recursive: true });
   }
 
-  /** From here on what needs new blocks can't be synced. */
+  /** Makes syncs fail that need new blocks. */
   fail(): void {
     this.#below.fill();
   }
@@ -107,7 +107,7 @@ export class FailingDisk {
     this.#below.free();
   }
 
-  /** Forgets what the system's cache shows and the disk does not have, once nobody uses the disk. */
+  /** Drops data that only the system's cache has, once no process uses the disk. */
   async remount(): Promise<void> {
     await until(
       () => Bun.spawnSync(["umount", this.#path]).exitCode === 0,

@@ -34,7 +34,7 @@ const refusal = async (...args: string[]) => {
   return { code, stderr };
 };
 
-test("push and pull need a cluster, and one that is there", async () => {
+test("push and pull need a cluster that is running", async () => {
   for (const way of ["push", "pull"]) {
     expect(await refusal(way, "@last")).toEqual({
       code: 2,
@@ -46,7 +46,7 @@ test("push and pull need a cluster, and one that is there", async () => {
 });
 
 describe.skipIf(missingServer !== "")(`between a laptop and a cluster${missingServer}`, () => {
-  test("a thread moves there, is refused here, and comes back with what it has done", async () => {
+  test("a thread moves there, is refused here, and comes back with its new steps", async () => {
     const file = join(store.folder, "asks.esm.js");
     writeFileSync(file, asks);
     await store.ok(["add", "asks", file]);

@@ -7,7 +7,7 @@ import { removeFolders } from "./program.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 afterAll(removeFolders);
-// npx takes its time.
+// npx is slow.
 setDefaultTimeout(180_000);
 
 const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
@@ -15,10 +15,10 @@ const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 type Manifest = Record<"dependencies" | "devDependencies" | "scripts", Record<string, string>>;
 type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
 
-/** What npx runs is there: nothing is fetched. */
+/** npm works offline: npx has its packages already. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
-/** What `new` prints as the next thing to do. */
+/** The next command that `new` prints. */
 const nextOf = (stderr: string): string => /^next: (.*)$/m.exec(stderr)?.[1] ?? "";
 
 async function sh(line: string, cwd: string, env: Record<string, string>) {
@@ -126,7 +126,7 @@ describe("new in a folder that has something", () => {
       const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
       expect(manifest).toMatchObject({ name });
-      // npm would install them, and can't install those of a workspace.
+      // npm would install them, and can't install workspace packages.
       expect(manifest.dependencies).toBeUndefined();
     }
     const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);

@@ -12,7 +12,7 @@ afterAll(async () => {
 const chat = (lines: string[], env: Record<string, string> = {}) =>
   store.run(["plan", "chat"], { ...{ stdin: `${lines.join("\n")}\n`, cwd: store.work, env } });
 
-/** The hash of the plan that was shown last: a pipe confirms a plan by it alone. */
+/** The hash of the plan that was shown last: a pipe confirms a plan only by its hash. */
 const hashIn = (text: string): string =>
   /[\s\S]*confirm it with \/confirm (\w{8})\n/.exec(text)?.[1] ?? "";
 

@@ -10,10 +10,10 @@ setDefaultTimeout(60_000);
 
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 
-/** As {@link PlanStore}, with the plans on a cluster of this machine. */
+/** Like {@link PlanStore}, with the plans on a cluster of this machine. */
 let store: PlanStore;
 let up: Up;
-/** What was started beside the cluster. */
+/** Processes that were started beside the cluster. */
 const processes: Bun.Subprocess[] = [];
 const onCluster = describe.skipIf(missingServer !== "");
 
@@ -61,7 +61,7 @@ onCluster(`plans on a cluster${missingServer}`, () => {
     expect(await store.json<object>(["plan", "rebuild"])).toEqual({ runs: 2 });
     await store.ok(["plan", "delete", id]);
     expect(await store.json<Plan[]>(["plan", "list"])).toEqual([]);
-    // Nothing of it is in the storage root.
+    // The storage root has none of its data.
     expect(existsSync(join(store.root, "plans/plans.db"))).toBe(false);
   });
 
@@ -89,7 +89,7 @@ onCluster(`plans on a cluster${missingServer}`, () => {
   });
 });
 
-/** An agent that answers what its credential is. */
+/** An agent that answers with its credential. */
 const answersCredential = `#!/bin/sh
 cat >/dev/null
 printf '{"type":"result","subtype":"success","session_id":"s","is_error":false,"result":"it is %s"}\\n' "$A_TOKEN"

@@ -56,7 +56,7 @@ test("the home may be elsewhere, and the project's file goes before it", async (
 describe("a project's files, which a step may have written,", () => {
   const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
 
-  /** A project in which something is written, and the program called in it. */
+  /** A project with some files, and the program called in it. */
   function inProject(files: Record<string, string>) {
     const own = new Store();
     const project = join(own.folder, "project");
@@ -87,14 +87,14 @@ describe("a project's files, which a step may have written,", () => {
           stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: take it out there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
         });
       }
-      // A root that is named where the command is called is the project's still.
+      // A root that is named on the command line still belongs to the project.
       const root = join(project, dirname(dirname(at)));
       if (at.endsWith("config.yaml"))
         expect((await run("plan", "config", "--root", root)).stderr).toContain("can't relax");
     });
   }
 
-  test("can tighten one; what they can't have is set in the user's file", async () => {
+  test("can tighten one; settings that they can't have go to the user's file", async () => {
     const text = "sandbox: { mode: container, network: none }\nmax_runs: 2\n";
     const { project, run, userFile } = inProject({ "uncaged.plans.yaml": text });
     const ended = await run("plan", "config", "set", "agent.command", "mine");
@@ -119,7 +119,7 @@ describe("a project's files, which a step may have written,", () => {
   });
 });
 
-test("what is wrong is one line, and a group alone says what it needs", async () => {
+test("an error is one line, and a group without a command says what it needs", async () => {
   for (const [args, code, message] of [
     [["plan"], 2, "error: plan needs a command; hint: see: uncaged-workflow plan --help\n"],
     [["plan", "lst"], 2, /^error: unknown command 'lst'; hint: did you mean list\?\n$/],

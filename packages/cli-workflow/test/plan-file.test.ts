@@ -5,7 +5,7 @@ import { type Plan, type PlanView, planOf, PlanStore } from "./planned.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { removeFolders } from "./program.ts";
 
-/* Plans that are written in files: the same as those that a model makes. */
+/* Plans written in files behave like plans that a model makes. */
 setDefaultTimeout(180_000);
 let store: PlanStore;
 beforeAll(async () => void (store = await PlanStore.open()));
@@ -39,7 +39,7 @@ test("a plan of a file waits for its confirmation, with the metadata that it bri
   expect(stderr).toContain("confirm it: uncaged-workflow plan confirm wf_");
 });
 
-test("what is wrong with a plan of a file is named by the path that was given", async () => {
+test("an error in a plan's file names the path that was given", async () => {
   const wrong = { ...planOf({ a: [] }), metadata: { missed_slots: "all" } };
   written("wrong.json", wrong);
   const cwd = store.work;
@@ -83,7 +83,7 @@ test("adding a plan with a trigger makes a plan to be confirmed, once, and a cha
 
 type ServedPlan = PlanView & { fires: boolean | null; trigger_state: { last_result: string } };
 
-/** A server of the root in a process of its own. */
+/** A server of the root in a separate process. */
 async function serving(flags: string[]) {
   const child = store.start(["serve", "--port", "0", "--json", ...flags], { cwd: store.work });
   const reader = child.stdout.getReader();

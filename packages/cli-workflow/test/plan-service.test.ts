@@ -22,7 +22,7 @@ afterAll(async () => {
 type Ticked = { fired: { workflowId: string; runId: string }[]; next: string | null };
 type Status = { home: string; running: { pid: number } | null; unit: string | null };
 
-/** Has a plan made whose check prints a file, and confirms it. */
+/** Makes a plan whose check prints a file, and confirms it. */
 async function watching(file: string): Promise<Plan> {
   const check_script = `cat ${file}`;
   const trigger = { type: "poll", interval_seconds: 1, check_script, diff_mode: "new_items" };

@@ -57,7 +57,7 @@ test("the example of the reference is planned, confirmed, fails in one step and 
   expect(refused.stderr).toMatch(/^error: [^\n]*completed[^\n]*executing[^\n]*\n$/);
 });
 
-describe("what can't be done is one line", () => {
+describe("a refusal is one line", () => {
   const refused = async (args: string[], code: number, message: RegExp) => {
     const ended = await store.run(args);
     expect(ended).toMatchObject({ code, stdout: "" });
@@ -96,7 +96,7 @@ describe("what can't be done is one line", () => {
   });
 });
 
-test("what only looks, or fails, makes no plan home", async () => {
+test("a command that only reads, or fails, makes no plan home", async () => {
   const { PlanStore: Fresh } = await import("./planned.ts");
   const fresh = await Fresh.open();
   const env = { ANTHROPIC_API_KEY: "" };
@@ -111,7 +111,7 @@ test("what only looks, or fails, makes no plan home", async () => {
   await fresh.stop();
 });
 
-test("people get tables and what to do next", async () => {
+test("people get tables and the next command", async () => {
   const { id } = await store.plan(
     { look: [], report: ["look"] },
     { name: "Failing builds", trigger: { type: "cron", expression: "0 9 * * 1-5" } },

@@ -46,7 +46,7 @@ export const ask = (question: string): Reply => ({
 export const create = (plan: object): Reply => ({ tools: [made(plan)] });
 export const made = (input: object): ReplyTool => ({ name: "create_workflow", input });
 
-/** A plan as a model makes it: of each step's id what it depends on. */
+/** A plan as a model makes it: the dependencies of each step, by its id. */
 export function planOf(steps: Record<string, string[]>, more: object = {}): object {
   return {
     name: "A plan",
@@ -61,7 +61,7 @@ export function planOf(steps: Record<string, string[]>, more: object = {}): obje
   };
 }
 
-/** A storage root with a model that answers by a script, and an agent that does what files in its folder ask for. */
+/** A storage root with a scripted model, and an agent that follows the files in its folder. */
 export class PlanStore extends Store {
   readonly #server: Awaited<ReturnType<typeof anthropicServer>>;
   /** The folder of the agents. */
@@ -76,7 +76,7 @@ export class PlanStore extends Store {
     mkdirSync(this.work);
   }
 
-  /** `replies` are the model's, one after the other. */
+  /** @param replies the model's replies, in order */
   static async open(replies: Reply[] = []): Promise<PlanStore> {
     const store = new PlanStore(
       await anthropicServer(() => store.replies.shift() ?? { text: "?" }),
@@ -86,10 +86,10 @@ export class PlanStore extends Store {
   }
 
   readonly replies: Reply[] = [];
-  /** What its environment has besides. */
+  /** Further variables of its environment. */
   readonly more: Record<string, string> = {};
 
-  /** What the model was asked, as JSON. */
+  /** Requests to the model, as JSON. */
   get asked(): string {
     return JSON.stringify(this.#server.came.map(({ body }) => body));
   }
@@ -110,7 +110,7 @@ export class PlanStore extends Store {
     };
   }
 
-  /** Has the model make a plan, and gives it. */
+  /** Makes the model create a plan, and returns it. */
   async plan(
     steps: Record<string, string[]>,
     more: object = {},
@@ -123,7 +123,7 @@ export class PlanStore extends Store {
     return workflow;
   }
 
-  /** The steps that fail, or wait, from now on. */
+  /** Sets the steps that fail, or wait, from now on. */
   mark(file: "broken" | "waiting", steps: string[]): void {
     if (steps.length === 0) rmSync(join(this.work, file), { force: true });
     else writeFileSync(join(this.work, file), steps.map((step) => `do ${step}\n`).join(""));
@@ -133,7 +133,7 @@ export class PlanStore extends Store {
     return this.json<PlanView>(["plan", "show", id]);
   }
 
-  /** Waits until a plan fits. */
+  /** Waits until a plan satisfies a condition. */
   async untilPlan(id: string, fits: (view: PlanView) => boolean): Promise<PlanView> {
     let view = await this.view(id);
     await until(

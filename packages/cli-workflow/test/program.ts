@@ -26,10 +26,10 @@ import { runProgram } from "../src/program/program.ts";
 import type { Sink } from "../src/output/output.ts";
 import { programWords } from "./command.ts";
 
-/** Whether there is util-linux's `script`; that of macOS and the BSDs takes its command in another way. */
+/** Whether util-linux's `script` is available; the `script` of macOS and the BSDs takes its command differently. */
 export const hasScript = process.platform === "linux" && Bun.which("script") !== null;
 
-/** The bundle that the tests run: it does what its params ask for. */
+/** The bundle of the tests: its params say what it does. */
 export const playBundle = join(import.meta.dir, "bundle/play.esm.js");
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -45,7 +45,7 @@ const needsProcess = new Set(["eval", "plan", "worker", "cluster", "new", "dev",
 const folders: string[] = [];
 const hosts: Host[] = [];
 const home = process.cwd();
-/** For `afterAll` of each test file: closes the hosts in memory and removes the folders that it has made. */
+/** For `afterAll` of each test file: closes its hosts in memory and removes its folders. */
 export function removeFolders(): void {
   for (const host of hosts.splice(0)) void host.close();
   process.chdir(home);
@@ -60,7 +60,7 @@ export function newFolder(): string {
   return folder;
 }
 
-/** How a process ends whose output is read. */
+/** The end of a process whose output is read. */
 export async function ended(
   child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">,
 ): Promise<Ended> {
@@ -72,13 +72,13 @@ export async function ended(
   return { code, stdout, stderr };
 }
 
-/** A storage root of its own, or a store in memory, and the program that works on it. */
+/** A new storage root, or a store in memory, and the program that works on it. */
 export class Store {
   readonly folder = newFolder();
   readonly root = join(this.folder, "root");
-  /** Whether every command runs in a process of its own: what this process opens keeps a disk in use. */
+  /** Whether every command runs in a process of its own: files that this process opens keep a disk in use. */
   isApart = false;
-  /** What commands work on, in this process, in place of the storage root. */
+  /** Host for commands, in this process, in place of the storage root. */
   readonly memory: Host | null;
   readonly #medium: Memory | null;
 
@@ -110,8 +110,9 @@ export class Store {
   }
 
   /**
-   * Runs a command and returns its output and exit code: in this process, in a tenth of the time, unless that makes a
-   * difference. A process keeps its connections to a cluster. Tests of processes, pipes and signals call {@link start}.
+   * Runs a command and returns its output and exit code. Runs in this process, which is faster, unless that makes a
+   * difference. A process keeps its connections to a cluster. Tests of processes, pipes and signals call {@link
+   * start}.
    */
   async run(args: string[], options: RunOptions = {}): Promise<Ended> {
     const { stdin, env = {} } = options;
@@ -150,12 +151,12 @@ export class Store {
     return { code, ...written };
   }
 
-  /** Whether a command starts this program again, reads a terminal, or goes on until it is ended. */
+  /** Whether a command starts this program again, reads a terminal, or runs until it is ended. */
   protected needsProcess([command = ""]: string[]): boolean {
     return needsProcess.has(command);
   }
 
-  /** What the program writes to a terminal of its own, as far as `script` can make one here. */
+  /** Output of the program on a terminal of its own, as far as `script` can make one here. */
   async onTerminal(args: string, env: Record<string, string> = {}): Promise<string> {
     const line = programWords.map((word) => `'${word}'`).join(" ");
     const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
@@ -168,7 +169,7 @@ export class Store {
     return await child.stdout.text();
   }
 
-  /** What a command prints when it is done; throws its output when it fails. */
+  /** Output of a command when it is done; throws its output when it fails. */
   async ok(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code !== 0) throw new Error(`${args.join(" ")}: exit code ${code}\n${stdout}${stderr}`);
@@ -180,12 +181,12 @@ export class Store {
     return JSON.parse(await this.ok([...args, "--json"], options)) as T;
   }
 
-  /** Starts a thread of the test bundle and gives its id. */
+  /** Starts a thread of the test bundle and returns its id. */
   async play(params: object = {}, ...args: string[]): Promise<string> {
     return await this.ok(["run", "play", "--params", JSON.stringify(params), ...args]);
   }
 
-  /** Starts a thread that stops before a step until `open` is called: what a test does meanwhile takes what it takes. */
+  /** Starts a thread that stops before a step until `open` is called, so that a test can act meanwhile at any speed. */
   async playGated(before: number, params: object = {}): Promise<{ id: string; open: () => void }> {
     const path = join(newFolder(), "gate");
     const id = await this.play({ ...params, gate: { before, path } });
@@ -193,8 +194,8 @@ export class Store {
   }
 
   /**
-   * Waits until a thread's status is the wanted one, and gives the thread. It is looked at from here: a command for
-   * each look takes longer than most of what is waited for.
+   * Waits until a thread has the wanted status, and returns the thread. Reads it in this process, which is faster than
+   * a command for each read.
    */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
     const host = this.memory ?? openLocalHost({ path: this.root });
@@ -210,12 +211,12 @@ export class Store {
     return view as T;
   }
 
-  /** Ends the workers as a crash would. One that is gone already may be: a thread that waits needs none. */
+  /** Ends the workers as a crash would. A worker may be gone already: a waiting thread needs none. */
   async killWorkers(): Promise<void> {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
 
-  /** All that is stored, by its path or name: two are equal when nothing was written between. */
+  /** All stored data, by path or name: two results are equal when nothing was written in between. */
   tree(): Record<string, string> {
     const found: Record<string, string> = {};
     if (this.#medium) {
@@ -226,7 +227,7 @@ export class Store {
     }
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
-      // What a live worker keeps for itself, and its debug log, come and go.
+      // A live worker's own files and its debug log come and go.
       if (path.startsWith("run") || path.endsWith(".info.jsonl")) continue;
       found[path] = statSync(full).isFile() ? readFileSync(full, "latin1") : "folder";
     }
@@ -249,7 +250,7 @@ export async function playStore(options?: { inMemory: boolean }): Promise<Store>
   return store;
 }
 
-/** Waits until no worker is left: the next command starts its own. */
+/** Waits until all workers have exited, so that the next command starts its own. */
 export async function untilNoWorker(root: string): Promise<void> {
   await until(
     () => !readdirSync(join(root, "run")).some((name) => name.endsWith(".sock")),

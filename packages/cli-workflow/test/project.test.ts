@@ -139,7 +139,7 @@ describe("the .env files of a project", () => {
     expect(await threadEnv(folder, {})).toEqual({ OTHER: "planted" });
   });
 
-  test("are read again for what goes on: a resume from elsewhere, a retry, a fork", async () => {
+  test("are read again for a resume from elsewhere, a retry and a fork", async () => {
     const { store, folder, contents, ok, run } = await withEnv("GREETING=hello one");
     const id = (await run("run", "env", "--prompt", "fail", "--wait", "-q")).stdout.trim();
     writeFileSync(join(folder, ".env"), "GREETING=hello two");
@@ -189,7 +189,7 @@ export async function* run() {
   const states = ({ workflows }: Sync) =>
     workflows.map(({ name, state }) => `${String(name)} ${String(state)}`);
 
-  test("are added by add without arguments, each fault reported, and what failed left as it was", async () => {
+  test("are added by add without arguments; each fault is reported, and a failed workflow stays as it was", async () => {
     const { folder, run, json, ok } = listing({
       ...{ bad: "bad.ts", good: "src/good.ts", none: "none.ts", play: playBundle },
     });
@@ -280,7 +280,7 @@ export async function* run() {
   });
 });
 
-test("a shared folder that is no storage root is not to be closed to others", async () => {
+test("a shared folder that is not a storage root stays open to others", async () => {
   const store = new Projects();
   const shared = join(store.folder, "shared");
   mkdirSync(shared);
@@ -372,7 +372,7 @@ describe("an edited source that the project lists", () => {
   });
 });
 
-test("run --add is refused for a file and for what no project lists", async () => {
+test("run --add is refused for a file and for an unlisted workflow", async () => {
   const store = new Projects();
   const folder = store.project("one");
   const { stderr, code } = await store.at(folder).run("run", "./x.ts", "--add");

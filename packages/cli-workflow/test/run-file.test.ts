@@ -62,7 +62,7 @@ test("a name goes before a file, and a path is always a file", async () => {
   expect(await summaryOf(join(store.folder, "review.ts"))).toBe("filed");
 });
 
-test("what is neither a workflow nor a file is refused with what may have been meant, and nothing is written", async () => {
+test("a name that is neither a workflow nor a file is refused with a suggestion, and nothing is written", async () => {
   const store = new Store();
   mkdirSync(join(store.folder, "lib"));
   writeFileSync(join(store.folder, "review.ts"), source(""));

@@ -81,7 +81,7 @@ test("--follow shows a line a step, in a pipe without colour, cuts or spinner", 
   expect(stderr).toContain("15 tokens");
 });
 
-test("--follow --json begins with what was started", async () => {
+test("--follow --json begins with the started thread", async () => {
   const lines = (await store.ok(["run", "play", "--follow", "--json"])).split("\n");
   const items = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(items[0]).toMatchObject({ kind: "start", workflow: "play" });

@@ -106,7 +106,7 @@ describe("add", () => {
     expect(store.tree()).toEqual(before);
   });
 
-  test("refuses JSON that is no step workflow, and names what one has", async () => {
+  test("refuses JSON that is not a step workflow, and names its fields", async () => {
     const { code, stderr } = await store.run(["add", "bad", write("package.json", { name: "x" })]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/package\.json:1:1: not a step workflow.*"steps"/);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   id = await store.play({ steps: 40, say: "x".repeat(20_000) }, "--wait");
 });
 
-/** Runs a line of a shell in which `uw` is the program. */
+/** Runs a shell line in which `uw` is the program. */
 async function shell(line: string, env: Record<string, string> = {}) {
   const child = Bun.spawn(["/bin/sh", "-c", line, "sh", ...programWords], {
     cwd: store.folder,
@@ -38,12 +38,12 @@ test("a slow reader gets all of it", async () => {
   expect(stdout.length).toBeGreaterThan(800_000);
 });
 
-test("a closed stdout is no crash", async () => {
+test("a closed stdout is not a crash", async () => {
   const { code, stderr } = await shell(`"$@" list >&-`);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 });
 
-test("a closed stderr is no crash", async () => {
+test("a closed stderr is not a crash", async () => {
   const { code, stdout } = await shell(`"$@" thread nothing 2>&-`);
   expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
 });

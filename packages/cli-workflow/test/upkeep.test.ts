@@ -34,12 +34,12 @@ test("doctor prints one line when all is well", async () => {
   });
 });
 
-test("doctor names each problem on a line, with what to do", async () => {
+test("doctor names each problem on a line, with a hint", async () => {
   const store = await playStore();
   const id = await store.play({ ms: 600_000 });
   await store.killWorkers();
   await store.until(id, "interrupted");
-  // The system may still be closing what the worker held.
+  // The system may still be closing the worker's files and sockets.
   let found: string[] = [];
   await until(async () => !(found = await codes(store)).includes("WORKER_STUCK"));
   expect(found).toEqual(["SOCKET_STALE", "THREAD_INTERRUPTED"]);
@@ -54,7 +54,7 @@ test("doctor names each problem on a line, with what to do", async () => {
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
 });
 
-test("what needs a temporary folder says so where there is none", async () => {
+test("a command that needs a temporary folder says so when there is none", async () => {
   const store = await playStore();
   const env = { TMPDIR: join(store.folder, "nowhere") };
   writeFileSync(join(store.folder, "flow.ts"), readFileSync(playBundle));
@@ -158,7 +158,7 @@ test("version is the package's", async () => {
     expect(await store.ok(args)).toBe(version);
 });
 
-test("a folder that was deleted under the shell is one line for what needs it", async () => {
+test("a folder that was deleted under the shell is a one-line error of commands that need it", async () => {
   const store = await playStore();
   const gone = join(store.folder, "gone");
   const call = async (args: string[]) => {

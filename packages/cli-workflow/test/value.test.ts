@@ -35,7 +35,7 @@ test("a value that was too long for its event is printed in full", async () => {
   expect(printed.trimEnd()).toBe(JSON.stringify(value, null, 2));
 });
 
-test("a position without a value is missing, and one that can't be is wrong usage", async () => {
+test("a position without a value is missing, and an impossible position is wrong usage", async () => {
   const missing = await store.run(["thread", id, "--value", "7"]);
   expect(missing.code).toBe(4);
   expect(missing.stderr).toContain("has no value at");

@@ -6,7 +6,10 @@ import type { Session } from "../session/session.ts";
 import { sourceListed } from "./listed.ts";
 import { sourcesFor } from "./names.ts";
 
-/** Builds a file where needed and registers it under a name. Warnings are notes, and in the result if there are any. */
+/**
+ * Builds a file if needed and registers it under a name. Warnings become notes, and are in the result if there are
+ * any.
+ */
 export async function addFile(
   session: Session,
   name: string,
@@ -24,8 +27,8 @@ export async function addFile(
 }
 
 /**
- * The first file of the project that differs from what the current version of a workflow was built from, relative to
- * the current folder. Null when none does, when the project does not list the workflow, and when a file that would
+ * First file of the project that changed since the current version of a workflow was built, relative to the current
+ * folder. Null when no file changed, when the project does not list the workflow, and when a file that is needed to
  * tell is missing.
  */
 export async function editedSource(session: Session, name: string): Promise<string | null> {
@@ -45,7 +48,7 @@ async function editedFile({ host, project }: Session, name: string, source: stri
   const { hash, sources, document } = await host.version(name);
   if (source.endsWith(".esm.js")) return hashOf(bytes) === hash ? null : source;
   if (sources.length === 0) return null;
-  // A build follows links; a document keeps the name that it was given.
+  // A build follows links, but a document keeps the given name.
   const entry = document === null ? await realpath(source) : source;
   const top = project && (await realpath(project.folder));
   if (!sources.includes(basename(entry))) return source;

@@ -4,13 +4,13 @@ import { whatNext } from "../output/outcome.ts";
 import { wrongUse } from "../session/failure.ts";
 import { jsonOf } from "./values.ts";
 
-/** The options with which a person decides on the approval or the tool call that a thread asks for. */
+/** Options for a person's decision on an approval or a tool call. */
 export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: string };
 
-/** A decision as an answer to a question for a tool call has it. */
+/** A decision in the form of an answer to a tool call's question. */
 export type CallDecision = { approve: boolean; input?: unknown; reason?: string };
 
-/** The decision that the options are, or undefined for none. @throws WorkflowError `BAD_JSON`, or wrong use. */
+/** The decision in the options, or undefined for none. @throws WorkflowError `BAD_JSON`, or wrong use. */
 export async function callDecision(
   { approve, edit, refuse }: DecisionOptions,
   input: string | undefined,
@@ -33,7 +33,10 @@ export async function callDecision(
     : { approve: true, input: await jsonOf("--edit", edit) };
 }
 
-/** The answer that decides on what a thread asks for. @throws WorkflowError `NO_CALL` where it asks for no decision. */
+/**
+ * The answer that carries a decision on a thread's call. @throws WorkflowError `NO_CALL` when the thread asks for no
+ * decision.
+ */
 export function answerFor(view: ThreadView, decision: CallDecision, token: string | undefined) {
   const { threadId } = view;
   if (view.status !== "waiting") {
@@ -53,7 +56,7 @@ export function answerFor(view: ThreadView, decision: CallDecision, token: strin
   };
 }
 
-/** A decision as the question takes it; null where it asks for none. */
+/** A decision in the form that the question takes; null when it asks for none. */
 function answerTo({ meta }: Step, decision: CallDecision): object | null {
   if (meta.for === "tool") return decision;
   if (!isApproval({ for: "", ...meta }) || decision.input !== undefined) return null;

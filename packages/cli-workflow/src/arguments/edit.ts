@@ -13,7 +13,7 @@ import { jsonOf } from "./values.ts";
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/** The change that `--edit` asks for: its JSON, or what a person makes of the step in an editor. */
+/** The change given by `--edit`: its JSON, or a person's edit of the step in an editor. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,
@@ -58,7 +58,7 @@ export function stepText({ role, content, meta }: Step, number: number): string 
   ].join("\n");
 }
 
-/** What a person changed of a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
+/** The changes that a person made to a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
 export function changeOf(step: Step, text: string): Edit {
   const marked = new RegExp(`\n${metaMark}\n([^]*?)\n${contentMark}\n([^]*?)\n?$`);
   const [, metaText, content] = marked.exec(text) ?? [];
@@ -79,9 +79,11 @@ function metaOf(text: string): Record<string, unknown> {
     const meta: unknown = JSON.parse(text);
     if (isObject(meta)) return meta;
   } catch (error) {
-    throw badFile(`the meta is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw badFile(
+      `the meta is invalid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
-  throw badFile("the meta is no JSON object");
+  throw badFile("the meta is not a JSON object");
 }
 
 function badFile(why: string): WorkflowError {
@@ -110,7 +112,7 @@ async function editText(session: Session, name: string, text: string): Promise<s
   }
 }
 
-// $EDITOR is a command line and no path (`code --wait`): a shell reads it, as git has it read.
+// $EDITOR is a command line, not a path (`code --wait`): a shell runs it, as with git.
 async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
   const command = ["/bin/sh", "-c", `${editor} "$1"`, "sh", path];
   const stdio = ["inherit", "inherit", "inherit"] as const;

@@ -34,7 +34,7 @@ export function listedSource(session: Session, name: string): string {
   throw WorkflowError.missing("NOT_LISTED", `${file} lists no workflow ${show(name)}`, hint);
 }
 
-/** The paths that a project lists by name, for an advice: none where there is no sound project. */
+/** The paths that a project lists, by name, for a hint: none without a valid project. */
 function listedFor(session: Session): Record<string, string> {
   try {
     return session.project?.workflows ?? {};
@@ -64,8 +64,8 @@ function projectOf({ project }: Session): Project {
 type Failed = { name: string } & ReturnType<typeof errorEnvelope>;
 
 /**
- * Does the same to each of several workflows. One that can't be done does not stop the next: its error is reported with
- * its name, and the first one decides the exit code. Gives what came of each.
+ * Applies an action to several workflows and returns the results. A failure does not stop the next: its error is
+ * reported with the workflow's name, and the first error decides the exit code.
  */
 export async function forEachListed<Result extends object>(
   session: Session,

@@ -14,16 +14,16 @@ import type { Session } from "../session/session.ts";
 
 type Side = { host: Host; moving: MovingHost };
 
-/** What `push` and `pull` are given: a thread, a name, or a bundle. */
+/** Argument of `push` and `pull`: a thread, a name, or a bundle. */
 type Selected =
   | { kind: "workflow"; name: string }
   | { kind: "bundle"; hash: string }
   | { kind: "thread" };
 
 /**
- * Moves a thread, or copies a workflow or a bundle, from the storage root to the cluster or the other way.
+ * Moves a thread, or copies a workflow or a bundle, from the storage root to the cluster or back.
  *
- * @throws WorkflowError `BAD_OPTION` without a cluster, and those of `moveThread` and `copyWorkflow`.
+ * @throws WorkflowError `BAD_OPTION` without a cluster, and the errors of `moveThread` and `copyWorkflow`.
  */
 export async function moveBetween(
   session: Session,
@@ -83,7 +83,7 @@ const copiedText = ({ name, hash, versions, unchanged, to }: Copied): string =>
     ? `${name} is at ${hash} on ${to} already\n`
     : `copied ${name} with ${versions} ${versions === 1 ? "version" : "versions"} to ${to}; it is at ${hash} there\n`;
 
-/** A name goes before a hash, and a hash before a thread. */
+/** A name takes precedence over a hash, and a hash over a thread. */
 async function select(host: Host, text: string): Promise<Selected> {
   try {
     const { name, hash } = await host.resolve(text);

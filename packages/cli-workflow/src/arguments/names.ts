@@ -13,9 +13,9 @@ import { sourceListed } from "./listed.ts";
 import type { Session } from "../session/session.ts";
 
 /**
- * Does the same to each of several threads. One that can't be done does not stop the next: its error is
- * reported, and the first error decides the exit code. With `--json` one id gives its object and several an
- * array, in which `{id, error}` stands for what failed.
+ * Applies an action to several threads. A failure does not stop the next: its error is reported, and the first error
+ * decides the exit code. With `--json` one id prints its object and several print an array, in which `{id, error}`
+ * replaces the result of a failure.
  */
 export async function forEachThread<Result>(
   session: Session,
@@ -43,15 +43,15 @@ export async function forEachThread<Result>(
   return exitCode;
 }
 
-/** Notes what a killed worker had left running, which a command has found. */
+/** Notes the processes that a killed worker left running. */
 export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orphan[] }): void {
   const text = orphansText(orphans);
   if (text !== null) session.note(text);
 }
 
 /**
- * Does something with a workflow's name. When there is no such workflow, the hint is that the project lists it, else what
- * `otherwise` knows, else the nearest name.
+ * Applies an action to a workflow's name. When there is no such workflow, the hint is that the project lists it, else
+ * the hint of `otherwise`, else the nearest name.
  */
 export async function withName<T>(
   session: Session,
@@ -77,7 +77,9 @@ async function nearestHint({ host }: Session, name: string): Promise<string | nu
   return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/** What makes a bundle of a document, loaded for a file that may be one; its warnings are notes. */
+/**
+ * Loads the function that turns a document into a bundle, for a file that may be a document. Its warnings are notes.
+ */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([

@@ -91,7 +91,7 @@ test("a time is a span before now or an ISO time", () => {
 
 const step = { role: "planner", content: "a\n--- content\nb\n\n", meta: { n: 1 }, timestamp: 0 };
 
-test("an edited step is what the editor left, to the last line break", () => {
+test("an edited step keeps the editor's text to the last line break", () => {
   const text = stepText(step, 3);
   expect(changeOf(step, text.replace("\nb\n", "\nB\n"))).toEqual({
     content: "a\n--- content\nB\n\n",

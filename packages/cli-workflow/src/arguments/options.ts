@@ -6,8 +6,8 @@ import type { Session } from "../session/session.ts";
 import { jsonOf, promptOf } from "./values.ts";
 
 /**
- * A parser for an option that takes a whole number within bounds, both included. It throws `BAD_OPTION`
- * (usage), which names the option and the range.
+ * Parser of an option for a whole number within bounds, both included. It throws `BAD_OPTION` (usage), which names the
+ * option and the range.
  */
 export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
   return (text) => {
@@ -18,8 +18,8 @@ export function wholeNumber(option: string, least: number, most: number): (text:
 }
 
 /**
- * The time that an option names, in milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`,
- * `1d`) or an ISO 8601 date or time.
+ * Parses an option's time to milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`, `1d`) or an ISO 8601
+ * date or time.
  */
 export function timeOf(option: string, text: string, now: number): number {
   const [, amount, unit = ""] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
@@ -72,7 +72,7 @@ export function durabilityOption(command: Command): Command {
   return command.addOption(
     new Option(
       "--durability <level>",
-      "a step is committed when the disk has it (step), or the system (os)",
+      "commit a step when it is on the disk (step), or in the system's cache (os)",
     ).choices(["step", "os"]),
   );
 }

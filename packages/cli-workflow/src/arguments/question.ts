@@ -3,8 +3,8 @@ import { WorkflowError } from "@uncaged/workflow/host";
 import type { Session } from "../session/session.ts";
 
 /**
- * Whether a person says yes to a question at the terminal; `yes` answers it on the command line.
- * @throws WorkflowError `NOT_CONFIRMED` (usage) where nobody can be asked
+ * Asks a yes/no question at the terminal; `yes` answers it on the command line.
+ * @throws WorkflowError `NOT_CONFIRMED` (usage) without a terminal
  */
 export async function isConfirmed(
   session: Session,
@@ -15,7 +15,7 @@ export async function isConfirmed(
   if (session.json || !process.stdin.isTTY || !session.output.notes.terminal) {
     throw WorkflowError.usage(
       "NOT_CONFIRMED",
-      `${question} nobody can be asked`,
+      `${question} no terminal to ask at`,
       "confirm it: --yes",
     );
   }

@@ -5,12 +5,12 @@ import type { Session } from "../session/session.ts";
 import { sourcesFor } from "./names.ts";
 
 const endings = [".ts", ".mts", ".tsx", ".json", ".yaml", ".yml", ".esm.js"];
-/** What can be run once it is built, and what is nearly so: whoever reads it says what is wrong with it. */
+/** Endings of sources that can be built, and of similar files: the reader reports what is wrong with such a file. */
 const sourceEnding = /\.([cm]?[jt]sx?|json|ya?ml)$/i;
 
 /**
- * The file that a word means where a workflow or a file may stand, else null. With a slash it is a file; with the
- * ending of one it is, unless a workflow has that very name.
+ * The file that a word means when it may name a workflow or a file, else null. A word with a slash is a file. A word
+ * with a file's ending is a file too, unless a workflow has that exact name.
  */
 export async function fileMeant(session: Session, word: string): Promise<string | null> {
   if (word.includes("/") || word.includes(sep)) return word;
@@ -25,7 +25,7 @@ export async function fileMeant(session: Session, word: string): Promise<string 
   return isName ? null : word;
 }
 
-/** A bundle made of a file and stored under its hash alone, and the name of its threads: that of the file. */
+/** A bundle that was built from a file and stored only under its hash. Its threads are named after the file. */
 export async function storedFrom(
   session: Session,
   file: string,
@@ -38,7 +38,7 @@ export async function storedFrom(
   return { workflow: hash, name: basename(file) };
 }
 
-/** The hint that a name which no workflow has may be that of a file beside; null when there is none. */
+/** Hint for an unknown workflow name that may mean a file in this folder; null when there is no such file. */
 export function fileHint({ cwd }: Session, name: string): string | null {
   const names = [name, ...endings.map((ending) => `${name}${ending}`)];
   const file = names.find((one) => isFile(join(cwd, one)));

@@ -10,15 +10,15 @@ import {
 import { badOption } from "../session/failure.ts";
 import { looseJson } from "./values.ts";
 
-/* What only step workflows have: it is loaded for them alone. */
+/* Functions for step workflows only, which load this module when they need it. */
 
 /** The documents of the step workflow that a bundle was built from. */
 export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * The values that `--set` gives: `$variable`, `_local` or a param, each as JSON when it is exact JSON, else as
- * the text. Of what is declared as STRING, `7` and `true` are texts. What begins like JSON and is not is refused.
+ * Values given by `--set`: `$variable`, `_local` or a param. Exact JSON is parsed, other text is kept. For a STRING
+ * declaration, `7` and `true` stay text. Text that begins like JSON but is invalid is refused.
  */
 export function overridesOf(
   pairs: readonly string[],
@@ -42,7 +42,7 @@ export function overridesOf(
   );
 }
 
-/** The params that a rerun replaces, by their names. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
+/** The params that a rerun replaces, by name. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
 export function declaredParams(
   params: unknown,
   { registry }: WorkflowDocument,
@@ -70,8 +70,7 @@ function notDeclared(name: string, declared: readonly string[]): WorkflowError {
 }
 
 /**
- * Where `--from-step` starts: at a step's last run, or with `step#2` at its second. `ids` are those of the
- * workflow's steps.
+ * Start of `--from-step`: a step's last run, or with `step#2` its second. `ids` are the ids of the workflow's steps.
  */
 export function rerunStart(
   text: string,

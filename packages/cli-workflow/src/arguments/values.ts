@@ -7,7 +7,7 @@ import { badOption, wrongUse } from "../session/failure.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
-/** The value of an option that takes JSON: the JSON itself, or `@file` for a file that holds it. */
+/** The value of a JSON option: the JSON itself, or `@file` for a file with the JSON. */
 export async function jsonOf(option: string, text: string): Promise<unknown> {
   if (!text.startsWith("@")) return parsedJson(option, text);
   const file = text.slice(1);
@@ -15,8 +15,8 @@ export async function jsonOf(option: string, text: string): Promise<unknown> {
 }
 
 /**
- * Options of the form `name=value`, repeated: each value as JSON when it is an exact object, array, boolean, null or number,
- * else as the text. What begins like an object or array and is not JSON is refused.
+ * Options of the form `name=value`, repeated. An exact JSON object, array, boolean, null or number is parsed; other
+ * text is kept. Text that begins like an object or array but is invalid JSON is refused.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
@@ -32,18 +32,24 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   );
 }
 
-/** What a text says as exact JSON, else the text. @throws WorkflowError `BAD_JSON` for what begins like JSON and is not. */
+/**
+ * Parses exact JSON; returns other text as it is. @throws WorkflowError `BAD_JSON` for text that begins like JSON and
+ * is invalid.
+ */
 function exactOrText(option: string, text: string): unknown {
   if (/^\s*[{[]/.test(text)) return parsedJson(option, text);
   const exact = exactJson(text);
   return exact ? exact.value : text;
 }
 
-/** As {@link exactOrText}, and a text in quotes is what stands between them. */
+/** Like {@link exactOrText}, but quoted text is returned without its quotes. */
 export const looseJson = (option: string, text: string): unknown =>
   /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
 
-/** The value of a JSON text. @throws WorkflowError `BAD_JSON` also for a key twice, and for a number that would be rounded. */
+/**
+ * The value of a JSON text. @throws WorkflowError `BAD_JSON`, also for a duplicate key, and for a number that would be
+ * rounded.
+ */
 function parsedJson(option: string, text: string, file = option): unknown {
   const read = losslessJson(text.replace(/^\uFEFF/, ""));
   if (read) return read.value;
@@ -67,7 +73,7 @@ function jsonProblem(text: string, file: string): string | null {
   }
 }
 
-/** The answer that `--input` and `--token` give, or undefined for none. */
+/** The answer given by `--input` and `--token`, or undefined for none. */
 export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
@@ -80,10 +86,10 @@ export async function inputOf(text: string | undefined, token?: string) {
 
 const stdin = "-";
 
-/** The longest text that is read, in bytes: a log takes no longer record. */
+/** The longest text to read, in bytes: a log takes no longer record. */
 const longestText = 64 * 1024 * 1024;
 
-/** The prompt that `--prompt` and `--prompt-file` give, byte for byte, or undefined for none. */
+/** The prompt given by `--prompt` or `--prompt-file`, byte for byte, or undefined for none. */
 export async function promptOf({
   prompt,
   promptFile,
@@ -102,7 +108,10 @@ export async function textOrStdin(text: string, option: string): Promise<string>
   return text === stdin ? await readSomeText(stdin, option) : text;
 }
 
-/** The text of a file, or of stdin for `-`, that must not be empty: what should have written it has perhaps failed. */
+/**
+ * The text of a file, or of stdin for `-`. Empty text is refused: the program that should have written it may have
+ * failed.
+ */
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);
   if (text !== "") return text;
@@ -121,7 +130,7 @@ export async function readText(path: string, option: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    // By pieces: a device or a pipe has no size, and may have no end.
+    // In chunks: a device or a pipe has no size, and may have no end.
     for await (const chunk of isStdin ? Bun.stdin.stream() : createReadStream(path)) {
       chunks.push(chunk as Uint8Array);
       length += (chunk as Uint8Array).length;
@@ -140,6 +149,6 @@ export async function readText(path: string, option: string): Promise<string> {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return decoder.decode(Buffer.concat(chunks));
   } catch {
-    throw refuse("BAD_FILE", "usage", "is no UTF-8 text");
+    throw refuse("BAD_FILE", "usage", "is not UTF-8 text");
   }
 }

@@ -17,12 +17,12 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
-      .argument("[file]", `${file} (default: the one that the project lists)`)
+      .argument("[file]", `${file} (default: the file that the project lists)`)
       .option("--types <file>", "keep this .d.ts file beside the bundle")
       .addOption(
         new Option(
           "--sandbox <mode>",
-          "whether the bundle is loaded in bubblewrap to be checked: never (off), where it works (auto), or not at all without (required)",
+          "load the bundle in bubblewrap to check it: never (off), if it works (auto), or always (required)",
         )
           .choices(["off", "auto", "required"])
           .default("auto"),
@@ -64,7 +64,7 @@ export default defineCommand({
   },
 });
 
-/** Puts a plan with a trigger where it can fire: among the plans, to be confirmed. Null for any other file. */
+/** Stores a plan with a trigger among the plans, to be confirmed. Null for any other file. */
 async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
   const text = await triggeredPlan(path);
   if (text === null) return null;

@@ -16,10 +16,7 @@ const up = defineSubcommand({
     command
       .addOption(new Option("--nodes <n>", "how many servers").choices(["1", "3"]).default("1"))
       .option("--workers <n>", "how many workers", wholeNumber("--workers", 0, 64), 1)
-      .option(
-        "--install",
-        "install the Restate server (BSL 1.1) into the cache, where it is missing",
-      ),
+      .option("--install", "install the Restate server (BSL 1.1) into the cache if it is missing"),
   examples: [
     "uncaged-workflow cluster up --install",
     "uncaged-workflow cluster up --nodes 3 --workers 3 --json",
@@ -49,8 +46,8 @@ const up = defineSubcommand({
 });
 
 const down = defineSubcommand({
-  summary: "end the cluster of this machine; what it has stored stays",
-  declare: (command) => command.option("--data", "delete what it has stored too, for good"),
+  summary: "stop the cluster of this machine; its data stays",
+  declare: (command) => command.option("--data", "delete its data too, permanently"),
   examples: ["uncaged-workflow cluster down", "uncaged-workflow cluster down --data"],
   async run(session, { data = false }: { data?: boolean }) {
     const { downCluster } = await load();
@@ -61,7 +58,7 @@ const down = defineSubcommand({
 });
 
 const status = defineSubcommand({
-  summary: "show what runs of the cluster of this machine",
+  summary: "show the running parts of the cluster of this machine",
   examples: ["uncaged-workflow cluster status --json"],
   async run(session) {
     const { clusterStatus } = await load();
@@ -88,7 +85,7 @@ const status = defineSubcommand({
   },
 });
 
-/** The process in front of the workers. */
+/** The load balancer of the workers. */
 const balancer = defineSubcommand({
   summary: "forward the connections to a cluster of this machine",
   declare: (command) => command.argument("<folder>"),

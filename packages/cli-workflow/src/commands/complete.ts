@@ -13,7 +13,7 @@ const shownThreads = 50;
 const shownSteps = 20;
 
 export default defineCommand({
-  // What can't be asked has no candidates.
+  // An unreachable host yields no candidates.
   onCluster: "unused",
   declare: (command) => command.argument("[words...]", "the words up to the cursor"),
   examples: [],
@@ -35,7 +35,7 @@ function storedBy(session: Session, words: string[]): Stored {
     await session.openHost(undefined);
     return session.host;
   };
-  // Completion shows no error: what can't be read has no candidates.
+  // Completion shows no errors: an unreadable source yields no candidates.
   const orNone =
     (list: (host: Host, wanted: Wanted) => Promise<Candidate[]>) => async (wanted: Wanted) => {
       try {
@@ -92,7 +92,10 @@ async function versionsOf(host: Host, name: string, before = ""): Promise<Candid
   }));
 }
 
-/** The roles that a fork can keep the steps up to: the last of each, then each of those that came several times. */
+/**
+ * Roles up to which a fork can keep the steps: the last step of each, then each step of roles that occur several
+ * times.
+ */
 function rolesOf(roles: string[]): Candidate[] {
   const numbers = new Map<string, number[]>();
   for (const [at, role] of roles.entries()) {

@@ -4,7 +4,7 @@ import fish from "../completion/completion.fish.template" with { type: "text" };
 import zsh from "../completion/completion.zsh.template" with { type: "text" };
 import { defineCommand } from "../session/command.ts";
 
-/** The script that teaches each shell to complete the command: it asks `uncaged-workflow __complete`. */
+/** Completion script of each shell: it calls `uncaged-workflow __complete`. */
 const scripts = { bash, zsh, fish };
 
 export default defineCommand({

@@ -28,7 +28,7 @@ export default defineCommand({
     command
       .argument(
         "[file]",
-        "the source or the flow; or its name in uncaged.json, which may be left out if it is the only one",
+        "the source or the flow, or its name in uncaged.json (default: the only one there)",
       )
       .option("--prompt <text>", "start a new thread with this prompt; - reads it from stdin")
       .option("--prompt-file <file>", "start a new thread: the prompt is the text of this file")
@@ -39,7 +39,7 @@ export default defineCommand({
         collect,
       );
     durabilityOption(limitOptions(maxRoundsOption(command)))
-      .option("--from-role <role>", "keep all up to this role's last step, whatever has changed")
+      .option("--from-role <role>", "keep all steps up to this role's last, whatever has changed")
       .option("--name <name>", "the workflow's name (default: that of the file)")
       .option("--open", "open the console in the browser");
   },
@@ -90,7 +90,7 @@ export default defineCommand({
   },
 });
 
-/** The file that is developed, and the name of the workflow that it is. */
+/** The developed file, and the name of its workflow. */
 function sourceOf(
   session: Session,
   word: string | undefined,

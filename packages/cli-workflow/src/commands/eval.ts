@@ -40,7 +40,7 @@ export default defineCommand({
       .argument("<dataset>", "a file of JSON Lines, a case a line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
       .option("--fixtures <folder>", "answer the roles of each case from <folder>/<id>.json")
-      .option("--repeat <n>", "run each case so often", wholeNumber("--repeat", 1, 1000), 1)
+      .option("--repeat <n>", "number of runs of each case", wholeNumber("--repeat", 1, 1000), 1)
       .option(
         "--concurrency <n>",
         "the most threads at once",
@@ -53,7 +53,7 @@ export default defineCommand({
           .argParser(scoreTimeout)
           .default(60_000, "1m"),
       )
-      .option("--retry-failed", "run the cases again whose threads failed or passed a limit");
+      .option("--retry-failed", "repeat the cases whose threads failed or passed a limit");
     limitOptions(maxRoundsOption(command), "of each thread; default: no limit");
   },
   examples: [
@@ -138,7 +138,7 @@ function scoreTimeout(text: string): number {
   throw badOption("--score-timeout", text, 'give a span of at most a day, such as "30s" or "5m"');
 }
 
-/** The versions that are named, each once. @throws WorkflowError those of `resolve`, `BAD_OPTION`. */
+/** The named versions, without duplicates. @throws WorkflowError the errors of `resolve`, `BAD_OPTION`. */
 async function versionsOf(session: Session, workflows: string) {
   const versions: { hash: string; workflow: string }[] = [];
   for (const word of workflows.split(",").map((text) => text.trim())) {
@@ -170,7 +170,7 @@ const named = (session: Session, word: string) =>
     () => fileHint(session, word),
   );
 
-/** What an eval is of. Its id depends on what the data set and the scorer hold, and not on their names. */
+/** The inputs of an eval. Its id depends on the content of the data set and the scorer, not on their names. */
 async function headOf(
   cases: readonly EvalCase[],
   {
@@ -198,7 +198,7 @@ async function headOf(
   };
 }
 
-/** Which thresholds the versions miss: those after the first, the baseline; or a single one. */
+/** Missed thresholds of the versions after the first, which is the baseline, or of a single version. */
 function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Options): string[] {
   const judged = versions.length > 1 ? versions.slice(1) : versions;
   return judged.flatMap(({ workflow, hash, score, passRate }) => {
@@ -210,7 +210,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
   });
 }
 
-/** How far an eval is: a live line on a terminal, elsewhere a line at each tenth. */
+/** Progress of an eval: a live line on a terminal, elsewhere a line at each tenth. */
 class Progress {
   readonly all: number;
   readonly #session: Session;
@@ -230,7 +230,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // What was done before is neither news nor spent now.
+    // Results of an earlier run are neither news nor spent now.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

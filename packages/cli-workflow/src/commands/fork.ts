@@ -29,7 +29,7 @@ export default defineCommand({
           .conflicts("fromRole"),
       )
       .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
-      .option("--anew", "do the step in progress anew, without its recorded turns; keeps all steps")
+      .option("--anew", "repeat the step in progress without its recorded turns; keeps all steps")
       .option("--input <text>", "put an answer after the kept steps; - reads it from stdin");
     forkOptions(command);
   },

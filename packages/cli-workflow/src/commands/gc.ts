@@ -6,7 +6,7 @@ import { defineCommand } from "../session/command.ts";
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--dry-run", "show what would go, and move nothing")
+      .option("--dry-run", "show the bundles that would go, and move nothing")
       .option("--trash", "delete threads that were removed more than 7 days ago"),
   examples: ["uncaged-workflow gc --dry-run", "uncaged-workflow gc --trash"],
   async run(session, { dryRun = false, trash = false }: { dryRun?: boolean; trash?: boolean }) {

@@ -15,7 +15,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<id>", "the thread, or @last")
-      .option("--since <time>", "only what is newer: 30s, 5m, 2h, 1d, or an ISO 8601 time")
+      .option("--since <time>", "only newer lines: 30s, 5m, 2h, 1d, or an ISO 8601 time")
       .option("--tail <n>", "only the last n lines", wholeNumber("--tail", 0, 1_000_000_000))
       .option("-f, --follow", "follow new lines until the thread has ended"),
   examples: ["uncaged-workflow logs @last --since 5m", "uncaged-workflow logs @last -f"],
@@ -34,7 +34,7 @@ export default defineCommand({
   },
 });
 
-// An id alone means nothing to a person: a line names its attempt by role too.
+// An id alone means nothing to a person, so a line also names its attempt by role.
 const attemptNames = async (host: Host, ref: ThreadRef): Promise<Map<string, string>> =>
   new Map((await host.attempts(ref)).map((attempt) => [attempt.attempt, attemptName(attempt)]));
 
@@ -54,7 +54,7 @@ function lineOf(record: InfoRecord, names: Map<string, string>, { look }: Sessio
   return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}${failure.trimEnd()}`;
 }
 
-/** The error that an attempt ended by, if it is known where. */
+/** The error of a failed attempt, if its place is known. */
 function errorIn(record: InfoRecord): AttemptError | null {
   const event = readEvent(record);
   const known = event && knownEvent(event);

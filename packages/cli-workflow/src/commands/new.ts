@@ -17,7 +17,7 @@ export default defineCommand({
   onCluster: "unused",
   declare: (command) =>
     command
-      .argument("<dir>", "the folder: one that is empty or not there yet, or has a package.json")
+      .argument("<dir>", "the folder: empty, missing, or with a package.json")
       .option("--name <name>", "the workflow's name (default: that of the folder)")
       .addOption(template),
   examples: [

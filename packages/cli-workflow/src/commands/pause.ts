@@ -7,7 +7,7 @@ export default defineCommand({
     command
       .argument("[ids...]", "the threads, or @last")
       .option("--all", "all threads of the storage root that run or sleep")
-      .option("--yes", "with --all: there is no question"),
+      .option("--yes", "with --all: pause them without a question"),
   examples: ["uncaged-workflow pause @last", "uncaged-workflow pause --all"],
   run(session, options: AllOptions, ids: string[]) {
     checkAll(options, ids);

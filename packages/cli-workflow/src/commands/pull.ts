@@ -9,7 +9,7 @@ export default defineCommand({
         "<id>",
         "a thread of the cluster that does not run, or @last; a workflow's name; or a bundle's hash",
       )
-      .option("--force", "move the name also when it has a version here that the cluster has not"),
+      .option("--force", "move the name even if it has a version here that the cluster lacks"),
   examples: [
     "uncaged-workflow pull @last --host restate://127.0.0.1",
     "uncaged-workflow pull review --host restate://127.0.0.1",

@@ -9,7 +9,7 @@ export default defineCommand({
         "<id>",
         "a thread that does not run, or @last; a workflow's name; or a bundle's hash",
       )
-      .option("--force", "move the name also when it has a version there that is not here"),
+      .option("--force", "move the name even if it has a version there that is missing here"),
   examples: [
     "uncaged-workflow push @last --host restate://127.0.0.1",
     "uncaged-workflow push review --host restate://127.0.0.1",

@@ -14,7 +14,7 @@ export default defineCommand({
       .argument("<id>", "a thread, or @last")
       .option(
         "--from-step <step>",
-        "of a step workflow: start at this step's last run; step#2: at its second (default: with other params or prompt, at the first step)",
+        "start at this step's last run; step#2: at its second (default: with other params or prompt, at the first step)",
       )
       .option(
         "--set <name=value>",
@@ -52,7 +52,7 @@ export default defineCommand({
       ...declaredParams(changes.params, document),
       ...overridesOf(options.set ?? [], document),
     };
-    // Another version may have no such path.
+    // Another version may not have this path.
     const at = on === undefined && path !== null ? { path } : {};
     const input = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
     const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, input });

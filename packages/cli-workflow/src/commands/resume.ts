@@ -16,7 +16,7 @@ import { defineCommand } from "../session/command.ts";
 type Options = StartOptions &
   DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
 
-/** Resumes the interrupted threads that may be resumed unasked, and lists the others. */
+/** Resumes interrupted threads that need no confirmation, and lists the others. */
 async function resumeInterrupted(
   session: Session,
   { yes, durability, ...others }: Options,
@@ -56,11 +56,11 @@ export default defineCommand({
       .argument("[ids...]", "the threads, or @last")
       .option(
         "--interrupted",
-        "resume all that were interrupted within the last day, once you agree",
+        "resume all threads that were interrupted within the last day, once you agree",
       )
       .option("--yes", "with --interrupted: resume them without a question")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
-      .option("--approve", "approve what the thread asks for: an approval, or a tool call")
+      .option("--approve", "approve the thread's question: an approval, or a tool call")
       .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
       .option("--refuse <reason>", "reject it; the reason is passed on")
       .option("--token <token>", "the question's token: an answer to another question is refused");
@@ -83,7 +83,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // By it the answer is taken once, also when a worker is lost with it and the next one is asked.
+    // With this id the answer is taken once, even if a worker is lost and the next one gets the request too.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
@@ -91,7 +91,7 @@ export default defineCommand({
       const view = decision || answer ? await host.read(ref) : null;
       const answered = view && decision ? answerFor(view, decision, options.token) : answer;
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
-      // The question that is open now is answered, and not one that is asked meanwhile, also where none is open yet.
+      // The answer is for the question that is open now, never for a later one, also when none is open yet.
       const question = view?.steps.length;
       const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });
@@ -117,7 +117,7 @@ export default defineCommand({
       async (ref) => {
         const done = await resume(ref);
         noteOrphans(session, done);
-        // A thread that was removed since counts as resumed.
+        // A thread that was removed in the meantime counts as resumed.
         const view = (answer ?? decision) && (await host.read(ref).catch(() => null));
         if (view?.status === "paused") paused.add(ref.threadId);
         return done;

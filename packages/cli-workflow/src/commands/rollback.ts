@@ -5,7 +5,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<name>", "the workflow")
-      .argument("[hash]", "the version, or the beginning of its hash; a later one too"),
+      .argument("[hash]", "a version, also a later one: its hash, or the beginning of it"),
   examples: ["uncaged-workflow rollback review", "uncaged-workflow rollback review C9NMV6V"],
   async run(session, _options, name: string, version?: string) {
     const moved = await withName(session, name, () => session.host.rollback(name, version));

@@ -33,8 +33,8 @@ export default defineCommand({
         "an option for the workflow, as JSON or text; may be repeated",
         collect,
       )
-      .option("--add", "build and add what the project lists under the name, then run it")
-      .option("--thread-id <ulid>", "the thread's id; asking again with it starts nothing");
+      .option("--add", "build and add the project's workflow of this name, then run it")
+      .option("--thread-id <ulid>", "the thread's id; a second start with it starts nothing");
     startOptions(limitOptions(command));
   },
   examples: [

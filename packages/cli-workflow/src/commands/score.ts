@@ -6,7 +6,7 @@ import { errorOf, StackMapper } from "@uncaged/workflow/internal";
 import { answerFd, mapOf, type ScoreAnswer, type ScoreRequest } from "../eval/scorers.ts";
 import { defineCommand } from "../session/command.ts";
 
-// Kept before foreign code runs, which may replace it.
+// Saved before foreign code runs, which may replace it.
 const { stringify } = JSON;
 
 function answer(value: ScoreAnswer): void {

@@ -15,7 +15,7 @@ type Options = {
   resume?: boolean;
 };
 
-/** Plans bring much along that the server does not need before it is reachable. */
+/** Plans load many modules, which the server does not need before it is reachable. */
 async function startFiring(session: Session): Promise<{ stop: () => Promise<void> }> {
   const { fireTriggers } = await import("../plan/firing.ts");
   return fireTriggers(session);
@@ -28,7 +28,7 @@ export default defineCommand({
     command
       .option(
         "--port <n>",
-        "the port; 0 takes any that is free",
+        "the port; 0 takes any free port",
         wholeNumber("--port", 0, 65_535),
         defaultPort,
       )
@@ -37,17 +37,17 @@ export default defineCommand({
       .option("--open", "open the console in the browser")
       .option(
         "--allow-origin <origin>",
-        "let pages of another site use the API with the token; again for more",
+        "let pages of another site use the API with the token (repeatable)",
         collect,
       )
-      .option("--no-plans", "do not let the triggers of plans fire"),
+      .option("--no-plans", "do not fire the triggers of plans"),
   examples: ["uncaged-workflow serve --open", "uncaged-workflow serve --port 0 --json"],
   async run(
     session,
     { port, listen, host, open, resume, plans = true, allowOrigin: allowOrigins }: Options,
   ) {
     const root = session.hostName;
-    // An address may be given as --host too, unless that names the cluster.
+    // `--host` may be the address to listen on too, unless it names the cluster.
     const hostname =
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.termination();
@@ -62,7 +62,7 @@ export default defineCommand({
     session.note(`${session.clusterChosen ? "the cluster" : "the storage root"} is ${root}`);
     if (!isLoopback(hostname)) {
       session.note(
-        "others can reach this address; who has the token may do everything, unencrypted",
+        "others can reach this address without encryption; a client with the token may do everything",
       );
     }
     session.note("Ctrl-C ends it; threads continue without it");

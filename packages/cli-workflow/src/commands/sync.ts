@@ -8,7 +8,10 @@ import type { Session } from "../session/session.ts";
 
 type Options = { check?: boolean };
 
-/** What is true of a listed workflow: `hash` is what its source builds to, `registered` what its name points to. */
+/**
+ * State of a listed workflow: `hash` is the hash that its source builds to, `registered` the hash that its name points
+ * to.
+ */
 type Synced = {
   name: string;
   state: "unchanged" | "added" | "changed" | "missing";
@@ -19,8 +22,11 @@ type Synced = {
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--check", "change nothing, and fail when a source is not what is registered")
-      .option("--no-check", "register what has changed, where the variable CI is set too"),
+      .option(
+        "--check",
+        "change nothing, and fail when a source differs from its registered version",
+      )
+      .option("--no-check", "register changed workflows even if the variable CI is set"),
   examples: [
     "uncaged-workflow sync",
     "uncaged-workflow sync --check",
@@ -50,7 +56,7 @@ export default defineCommand({
   },
 });
 
-/** As the services do that set it: any value but an empty one, `0` and `false`. */
+/** Set by CI services: any value except an empty one, `0` and `false`. */
 const isCi = ({ CI = "" }: Record<string, string>): boolean => !/^(|0|false)$/i.test(CI);
 
 const isWrong = (state: Synced["state"]): boolean => state === "changed" || state === "missing";

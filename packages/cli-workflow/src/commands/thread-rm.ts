@@ -5,7 +5,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<ids...>", "the threads, or @last")
-      .option("--force", "kill a thread first that runs"),
+      .option("--force", "kill a running thread first"),
   examples: ["uncaged-workflow thread rm @last"],
   run: (session, { force = false }: { force?: boolean }, ids: string[]) =>
     forEachThread(

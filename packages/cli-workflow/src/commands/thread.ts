@@ -11,16 +11,16 @@ import type { Session } from "../session/session.ts";
 import remove from "./thread-rm.ts";
 import restore from "./thread-restore.ts";
 
-/** What is shown instead of the whole thread: one of these. */
+/** Part that is shown instead of the whole thread: one of these. */
 type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
 type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean };
 
 const parts: Record<Part, string> = {
-  steps: "the steps alone",
-  attempts: "the attempts alone: what was done for each step",
-  ledger: "only what it spent",
-  checkpoint: "the state that the steps of a step workflow make, as JSON",
-  fixture: "a fixture: what answers its roles in an eval, as JSON",
+  steps: "only the steps",
+  attempts: "only the attempts: the work done for each step",
+  ledger: "only its usage",
+  checkpoint: "the state of a step workflow after its steps, as JSON",
+  fixture: "a fixture: the answers of its roles in an eval, as JSON",
 };
 const mostAt = 999_999_999_999;
 
@@ -34,7 +34,10 @@ export default defineCommand({
       const others = [...names, "value"].filter((name) => name !== part);
       command.addOption(new Option(`--${part}`, about).conflicts(others));
     }
-    const value = new Option("--value <at>", "a value that was too long for its event, as JSON");
+    const value = new Option(
+      "--value <at>",
+      "print a value that was too long for its event, as JSON",
+    );
     command.addOption(value.argParser(wholeNumber("--value", 0, mostAt)).conflicts(names));
   },
   examples: [
@@ -54,7 +57,7 @@ export default defineCommand({
     if (options.fixture) return showJson(session, fixtureOf(await session.host.read(ref)));
     if (options.checkpoint) return showJson(session, await checkpointOf(session, ref));
     if (session.json && !options.ledger && !options.attempts) {
-      // Programs get the log alone: no event is read for it.
+      // Programs get only the log, so no events are read.
       const view = await session.host.read(ref);
       return showJson(session, options.steps ? view.steps : threadJson(view));
     }
@@ -71,8 +74,8 @@ export default defineCommand({
     if (next) session.note(next);
   },
   commands: {
-    rm: { ...remove, summary: "move threads to the trash, with all that is kept of them" },
-    restore: { ...restore, summary: "bring a thread back from the trash, or list what is there" },
+    rm: { ...remove, summary: "move threads to the trash, with all of their data" },
+    restore: { ...restore, summary: "bring a thread back from the trash, or list the trash" },
   },
 });
 

@@ -18,17 +18,17 @@ type Options = {
 
 const defaultLimit = 20;
 const most = 1_000_000_000;
-const status = new Option("--status <status...>", "only those with one of these statuses");
+const status = new Option("--status <status...>", "only threads with one of these statuses");
 
 export default defineCommand({
   declare: (command) =>
     command
-      .argument("[workflow]", "only those of this workflow: a name, name@hash or a hash")
+      .argument("[workflow]", "only threads of this workflow: a name, name@hash or a hash")
       .option("--workflow <workflow>", "the same")
       .addOption(status.choices(statuses))
-      .option("--search <words>", "only those with all of these words, see the guide")
-      .option("--limit <n>", "at most so many", wholeNumber("--limit", 1, most), defaultLimit)
-      .option("--offset <n>", "leave out the newest n", wholeNumber("--offset", 0, most), 0),
+      .option("--search <words>", "only threads with all of these words, see the guide")
+      .option("--limit <n>", "at most n threads", wholeNumber("--limit", 1, most), defaultLimit)
+      .option("--offset <n>", "skip the newest n", wholeNumber("--offset", 0, most), 0),
   examples: [
     "uncaged-workflow threads review --limit 5",
     "uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit 1000)",
@@ -39,7 +39,7 @@ export default defineCommand({
       throw wrongUse("the workflow is named twice", "give the argument or --workflow");
     }
     const { rows } = await session.host.threads({ ...query, workflow, paged: false });
-    // To the host an empty name is none: a script's empty variable would get every thread.
+    // The host ignores an empty name: a script's empty variable would list every thread.
     if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
       await checkKnown(session, workflow);
     }
@@ -60,7 +60,7 @@ export default defineCommand({
   },
 });
 
-// A workflow that was removed still has its threads; one that never was is an error.
+// A removed workflow still has its threads; an unknown name is an error.
 async function checkKnown(session: Session, workflow: string): Promise<void> {
   const { host } = session;
   const query = { workflow, limit: 1, paged: false };

@@ -27,7 +27,7 @@ export default defineCommand({
     command
       .option(
         "--port <n>",
-        "the port on which the cluster reaches it; 0 takes any that is free",
+        "the port on which the cluster reaches it; 0 takes any free port",
         wholeNumber("--port", 0, 65_535),
         defaultPort,
       )
@@ -39,21 +39,21 @@ export default defineCommand({
       .option("--listen <address>", "the address to listen on", "127.0.0.1")
       .option(
         "--advertise <host:port>",
-        "by what others reach its health port, to follow threads live (default: this machine)",
+        "address at which others reach its health port, to follow threads live (default: this machine)",
         hostAndPort,
       )
-      .option("--uri <uri>", "what all workers are reached by: a balancer in front of them")
+      .option("--uri <uri>", "address of all workers: a balancer in front of them")
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option(
         "--state-limit",
-        "the servers have an eager-state-size-limit, as docs/cluster.md advises",
+        "for servers with an eager-state-size-limit, as docs/cluster.md advises",
       )
       .option(
         "--identity-key <key>",
         "refuse requests that the servers have not signed with this key (repeatable)",
         list,
       )
-      .option("--no-register", "leave what the cluster knows of the workers as it is"),
+      .option("--no-register", "leave the workers that the cluster knows unchanged"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
     "uncaged-workflow worker --host restate://restate.internal --listen 0.0.0.0 --uri http://workers.internal:9080",
@@ -83,9 +83,9 @@ export default defineCommand({
     const cache = options.cache ?? cacheOf(env, wanted);
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     const ports = { port: wanted, healthPort, hostname, advertise };
-    // A folder of this machine says nothing to threads that were started on another.
+    // Threads that were started on another machine can't use a folder of this one.
     const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
-    // The token is the worker's: a thread that had it could use the whole cluster.
+    // The token belongs to the worker: a thread with it could use the whole cluster.
     const { [tokenVariable]: _, ...threadEnv } = env;
     const own = { ...threadEnv, ...workerEnv(site) };
     const identityKeys = local ? [...given, local.identityKey] : given;
@@ -108,9 +108,7 @@ export default defineCommand({
       session.note("it takes requests of all who reach it; check them: --identity-key KEY");
     }
     if (!signal.aborted) await once(signal, "abort");
-    session.note(
-      "it takes no more threads and ends when those that it drives have been given back",
-    );
+    session.note("it takes no more threads, and ends when it has given back its running threads");
     await worker.drain();
     await worker.close();
   },
@@ -118,14 +116,14 @@ export default defineCommand({
 
 const list = (text: string, before: string[] = []): string[] => [...before, text];
 
-/** Reads where others reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
+/** Parses the address at which others reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
 function hostAndPort(text: string): string {
   const [, port] = /^(?:\[[0-9a-f:]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
   if (Number(port) > 0 && Number(port) <= 65_535) return text;
-  throw wrongUse(`--advertise ${show(text)} is no host with a port`, "write 10.0.0.7:9081");
+  throw wrongUse(`--advertise ${show(text)} is not a host with a port`, "write 10.0.0.7:9081");
 }
 
-/** Where a worker keeps bundles, which it has from the cluster: they may be deleted at any time. */
+/** Folder for the bundles that a worker gets from the cluster. They may be deleted at any time. */
 function cacheOf({ XDG_CACHE_HOME, HOME = "/tmp" }: Record<string, string>, port: number): string {
   const base = XDG_CACHE_HOME || join(HOME, ".cache");
   return join(

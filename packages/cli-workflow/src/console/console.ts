@@ -9,10 +9,10 @@ import type { Session } from "../session/session.ts";
 const { version } = manifest;
 
 /**
- * Starts the server of the console and builds that, if it must be. Where this storage root's own server holds the
- * port, the error says so, without that server's token.
+ * Starts the console's server, and builds the console if needed. When this storage root's own server holds the port,
+ * the error says so, without that server's token.
  *
- * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and those of the disk.
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and the errors of the disk.
  */
 export async function serveConsole(
   session: Session,
@@ -43,7 +43,7 @@ export async function serveConsole(
   }
 }
 
-/** The URL of a console that serves this storage root now, with its token; null when none does. */
+/** URL of a running console of this storage root, with its token; null when none runs. */
 export async function runningConsole({ host }: Session): Promise<string | null> {
   const { url, token } = readServerAddress(host.root) ?? {};
   if (url === undefined) return null;
@@ -60,7 +60,7 @@ const openers: Partial<Record<NodeJS.Platform, string[]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** Opens a URL in the browser; false where there is none. */
+/** Opens a URL in the browser; false without a browser. */
 export function openBrowser(url: string): boolean {
   const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
   if (!Bun.which(program)) return false;

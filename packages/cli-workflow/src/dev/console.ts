@@ -7,7 +7,7 @@ import type { Session } from "../session/session.ts";
 const hostname = "127.0.0.1";
 const port = 9160;
 
-/** The console beside `dev`: the one that serves this storage root already, or one that ends with `dev`. */
+/** The console beside `dev`: the server that already serves this storage root, or a server that ends with `dev`. */
 export class DevConsole {
   readonly #session: Session;
   #server: RunningServer | null = null;
@@ -16,7 +16,7 @@ export class DevConsole {
     this.#session = session;
   }
 
-  /** Opens it in the browser, and starts it where none is there; what prevents that is a note. */
+  /** Opens it in the browser, and starts it if none runs. A failure is a note. */
   async open(): Promise<void> {
     try {
       const [url, entry] = await this.#addresses();
@@ -31,7 +31,7 @@ export class DevConsole {
     await this.#server?.stop();
   }
 
-  /** The URL to show, and the one to open, which others on this machine may see: without the token. */
+  /** The URL to show, without the token, and the URL to open: others on this machine may see the latter. */
   async #addresses(): Promise<[url: string, entry: string]> {
     const running = this.#server ? null : await runningConsole(this.#session);
     if (running !== null) return [running, running.replace(/\?.*/, "")];

@@ -9,15 +9,15 @@ import { Report, shownPath } from "./report.ts";
 import { type TypeCheck, TypeChecker, type TypeProblem } from "./types.ts";
 import { SourceWatch } from "./watch.ts";
 
-/** A file that is developed, the name of the workflow that it is, and its threads. */
+/** A developed file, the name of its workflow, and its threads. */
 export type Developed = Omit<DevThreads, "name"> & { file: string; name: string };
 
-/** How long a check of the types may keep a version that was built from running, in milliseconds. */
+/** The longest time, in milliseconds, that a version waits for the type check before it runs. */
 const typesMs = 500;
 
 const isLibrary = /[/\\]node_modules[/\\]/;
 
-/** The loop of `dev`: at each change of a file it builds, checks the types, and lets the thread go on. */
+/** The loop of `dev`: at each change of a file it builds the file, checks the types, and continues the thread. */
 export class Development {
   readonly #session: Session;
   readonly #given: Developed;
@@ -29,7 +29,7 @@ export class Development {
   #check: TypeCheck | null = null;
   readonly #path: string;
   #files: string[];
-  /** The version that goes on, and the name that it is registered under. */
+  /** The current version, and its registered name. */
   #good: string | null = null;
   #fatal: { error: unknown } | null = null;
 
@@ -49,7 +49,10 @@ export class Development {
     this.#files = [this.#path];
   }
 
-  /** Runs until it is stopped; `keys` are those that do something. @throws WorkflowError what can't get better by a change of the file. */
+  /**
+   * Runs until it is stopped; `keys` names the keys that do something. @throws WorkflowError for problems that a
+   * change of the file can't fix.
+   */
   async run(keys: string): Promise<void> {
     const { signal } = this.#stop;
     try {
@@ -71,13 +74,13 @@ export class Development {
     this.#stop.abort();
   }
 
-  /** Stops with this error, the first one. */
+  /** Stops with this error. Later errors are ignored. */
   readonly #end = (error: unknown): void => {
     this.#fatal ??= { error };
     this.stop();
   };
 
-  /** Runs it again, from the start or from its last step. */
+  /** Runs the thread again, from the start or from its last step. */
   repeat(from: "start" | "last step"): void {
     const hash = this.#good;
     if (hash === null) return;
@@ -85,12 +88,12 @@ export class Development {
     this.#thread.repeat(hash, keep).catch((error: unknown) => this.#failed(error, false));
   }
 
-  /** The number of the question that the shown thread waits at; null where it does not wait. */
+  /** The number of the question that the shown thread waits at; null when it does not wait. */
   get question(): number | null {
     return this.#thread.question;
   }
 
-  /** Answers a question of the thread, with JSON or a text. */
+  /** Answers a question of the thread, with JSON or text. */
   async answer(text: string, question: number): Promise<void> {
     await this.#thread.answer(text, question).catch((error: unknown) => this.#failed(error, false));
   }
@@ -107,7 +110,7 @@ export class Development {
     if (hash === null) return;
     const check = this.#check;
     const verdict = await Promise.race([this.#problems(check), sleep(typesMs, null)]);
-    // Another save has come: this version is of the past.
+    // The file was saved again, so this version is outdated.
     if (this.#stop.signal.aborted || this.#watch.changes().length > 0) return;
     if (verdict !== null && verdict.length > 0) return this.#report.types(verdict, this.#next());
     if (hash === this.#good) return;
@@ -117,7 +120,10 @@ export class Development {
     this.#goOn(hash, isFirst);
   }
 
-  /** Builds the file and registers it; null when that fails, which is reported, or when it has changed meanwhile. */
+  /**
+   * Builds the file and registers it. Null when the build fails, which is reported, or when the file changes
+   * meanwhile.
+   */
   async #build(isFirst: boolean): Promise<string | null> {
     const { name } = this.#given;
     const since = Date.now();
@@ -143,7 +149,7 @@ export class Development {
       this.#report.built(built, hash !== this.#good);
       return hash;
     } catch (error) {
-      // What the file imports may be made next.
+      // The file's missing imports may be created next.
       folders = [...new Set(this.#files.map((path) => dirname(path)))];
       this.#watch.watch([...this.#files, ...folders], since);
       this.#failed(error, isFirst);
@@ -161,7 +167,7 @@ export class Development {
     this.#thread.goOn(hash).catch((error: unknown) => this.#failed(error, isFirst));
   }
 
-  /** Goes back to the version before when errors in the types are found after it was taken. */
+  /** Returns to the previous version when type errors are found after a version was accepted. */
   async #backFrom(hash: string, before: string | null, check: TypeCheck | null): Promise<void> {
     const problems = await this.#problems(check);
     if (problems.length === 0 || this.#good !== hash) return;
@@ -170,7 +176,7 @@ export class Development {
     if (before !== null) this.#goOn(before, false);
   }
 
-  /** The errors in the types of what the version was built from; those of other files are not its own. */
+  /** The type errors in the files that the version was built from, without the errors of other files. */
   async #problems(check: TypeCheck | null): Promise<TypeProblem[]> {
     const { problems, failure } = (await check?.verdict) ?? { problems: [], failure: null };
     if (failure !== null) this.#report.unchecked(failure);

@@ -12,25 +12,25 @@ import type { Session } from "../session/session.ts";
 import { LiveThread, type OnRest } from "./live.ts";
 import type { Report } from "./report.ts";
 
-/** What the threads of `dev` have in common. */
+/** Properties that all threads of `dev` share. */
 export type DevThreads = {
-  /** What they name as their workflow. */
+  /** Their workflow's name. */
   name: string;
-  /** What a new one is started with. */
+  /** Options for a new thread. */
   start: Omit<StartOptions, "workflow" | "name">;
-  /** Whether the first version gets a new thread, whatever threads there are. */
+  /** Whether the first version gets a new thread even if there are threads. */
   isNew: boolean;
-  /** Up to this role's last step all is kept, whatever has changed. */
+  /** Keeps all steps up to this role's last, even if the source of a step has changed. */
   fromRole?: string;
 };
 
-/** A fork that was made for a version: what it was made of, to be made again with fewer steps. */
+/** A fork made for a version, with its source, so that it can be made again with fewer steps. */
 type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
- * The thread of a `dev`, and how it is handed over from version to version: the one before is stopped, and a fork
- * keeps its steps up to the first that the new version makes otherwise. What is done to it takes turns; whatever comes
- * ends what the one before it still waits for.
+ * The thread of a `dev` and its handover from version to version: the previous thread is stopped, and a fork keeps its
+ * steps up to the first that the new version makes differently. Operations run one after the other; a new one ends the
+ * waiting of the one before it.
  */
 export class Handover {
   readonly #session: Session;
@@ -42,7 +42,7 @@ export class Handover {
   #turn: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
 
-  /** @param onError is called when a thread can be shown no further. */
+  /** @param onError is called when a thread can't be shown any longer */
   constructor(
     session: Session,
     given: DevThreads,
@@ -57,7 +57,7 @@ export class Handover {
     report.onWrite = () => this.#live?.clear();
   }
 
-  /** Lets the last thread go on with a version, or starts the first. */
+  /** Continues the last thread with a version, or starts the first thread. */
   goOn(hash: string): Promise<void> {
     return this.#inTurn(async (signal) => {
       const view = this.#isNew ? null : await this.#last();
@@ -68,7 +68,7 @@ export class Handover {
     });
   }
 
-  /** Runs the last thread's version again, keeping these of its steps. */
+  /** Runs the last thread's version again and keeps these of its steps. */
   repeat(hash: string, keep: (steps: number) => number): Promise<void> {
     return this.#inTurn(async () => {
       const view = await this.#last();
@@ -78,12 +78,12 @@ export class Handover {
     });
   }
 
-  /** The number of the question that the shown thread waits at; null where it does not wait. */
+  /** The number of the question that the shown thread waits at; null when it does not wait. */
   get question(): number | null {
     return this.#live?.question ?? null;
   }
 
-  /** Answers a question of the thread that is shown. */
+  /** Answers a question of the shown thread. */
   async answer(content: string, question: number): Promise<void> {
     const { env } = this.#given.start;
     const input = { content, by: terminalUser() };
@@ -91,7 +91,7 @@ export class Handover {
     await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }
 
-  /** Ends what runs, and leaves what waits for an answer. */
+  /** Ends a running thread, and leaves a waiting one. */
   end(): Promise<void> {
     return this.#inTurn(async () => {
       const view = this.#live && (await this.#last());
@@ -112,7 +112,7 @@ export class Handover {
     return turn;
   }
 
-  /** The newest thread, also one that was started or forked elsewhere since. */
+  /** The newest thread, including one started or forked elsewhere since. */
   async #last(): Promise<ThreadView | null> {
     const { host } = this.#session;
     const query = { workflow: this.#given.name, limit: 1, paged: false };
@@ -128,7 +128,7 @@ export class Handover {
     this.#show(thread, 0);
   }
 
-  /** Shows a thread that is of this version already, and lets it go on if it stands still. */
+  /** Shows a thread that already has this version, and resumes it if it does not run. */
   async #continue(view: ThreadView): Promise<void> {
     const { host } = this.#session;
     const { threadId, status, steps } = view;
@@ -138,7 +138,7 @@ export class Handover {
       this.#show(view, steps.length);
     }
     const { env } = this.#given.start;
-    // One that is to stop at its next step is not known to be paused yet.
+    // A thread that is to stop at its next step may not be known as paused yet.
     if (status === "interrupted" || status === "paused" || status === "running") {
       await host.control(view, { kind: "resume", env }).catch(ignore);
     }
@@ -159,7 +159,7 @@ export class Handover {
     await this.#fork({ source, hash, kept }, first ? partOf(first) : null);
   }
 
-  /** The roles of the attempts that run. */
+  /** The roles of the running attempts. */
   async #running(view: ThreadView): Promise<string[]> {
     if (view.status !== "running") return [];
     const attempts = await this.#session.host.attempts(view);
@@ -168,7 +168,10 @@ export class Handover {
     );
   }
 
-  /** Waits until what runs is committed: it is paid for, and the same in the new version. False when hurried. */
+  /**
+   * Waits until the running step is committed: it is paid for, and the same in the new version. False when
+   * interrupted.
+   */
   async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
     const { host } = this.#session;
     const { threadId } = view;
@@ -183,7 +186,7 @@ export class Handover {
     return !signal.aborted;
   }
 
-  /** How many steps are kept for the role that was named. */
+  /** Number of kept steps for the named role. */
   #pinned(steps: readonly Step[]): number {
     const { fromRole } = this.#given;
     try {
@@ -193,7 +196,7 @@ export class Handover {
     }
   }
 
-  /** The thread when nothing more comes: killed if it had not ended. */
+  /** The last state of the thread, which is killed if it has not ended. */
   async #stopped(view: ThreadView): Promise<ThreadView> {
     const { host } = this.#session;
     const { env } = this.#given.start;
@@ -231,7 +234,7 @@ export class Handover {
     this.#live.done.catch(this.#onError);
   }
 
-  /** Whether the version goes another way than the kept steps: then it gets those before. */
+  /** Whether the version takes another path than the kept steps: then fewer steps are kept. */
   #hasDiverged(state: ThreadStatus, steps: number, made: Made, thread: ThreadRef): boolean {
     const isRefused = state.status === "failed" && state.error?.code === "DIVERGED";
     if (!isRefused || steps > made.kept || made.kept === 0) return false;
@@ -239,7 +242,7 @@ export class Handover {
     const kept = Math.min(made.kept, step) - 1;
     const again = this.#inTurn(async () => {
       await this.#live?.leave();
-      // It has done nothing: what it was is in its source.
+      // It has made no steps of its own: its source has all its steps.
       await this.#session.host.remove(thread).catch(ignore);
       const role = made.source.steps[kept];
       await this.#fork({ ...made, kept }, role ? partOf(role) : null);
@@ -249,7 +252,9 @@ export class Handover {
   }
 }
 
-/** What a step is a step of: its role, or for a question what asks it; nothing for an answer, which is a person's. */
+/**
+ * The part of the program that makes a step: its role, for a question the asking part, and "" for a person's answer.
+ */
 function partOf({ role, meta }: Step): string {
   if (role === "__input__") return "";
   if (role !== "__wait__") return role;
@@ -257,7 +262,7 @@ function partOf({ role, meta }: Step): string {
   return meta.sleep === true || named === undefined ? "" : named;
 }
 
-/** How many steps come before the first of a part that has changed. */
+/** Number of steps before the first step of a changed part. */
 function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): number {
   const first = steps.findIndex((step) => changed.has(partOf(step)));
   return first < 0 ? steps.length : first;
@@ -266,6 +271,6 @@ function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): numbe
 const refOf = ({ threadId, workflow, hash }: ThreadView) => ({ threadId, workflow, hash });
 
 function ignore(error: unknown): void {
-  // What was asked of it came too late: it has ended, or goes on.
+  // The request came too late: the thread has ended, or goes on.
   if (!isWorkflowError(error)) throw error;
 }

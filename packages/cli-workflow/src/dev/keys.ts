@@ -1,19 +1,19 @@
 import type { Session } from "../session/session.ts";
 
-/** The keys that a person presses at a terminal, until they are closed. */
+/** The keys that a person presses at a terminal, until `close`. */
 export type Keys = {
-  /** Asks for a line, which is written at the cursor; null when it was left by Escape or Ctrl-C. */
+  /** Asks for a line, which is echoed at the cursor; null when it was left by Escape or Ctrl-C. */
   ask(question: string): Promise<string | null>;
   close(): void;
 };
 
-/** Ctrl-C as a key: a terminal that gives each key at once does not make a signal of it. */
+/** Ctrl-C as a key: a terminal in raw mode does not turn it into a signal. */
 export const ctrlC = "\u0003";
 const escape = "\u001b";
 const enter = new Set(["\r", "\n"]);
 const backspace = new Set(["\u007f", "\b"]);
 
-/** Calls back for each key that is no part of an answer; null where no person sits at a terminal. */
+/** Calls back for each key outside of an answer; null without a terminal. */
 export function listenForKeys(
   { json, look, output }: Session,
   onKey: (key: string) => void,

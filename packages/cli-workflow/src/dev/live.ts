@@ -6,23 +6,23 @@ import { count } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import type { Spinner } from "../output/output.ts";
 
-/** How many of the kept steps are shown: those before are counted. */
+/** The number of kept steps to show; earlier steps are only counted. */
 const shownKept = 3;
 
-/** What is done when nothing goes on in a thread. One that is `true` has seen to it: nothing is shown. */
+/** Called when a thread rests. Returns true when it handled the rest, so that nothing is shown. */
 export type OnRest = (state: ThreadStatus, steps: number) => boolean;
 
-/** A thread as `dev` shows it: until it has ended or is left, through all questions and answers. */
+/** The view of a thread in `dev`, through all questions and answers, until the thread has ended or is left. */
 export class LiveThread {
   readonly ref: ThreadRef;
-  /** Resolves when nothing more of it is shown. */
+  /** Resolves when the view has ended. */
   readonly done: Promise<void>;
   readonly #session: Session;
   readonly #abort = new AbortController();
   readonly #view: View;
   readonly #kept: number;
   readonly #onRest: OnRest;
-  /** The number of its question that has no answer yet. */
+  /** The number of its unanswered question. */
   question: number | null = null;
   #steps = 0;
   #spinner: Spinner | null = null;
@@ -36,14 +36,14 @@ export class LiveThread {
     this.done = this.#show();
   }
 
-  /** Shows no more of it. */
+  /** Ends the view. */
   async leave(): Promise<void> {
     this.#abort.abort();
-    // Why it was shown no further is reported to who waits for that.
+    // Callers that await `done` get the error.
     await this.done.catch(() => {});
   }
 
-  /** Takes away the lines of what runs until the next tick, so that something else can be written. */
+  /** Erases the progress lines until the next tick, so that other text can be written. */
   clear(): void {
     this.#spinner?.clear();
   }
@@ -64,7 +64,7 @@ export class LiveThread {
     if (item.kind === "step") this.#steps = item.number;
     const end = endOf(item);
     if (end && this.#onRest(end, this.#steps)) return;
-    // It still waits when its worker goes.
+    // It still waits after its worker has exited.
     if (end?.status === "waiting" && this.question !== null) return;
     if (end?.status === "waiting") this.question = this.#steps;
     else if (item.kind === "step") this.question = null;

@@ -8,7 +8,7 @@ import type { TypeProblem } from "./types.ts";
 
 const shownProblems = 10;
 
-/** What `dev` reports beside the run: lines for people, or with `--json` an object each. */
+/** Reports of `dev` beside the run: lines for people, or with `--json` one object each. */
 export class Report {
   /** Called before a line is written. */
   onWrite: () => void = () => {};
@@ -35,7 +35,7 @@ export class Report {
     );
   }
 
-  /** A build that failed, or a start. The same failure is reported once, until something else happens. */
+  /** Reports a failed build or start. The same failure is reported once, until something else happens. */
   failed(thrown: unknown, next = ""): void {
     const error = recordOf(thrown);
     if (error.code === "INTERNAL") throw thrown;
@@ -67,7 +67,7 @@ export class Report {
     this.#write({ kind: "types", problems }, [...lines, next].join("\n"));
   }
 
-  /** That the types can't be checked, and why; once. */
+  /** Reports once that the types can't be checked, and why. */
   unchecked(reason: string): void {
     if (this.#isUnchecked) return;
     this.#isUnchecked = true;
@@ -101,7 +101,7 @@ export class Report {
   }
 }
 
-/** A file as it is named to people: from the folder that they are in, unless it lies outside, or that folder is gone. */
+/** A file's name for people: relative to their folder, unless the file lies outside or that folder is gone. */
 export function shownPath({ cwd }: Pick<Session, "cwd">, file: string): string {
   const path = existsSync(cwd) ? relative(cwd, file) : file;
   return path.startsWith("..") || isAbsolute(path) ? file : path;

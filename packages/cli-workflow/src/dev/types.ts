@@ -6,20 +6,20 @@ import { makeTemporary } from "@uncaged/workflow/internal";
 /** An error of the compiler; `file` is an absolute path, and lines and columns count from 1. */
 export type TypeProblem = { file: string; line: number; column: number; message: string };
 
-/** What the compiler found: errors with a position, or, when it could not check, why. */
+/** Findings of the compiler: errors with a position, or the reason why it could not check. */
 export type TypeVerdict = { problems: TypeProblem[]; failure: string | null };
 
-/** A check that has begun; stopped it finds nothing. */
+/** A running check; a stopped check finds nothing. */
 export type TypeCheck = { verdict: Promise<TypeVerdict>; stop(): void };
 
-/** What keeps Bun from reading the configuration and the environment of the project, whose compiler alone is run. */
+/** Keeps Bun from reading the project's configuration and environment: only its compiler is run. */
 const flags = ["--no-env-file", "--no-install", `--config=${devNull}`];
 
 const sound: TypeVerdict = { problems: [], failure: null };
 
 /**
- * The type checker of a project: its own compiler with its own configuration, in a process apart, which remembers from
- * one check to the next what has not changed.
+ * The type checker of a project: its own compiler with its own configuration, in a separate process that keeps
+ * unchanged files between checks.
  */
 export class TypeChecker {
   readonly #compiler: string;
@@ -31,7 +31,10 @@ export class TypeChecker {
     this.#config = config;
   }
 
-  /** The checker of a source; null where its project has no compiler or no `tsconfig.json`, or it is no TypeScript. */
+  /**
+   * The checker of a source; null when its project has no compiler or no `tsconfig.json`, or when it is not
+   * TypeScript.
+   */
   static of(source: string): TypeChecker | null {
     if (!/\.[cm]?tsx?$/.test(source)) return null;
     const config = above(source, "tsconfig.json");
@@ -47,7 +50,7 @@ export class TypeChecker {
     const cwd = dirname(this.#config);
     const child = Bun.spawn([process.execPath, ...flags, ...words], {
       cwd,
-      // A standalone binary is Bun too. It ends with this process, however that ends.
+      // A standalone binary is Bun too. Bun ends the child however this process ends.
       env: { ...process.env, BUN_BE_BUN: "1", BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: "ignore",
       stdout: "pipe",
@@ -102,7 +105,7 @@ function real(path: string): string {
   }
 }
 
-/** The nearest file of this name in the folder of a path or one above it. */
+/** The nearest file of this name in a path's folder or a folder above it. */
 function above(path: string, name: string): string | null {
   for (let folder = dirname(real(resolve(path))); ; folder = dirname(folder)) {
     const found = join(folder, name);

@@ -1,21 +1,21 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 
-/** How often files are looked at where nothing reports their changes: a network's, a container's. */
+/** Interval of polling where no events arrive, such as on network and container file systems. */
 const lookEveryMs = 1_000;
-/** A burst of saves has ended when nothing has changed for so long, and is waited for no longer than that. */
+/** A burst of saves ends after this time without a change, and is not waited for longer than that. */
 const quietMs = 40;
 const burstMs = 400;
 
-/** What a file is now; another when it was written, replaced, removed or created. */
+/** State of a file. It changes when the file is written, replaced, removed or created. */
 type Stamp = string;
 
 const gone: Stamp = "gone";
 const unknown: Stamp = "";
 
 /**
- * Watches files by comparing them with what they were: what the system reports only says when to look. So nothing is
- * missed of an editor that renames, of a file that is removed and comes back, or of a folder that is replaced.
+ * Watches files by comparing their states: events of the system only say when to look. This way it misses no change
+ * when an editor renames files, a file is removed and comes back, or a folder is replaced.
  */
 export class SourceWatch {
   readonly #signal: AbortSignal;
@@ -31,19 +31,19 @@ export class SourceWatch {
     });
   }
 
-  /** How many files are watched. */
+  /** Number of watched files. */
   get size(): number {
     return this.#stamps.size;
   }
 
-  /** What the watched files are now, to be compared with later. */
+  /** Records the state of the watched files, for later comparison. */
   mark(): void {
     for (const path of this.#stamps.keys()) this.#stamps.set(path, stampOf(path));
   }
 
   /**
-   * Watches these files, and no others, as they were at the last {@link mark}. One that is new and was written since
-   * `since` (milliseconds) has changed already.
+   * Watches these files, and no others, as they were at the last {@link mark}. A new file that was written after
+   * `since` (milliseconds) counts as changed.
    */
   watch(paths: readonly string[], since: number): void {
     const stamped = (path: string): Stamp =>
@@ -52,12 +52,12 @@ export class SourceWatch {
     this.#watchFolders();
   }
 
-  /** The watched files that are not what they were. */
+  /** The watched files whose state has changed. */
   changes(): string[] {
     return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
   }
 
-  /** Resolves with what has changed, after the last of a burst; with nothing when the signal is aborted. */
+  /** Resolves with the changed files after the last change of a burst; with none when the signal is aborted. */
   async changed(): Promise<string[]> {
     while (!this.#signal.aborted && this.changes().length === 0) {
       await this.#isRoused(lookEveryMs);
@@ -69,7 +69,7 @@ export class SourceWatch {
     return this.#signal.aborted ? [] : this.changes();
   }
 
-  /** Whether something was reported within this time. */
+  /** Whether an event arrives within this time. */
   async #isRoused(atMostMs: number): Promise<boolean> {
     const wake = this.#wake;
     const timer = setTimeout(() => wake.resolve(false), atMostMs);
@@ -94,7 +94,7 @@ export class SourceWatch {
         watcher.on("error", () => this.#folders.delete(folder));
         this.#folders.set(folder, { inode, watcher });
       } catch {
-        // It can't be watched: it is looked at.
+        // It can't be watched, so it is polled.
       }
     }
   }

@@ -22,8 +22,8 @@ const ofRoot: Check<Host>[] = [
 ];
 
 /**
- * All that prevents threads from running, or soon may; nothing when all is well. No check depends on another: one that
- * can't be made is a problem itself. It changes nothing.
+ * Finds everything that prevents threads from running, or soon may; nothing when all is well. Checks are independent
+ * of each other, and a check that can't be made is a problem itself. Changes nothing.
  */
 export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {
   const problems = await made(ofMachine, env);
@@ -70,7 +70,7 @@ function* checkVariables(env: Environment): Generator<Problem> {
   if (idle === undefined || (Number.isFinite(Number(idle)) && Number(idle) >= 0)) return;
   yield {
     code: "BAD_VARIABLE",
-    message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, which is no number of milliseconds`,
+    message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, not a number of milliseconds`,
     hint: "set it to a number, or unset it: workers take 3000 now",
   };
 }
@@ -114,7 +114,7 @@ function* checkDisk({ root }: Host): Generator<Problem> {
   yield* checkFree(root, bavail * bsize);
 }
 
-/** Whether a storage root has enough free bytes. What `gc` takes away is freed a day later. */
+/** Whether a storage root has enough free bytes. `gc` frees space only a day after it removed something. */
 export function* checkFree(root: string, free: number): Generator<Problem> {
   if (free >= leastFree) return;
   yield {
@@ -128,7 +128,7 @@ export function* checkFree(root: string, free: number): Generator<Problem> {
 const longestSocketPath = 103;
 const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
 
-/** Whether a control socket can be reached: a path that is too long goes through the temporary folder. */
+/** Whether a control socket can be reached: a socket whose path is too long goes through the temporary folder. */
 function* checkSocketPath({ root }: Host): Generator<Problem> {
   const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
   const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
@@ -158,7 +158,7 @@ const isStored = (host: Host, version: string): Promise<boolean> =>
     () => false,
   );
 
-/** The newest version of a workflow whose bundle is there; null when none is. */
+/** The newest version of a workflow with an existing bundle; null when there is none. */
 async function otherVersion(host: Host, name: string): Promise<string | null> {
   for (const { hash } of await host.history(name)) if (await isStored(host, hash)) return hash;
   return null;
@@ -182,7 +182,7 @@ function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     const { mode } = statSync(path);
-    // The superuser may write what others may not.
+    // The superuser may write where others may not.
     return (mode & 0o200) !== 0;
   } catch {
     return false;
@@ -242,14 +242,14 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
 
 const shown = 5;
 
-/** What to do about all problems of a kind at once, where there is one command. */
+/** Hints for all problems of a kind at once, where one command fixes them. */
 const hintForAll: Record<string, (number: number) => string> = {
   THREAD_INTERRUPTED: (number) =>
     `continue all: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
   LOG_CORRUPT: () => "see where: uncaged-workflow verify",
 };
 
-/** The problems as a person reads them: of many that are alike the first few, and how many more. */
+/** The problems for people: the first few of many similar ones, and the number of the others. */
 export function foldProblems(problems: readonly Problem[]): Problem[] {
   const kinds = Map.groupBy(problems, ({ code }) => code);
   return [...kinds].flatMap(([code, alike]) => {

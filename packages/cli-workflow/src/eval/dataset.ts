@@ -9,10 +9,10 @@ import { readText } from "../arguments/values.ts";
 type Version = { hash: string; workflow: string };
 
 /**
- * The cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each
- * case has the one of its id there.
+ * Cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each case
+ * has the fixture with its id.
  *
- * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and what can't be read.
+ * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and the errors of unreadable files.
  */
 export async function casesOf(
   path: string,
@@ -27,7 +27,7 @@ export async function casesOf(
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
 }
 
-/** Where a part of a line is. The reader of documents takes the line for a whole file. */
+/** Position of a part of a line. The document reader treats the line as a whole file. */
 function located(line: string, path: readonly string[]) {
   try {
     return readDocument(line, "line").positionOf(path);
@@ -58,7 +58,7 @@ async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<
   }
 }
 
-/** @throws WorkflowError `OTHER_FIXTURE` when a case's fixture is of another workflow than a version. */
+/** @throws WorkflowError `OTHER_FIXTURE` when a case's fixture belongs to another workflow than a version */
 export function checkFixtures(cases: readonly EvalCase[], versions: readonly Version[]): void {
   for (const { hash, workflow } of versions) {
     const isOther = ({ fixture }: EvalCase) =>
@@ -76,6 +76,6 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
   }
 }
 
-/** The threads of a file that was run have its whole name. */
+/** Threads of a file that was run have its full name. */
 const withoutEnding = (name: string): string =>
   name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");

@@ -9,29 +9,32 @@ import { WorkflowError } from "@uncaged/workflow/host";
 import { elapsed } from "../output/text.ts";
 import { ownProgram } from "../session/own-command.ts";
 
-/** What a scorer's process is asked and answers, a line of JSON each. Its first line is that it is ready, or an error. */
+/**
+ * Requests to a scorer's process and its answers, a line of JSON each. Its first line says that it is ready, or is an
+ * error.
+ */
 export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
 export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptError };
 
 /** The source map of a built scorer. */
 export const mapOf = (path: string): string => `${path}.map`;
 
-/** An error on one line, behind the author's line that threw it. */
+/** An error on one line, after the author's line that threw it. */
 function lineOf({ name, message, at }: AttemptError): string {
   const where = at ? `${at.file}:${at.line}:${at.column}: ` : "";
   return `${where}${name}: ${message}`;
 }
 
-/** The descriptor on which a scorer's process answers: what it prints goes to the terminal. */
+/** The descriptor on which a scorer's process answers: its stdout goes to the terminal. */
 export const answerFd = 3;
 
 type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
 
 /**
- * A scorer, in processes of its own: it may hang, exit or print what it likes. Each judges one thread at a time.
+ * A scorer in its own processes, since it may hang, exit or print anything. Each process judges one thread at a time.
  */
 export class Scorers {
-  /** The hash of the scorer with all that it imports. */
+  /** Hash of the scorer and everything that it imports. */
   readonly hash: string;
   readonly #file: string;
   readonly #folder: string;
@@ -126,14 +129,14 @@ class ScorerProcess {
     const [program = "", ...words] = ownProgram().argv;
     const child = spawn(program, [...words, "__score", path], {
       cwd,
-      // Bun ends it when this process dies, however that ends.
+      // Bun ends it however this process ends.
       env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdio: ["pipe", 2, 2, "pipe"],
     });
     this.#child = child;
     const lines = createInterface({ input: child.stdio[answerFd] as NodeJS.ReadableStream });
     lines.on("line", (line) => this.#next.resolve(JSON.parse(line) as ScoreAnswer));
-    // What is written to a process that has ended is lost: its end is what counts.
+    // Writing to a process that has ended fails; its exit is handled instead.
     child.stdin?.on("error", () => undefined);
     child.on("error", (error) => this.#end(`can't be started: ${error.message}`));
     child.on("exit", (code, signal) =>
@@ -148,7 +151,7 @@ class ScorerProcess {
     return this.answer(timeoutMs);
   }
 
-  /** The next answer. One that does not come in time is not waited for any more, nor is its process. */
+  /** The next answer. After the timeout neither the answer nor the process is waited for. */
   async answer(timeoutMs: number): Promise<ScoreAnswer> {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {

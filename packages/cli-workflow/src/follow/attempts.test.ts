@@ -122,7 +122,7 @@ test("the failure that ended the thread is in its last line alone", () => {
   expect(textOf(items, screen)).toBe("");
 });
 
-test("what a killed worker has left is shown as lost", () => {
+test("attempts of a killed worker are shown as lost", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -134,7 +134,7 @@ test("what a killed worker has left is shown as lost", () => {
   expect(view.live(9500)).toEqual(["9.5s since the start"]);
 });
 
-test("what runs beside a step is still shown when that step is done", () => {
+test("attempts that run beside a step are still shown when that step is done", () => {
   const [a, b] = [opened(1000), opened(1000)];
   const items = [
     start(),

@@ -26,8 +26,8 @@ import { oneLine } from "../output/text.ts";
 import { View } from "./view.ts";
 
 /**
- * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C leaves the
- * view and not the thread.
+ * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C ends the view, not the
+ * thread.
  */
 export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
   const { threadId } = ref;
@@ -58,7 +58,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
         }
         return outcomeExitCode(end);
       }
-      // Where there is no spinner to show it.
+      // Without a spinner, which would show it.
       if (
         item.kind === "status" &&
         item.state.status === "paused" &&
@@ -74,7 +74,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   return leave(session, ref);
 }
 
-/** How a thread has ended, or why nothing goes on, where an item shows it. */
+/** The end of a thread, or the reason why it rests, if an item shows it. */
 export function endOf(item: Observed): ThreadStatus | null {
   if (item.kind === "end") return item.state;
   return item.kind === "status" && !goesOn(item.state) ? item.state : null;
@@ -113,7 +113,7 @@ export async function waitForThread(
   return outcomeExitCode(view);
 }
 
-/** Waits for a thread as `settled` does, and notes failed tries and what does not fit the descriptor meanwhile. */
+/** Waits for a thread as `settled` does; meanwhile notes failed tries and steps that do not fit the descriptor. */
 async function noted(session: Session, ref: ThreadRef, signal: AbortSignal): Promise<ThreadView> {
   if (session.json || session.quiet) return await settled(session.host, ref, { signal });
   const begun = Date.now() - performance.now();
@@ -140,14 +140,14 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   return exitCodes.interrupted;
 }
 
-/** Shows how a thread has ended, or what it waits for, and what it spent. */
+/** Shows how a thread has ended, or its question, and its usage. */
 export async function showEnd(
   session: Session,
   ref: ThreadRef,
   state: ThreadStatus,
 ): Promise<void> {
   session.write(`${outcomeText(state, session.look)}${failureText(state, session.look)}`);
-  // A thread that was removed since is reported without what it spent.
+  // A thread that was removed in the meantime is reported without its usage.
   const whole = await readWhole(session.host, ref).catch(() => null);
   const spent = whole && ledgerLine(whole.ledger);
   if (spent) session.note(spent);
@@ -156,7 +156,7 @@ export async function showEnd(
 function noteRemedies(session: Session, { threadId }: ThreadRef, state: ThreadStatus): void {
   const hint = hintOf(state);
   if (hint !== null) session.note(hint);
-  // The usual retry would fail again where the error names another way to go on.
+  // The usual retry would fail again when the error names another way to continue.
   const isEnough = hint !== null && /uncaged-workflow (retry|fork) /.test(hint);
   const next = isEnough ? null : whatNext(threadId, state);
   if (next !== null) session.note(next);

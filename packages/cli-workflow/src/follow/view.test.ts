@@ -182,7 +182,7 @@ test("events without an attempt and nonsense are passed over", () => {
   expect(textOf(items, screen)).toBe("");
 });
 
-test("what a step workflow reports is one line each", () => {
+test("each report of a step workflow is one line", () => {
   const a = opened(1000);
   const items = [
     event(a, "step_skipped", { condition: "=$n > 3" }, 1000, "LLM_More"),
@@ -210,12 +210,12 @@ test("what a step workflow reports is one line each", () => {
   ]);
 });
 
-test("an answer that nobody gave is shown as such", () => {
+test("a missing answer is shown as such", () => {
   const items = [step(1, "__input__", "", 1000, { meta: { timedOut: true } })];
-  expect(textOf(items, pipe)).toBe("  1  __input__           nobody answered in time\n");
+  expect(textOf(items, pipe)).toBe("  1  __input__           no answer in time\n");
 });
 
-test("what a workflow prints is shown in a pipe too", () => {
+test("the output of a workflow is shown in a pipe too", () => {
   expect(textOf([event(null, "step_print", { value: "half way" })], pipe)).toBe("     half way\n");
 });
 
@@ -229,7 +229,7 @@ test("the column of roles is as wide as the widest role so far", () => {
   );
 });
 
-test("what would steer the terminal is shown and not obeyed", () => {
+test("control sequences are shown and do not steer the terminal", () => {
   const a = opened(1000);
   const items = [
     begin(a, "evil\u001b[2J"),

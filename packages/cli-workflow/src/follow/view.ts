@@ -27,7 +27,7 @@ const longestThought = 500;
 const widestRole = 30;
 const mostLive = 8;
 
-/** How much of a running attempt is written: the turns before `from`, and `chars` of the others. */
+/** The written part of a running attempt: the turns before `from`, and `chars` characters of the others. */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
 function restOf(state: ThreadStatus): string | null {
@@ -40,30 +40,30 @@ type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
 const whole = Number.POSITIVE_INFINITY;
 
-/** The events that a pipe gets a line for, too. */
+/** Events that get a line in a pipe, too. */
 const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
- * The live view of a thread: what is written for each item that is observed, and the lines that show what is
- * in progress. A terminal gets text as it comes while one attempt runs, line by line when several do, and a
- * line for what was thought and for each tool. A pipe gets the steps, failures and what the workflow prints.
+ * The live view of a thread: text for each observed item, and progress lines. A terminal gets text as it comes while
+ * one attempt runs, line by line when several do, and a line for thinking and for each tool. A pipe gets the steps,
+ * the failures and the output of the workflow.
  */
 export class View {
   readonly #look: Look;
   #log = new AttemptLog();
   readonly #running = new Map<Attempt, Written>();
-  /** What each attempt is called, from its first event to its step. */
+  /** Name of each attempt, from its first event to its step. */
   readonly #names = new Map<Attempt, string>();
   /** Failures that are reported next, unless their own step comes: the workflow has caught them. */
   readonly #failures = new Map<Attempt, string[]>();
-  /** Those whose failure was written before their step came. */
+  /** Attempts whose failure was written before their step came. */
   readonly #reported = new WeakSet<Attempt>();
-  /** Whose text stands on the line that the cursor is on. */
+  /** The attempt whose text is on the cursor's line. */
   #midLine: Attempt | null = null;
   #previous: { number: number; role: string } | null = null;
   #previousAt = 0;
   #roleWidth = 10;
-  /** What a thread does that does not run. */
+  /** State of a thread that does not run. */
   #resting: string | null = null;
 
   constructor(look: Look) {
@@ -74,7 +74,7 @@ export class View {
     return this.#midLine !== null;
   }
 
-  /** Takes an item, in the order in which they are observed. Returns the text that it writes. */
+  /** Takes an item, in order. Returns the text to write. */
   show(item: Observed): string {
     switch (item.kind) {
       case "start":
@@ -95,7 +95,7 @@ export class View {
     }
   }
 
-  /** The lines that show what is in progress: one for each attempt that runs. */
+  /** The progress lines: one for each running attempt. */
   live(now: number): string[] {
     const since = elapsed(now - this.#previousAt);
     if (this.#resting !== null) return [`${this.#resting}, ${since}`];
@@ -181,7 +181,7 @@ export class View {
     return text;
   }
 
-  /** A new worker has begun: it ends what ran in the one before. */
+  /** A new worker has begun, so attempts of the previous one have ended. */
   #lost(): string {
     const lost = [...this.#running].filter(([{ status }]) => status === "lost");
     return lost
@@ -196,7 +196,7 @@ export class View {
   #end(summary: string): string {
     const open = [...this.#running.keys()].map((attempt) => this.#flush(attempt, null)).join("");
     this.#running.clear();
-    // What the thread failed by is in its last line.
+    // The last line shows the error that the thread failed by.
     for (const attempt of this.#failures.keys()) {
       if (summary.includes(attempt.error?.message ?? "")) this.#failures.delete(attempt);
     }
@@ -213,7 +213,7 @@ export class View {
     return unique;
   }
 
-  /** Writes what is new of an attempt; `now` is the time of what was observed, if it has one. */
+  /** Writes the new output of an attempt; `now` is the time of the observed item, if it has one. */
   #flush(attempt: Attempt, now: number | null): string {
     const written = this.#running.get(attempt);
     if (!written || !this.#look.terminal) return "";
@@ -250,7 +250,7 @@ export class View {
     return this.#line(`${prefix}thought${span}: ${oneLine(turn.text.slice(0, longestThought))}`);
   }
 
-  /** One attempt's text is written as it comes; of several, each line when it is whole. */
+  /** The text of a single attempt is written as it comes; with several, each line when it is complete. */
   #text(attempt: Attempt, written: Written, turn: TextTurn, isDone: boolean): string {
     const from = written.chars.get(turn) ?? 0;
     const rest = turn.text.slice(from);
@@ -271,7 +271,7 @@ export class View {
       .join("");
   }
 
-  /** Whether nothing else runs but the attempts that this one is a part of. */
+  /** Whether only this attempt and the attempts that contain it are running. */
   #isAlone(attempt: Attempt): boolean {
     const around = new Set<string | null>();
     for (let each: Attempt | undefined = attempt; each; each = this.#log.find(each.parent ?? "")) {
@@ -308,7 +308,7 @@ export class View {
 const labelOf = ({ title, role }: Attempt, name: string): string =>
   title === null ? name : `${oneLine(title)}${name.slice(oneLine(role ?? "").length)}`;
 
-/** What an attempt is doing now: a tool, thinking, or the text that it writes. */
+/** Current activity of an attempt: a tool, thinking, or the text that it writes. */
 function activityText({ turns }: Attempt): string {
   const turn = turns.findLast((each) => each.kind === "tool" && each.status === "running");
   if (turn?.kind === "tool") return `runs ${toolCall(turn)}`;

@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
 import { examplesOf } from "../session/command.ts";
 
-/** What each exit code means. */
+/** Meaning of each exit code. */
 const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
   failed: "it failed",
@@ -10,7 +10,7 @@ const meanings: Record<keyof typeof exitCodes, string> = {
   belowThreshold: "an eval missed its threshold (--min-score, --min-pass)",
   missing: "there is no such thing",
   outOfRounds:
-    "the thread is out of rounds: it was stopped at as many steps as it may have (--wait, --follow, follow)",
+    "the thread is out of rounds: it was stopped at its limit of steps (--wait, --follow, follow)",
   waiting: "the thread waits for an answer (--wait, --follow, follow)",
   interrupted: "Ctrl-C",
   readerGone: "the reader of stdout has gone away",
@@ -25,11 +25,11 @@ const variables: [name: string, meaning: string][] = [
   ["UNCAGED_WORKFLOW_IDLE_MS", "how long an idle worker stays, in milliseconds (3000)"],
   ["UNCAGED_PLAN_HOME", "where plans lie, instead of plans in the storage root"],
   ["NO_COLOR, TERM=dumb", "no colour; a pipe has none either"],
-  ["VISUAL, EDITOR", "what fork --edit opens"],
+  ["VISUAL, EDITOR", "the editor of fork --edit"],
   ["TMPDIR", "where builds and checks happen"],
 ];
 
-/** The manual page of a program whose commands are all loaded, in the language of man(7). */
+/** The manual page, in the language of man(7), of a program whose commands are all loaded. */
 export function manualPage(program: Command, version: string): string {
   const groups = Map.groupBy(
     program.commands.filter((command) => !command.name().startsWith("__")),
@@ -51,12 +51,12 @@ export function manualPage(program: Command, version: string): string {
     ),
     section("EXIT STATUS", list(exitMeanings)),
     section("ENVIRONMENT", list(variables)),
-    section("FILES", list([["~/.uncaged/workflow", "the storage root of who has named no other"]])),
+    section("FILES", list([["~/.uncaged/workflow", "the default storage root"]])),
     "",
   ].join("\n");
 }
 
-/** What can be called of a command and those below it. */
+/** A command and the commands below it, without hidden ones. */
 const withThoseBelow = (command: Command): Command[] =>
   command.name().startsWith("__") ? [] : [command, ...command.commands.flatMap(withThoseBelow)];
 
@@ -93,7 +93,7 @@ const list = (entries: readonly (readonly [string, string])[]): string =>
 const lowered = (sentence: string): string =>
   sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 
-/** A text in which nothing is a request or an escape. */
+/** Escapes a text so that it has no requests or escapes. */
 const text = (plain: string): string => plain.replaceAll("\\", "\\e").replaceAll("-", "\\-");
 const line = (plain: string): string => text(plain).replace(/^[.']/, "\\&$&");
 const quoted = (plain: string): string => `"${text(plain).replaceAll('"', "\\(dq")}"`;

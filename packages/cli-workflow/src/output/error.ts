@@ -5,10 +5,7 @@ import { hanging, plain, truncate } from "./text.ts";
 const shownFrames = 5;
 const labels = { thrown: "", cause: "caused by ", part: "one of them: " };
 
-/**
- * An error for people: what was thrown, the author's line with those around it, the calls that led there, and what
- * it was caused by.
- */
+/** An error for people: its message, the author's line with the lines around it, the call stack, and its causes. */
 export function thrownText(thrown: AttemptError, look: Look & { full: boolean }): string {
   let isFirst = true;
   return errorParts(thrown)

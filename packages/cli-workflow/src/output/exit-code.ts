@@ -1,4 +1,4 @@
-/** What a command ends with; one that has waited for a thread with that thread's own return code. */
+/** Exit codes of commands. A command that waited for a thread exits with that thread's return code. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -6,11 +6,11 @@ export const exitCodes = {
   /** An eval missed `--min-score` or `--min-pass`. */
   belowThreshold: 3,
   missing: 4,
-  /** The thread was stopped, for it has as many steps as it may have: nobody says that it is done. */
+  /** The thread was stopped at its limit of steps; nothing says that its work is done. */
   outOfRounds: 5,
-  /** The thread waits for an answer: it is neither done nor failed. */
+  /** The thread waits for an answer: it is neither completed nor failed. */
   waiting: 6,
   interrupted: 130,
-  /** As a shell reports a program that SIGPIPE has ended. */
+  /** The shell's code for a program that SIGPIPE has ended. */
   readerGone: 141,
 } as const;

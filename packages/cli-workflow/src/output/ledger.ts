@@ -37,15 +37,15 @@ const columnsOf = (several: boolean): Column<Row>[] => [
 export const ledgerLine = ({ total, unknown }: Ledger): string =>
   [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
 
-/** How many calls broke off before all of their tokens were reported; "" for none. */
+/** Number of calls that were interrupted before all of their tokens were reported; "" for none. */
 export const unknownText = (unknown: number): string =>
   unknown === 0
     ? ""
     : `what ${count(unknown, "call")} had not reported when ${unknown === 1 ? "it" : "they"} broke off`;
 
 /**
- * What a thread spent, a line a role, then a line a model when there are several, then all of it, what no
- * step came of, and what a fork brought along. "" when nothing was spent or saved.
+ * Usage of a thread: a line for each role, a line for each model when there are several, then the total, the usage of
+ * lost attempts, and the usage that a fork saved. "" when nothing was spent or saved.
  */
 export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number }): string {
   const { total, saved, lost, unknown, roles, models } = ledger;

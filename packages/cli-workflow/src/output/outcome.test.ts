@@ -36,7 +36,7 @@ test("a thread that ran out of rounds is not done", () => {
   expect(outcomeExitCode(stopped)).toBe(5);
 });
 
-test("a thread that nobody drives on has failed", () => {
+test("a thread without a worker has failed", () => {
   expect(outcomeExitCode({ status: "interrupted" })).toBe(1);
 });
 
@@ -49,7 +49,7 @@ test("the last line has the status, the return code and the summary", () => {
   );
 });
 
-test("what a person can do is a command to type", () => {
+test("the next action of a person is a command to type", () => {
   const id = "01KQXKW18CT8G75T53R8F4G7YG";
   expect(whatNext(id, waiting)).toContain(`resume ${id} --input`);
   const approval = { ...question, meta: { for: "tool", tool: "deploy", input: {} } };

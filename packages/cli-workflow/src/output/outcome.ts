@@ -12,7 +12,7 @@ const latestTime = 8.64e15;
 export const resultOf = (state: ThreadStatus): ThreadResult | null =>
   "result" in state ? state.result : null;
 
-/** The exit code that a command which waited for a thread ends with: the thread's own return code. */
+/** Exit code of a command that waited for a thread: the thread's own return code. */
 export function outcomeExitCode(state: ThreadStatus): number {
   if (state.status === "waiting") return exitCodes.waiting;
   const result = resultOf(state);
@@ -48,7 +48,7 @@ export function questionText(question: Step): string {
     : `${content}; ${sleep}`;
 }
 
-/** What a thread waits for, as programs read it. `step` is the number that an answer names. */
+/** The question of a waiting thread, for programs. `step` is the number that an answer names. */
 type QuestionJson = {
   step: number;
   for: string;
@@ -57,7 +57,7 @@ type QuestionJson = {
   expiresAt?: number;
 };
 
-/** How a thread's driving came to rest, for programs. `steps` is how many steps it has. */
+/** The resting state of a thread, for programs. `steps` is its number of steps. */
 export function outcomeJson(state: ThreadStatus, steps: number) {
   const error = failureOf(state);
   const question = questionJson(state, steps);
@@ -77,20 +77,20 @@ function questionJson(state: ThreadStatus, step: number): QuestionJson | null {
   };
 }
 
-/** What a failed thread threw, behind its outcome; "" where there is no more to it than its message. */
+/** Error of a failed thread, shown below its outcome; "" when its message says everything. */
 export function failureText(state: ThreadStatus, look: Look & { full?: boolean }): string {
   const error = failureOf(state);
   if (!error || !(error.at ?? error.stack ?? error.cause ?? error.errors)) return "";
   return thrownText(error, { full: false, ...look });
 }
 
-/** The remedy that the error of a failed thread names, or null. */
+/** The remedy that a failed thread's error names, or null. */
 export function hintOf(state: ThreadStatus): string | null {
   const hint = state.status === "failed" ? state.error?.hint : undefined;
   return hint === undefined ? null : plain(hint);
 }
 
-/** What a person can do about a thread that does not continue automatically, or null. */
+/** Next action of a person for a thread that does not continue automatically, or null. */
 export function whatNext(threadId: string, state: ThreadStatus): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
   switch (state.status) {

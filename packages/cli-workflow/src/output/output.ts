@@ -6,14 +6,14 @@ import { truncate } from "./text.ts";
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
-  /** The width of the terminal in columns; endless where there is none: a pipe gets everything whole. */
+  /** The width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
   readonly columns: number;
 };
 
-/** Where a command writes: what it found goes to `results` (stdout), the rest to `notes` (stderr). */
+/** Sinks of a command: results go to `results` (stdout), the rest to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
-/** Thrown when the reader of the results has gone (`… | head -1`): nobody is left to report to. */
+/** Thrown when the reader of the results has gone (`… | head -1`), so that nothing is reported. */
 export class ReaderGone extends Error {}
 
 export function processOutput(): Output {
@@ -23,7 +23,7 @@ export function processOutput(): Output {
   };
 }
 
-// Written synchronously: nothing is then lost at the exit, however slow the reader is.
+// Written synchronously, so that nothing is lost at the exit, however slow the reader is.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
   let terminal: boolean | null = null;
   return {
@@ -49,7 +49,7 @@ function writeWhole(fd: number, bytes: Buffer): void {
     try {
       done += writeSync(fd, bytes, done);
     } catch (error) {
-      // A pipe that another program made non-blocking is full.
+      // Another program made this pipe non-blocking, and it is full.
       if (codeOf(error) !== "EAGAIN") throw error;
       Bun.sleepSync(1);
     }
@@ -64,19 +64,19 @@ const refusals: Record<string, string> = {
 
 function goneOr(error: unknown): Error {
   const code = codeOf(error);
-  if (code === "EPIPE") return new ReaderGone("nobody reads the output");
+  if (code === "EPIPE") return new ReaderGone("the reader of the output has gone");
   return WorkflowError.failed(
     "OUTPUT_FAILED",
     `can't write the output: ${refusals[code] ?? code}`,
-    "make room where stdout goes, or send it elsewhere; what the command did is done",
+    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
   );
 }
 
-/** The code of a system's error, such as `ENOENT`; "" where there is none. */
+/** The code of a system error, such as `ENOENT`; "" when there is none. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** The one JSON document of a command: on a terminal laid out for reading, in a pipe on one line. */
+/** The single JSON document of a command: indented on a terminal, on one line in a pipe. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
   return `${jsonOf(value, terminal ? 2 : 0)}\n`;
 }
@@ -101,9 +101,9 @@ const tickMs = 100;
 const eraseLine = "\r\u001b[2K";
 const eraseLineAbove = "\u001b[1A\u001b[2K";
 
-/** Lines on stderr that show progress; nothing where stderr is no terminal. */
+/** Progress lines on stderr; nothing when stderr is not a terminal. */
 export type Spinner = {
-  /** Erases the lines until the next tick, so that something else can be written. */
+  /** Erases the lines until the next tick, so that other text can be written. */
   clear(): void;
   stop(): void;
 };

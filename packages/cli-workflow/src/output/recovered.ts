@@ -1,11 +1,11 @@
 import type { Recovered } from "@uncaged/workflow/host";
 import { oneLine } from "./text.ts";
 
-/** A thread that is left to a person, why, and the command for it. */
+/** A thread that a person must decide on, the reason, and the command. */
 export const leftText = ({ threadId, workflow, reason }: Recovered["left"][number]): string =>
   `not resumed: ${threadId} of ${oneLine(workflow)}: ${oneLine(reason)}; resume it: uncaged-workflow resume ${threadId}`;
 
-/** Notes which threads were resumed unasked, and which are left to a person. */
+/** Notes which threads were resumed automatically, and which a person must decide on. */
 export function noteRecovered(
   session: { note: (text: string) => void },
   { resumed, left }: Recovered,

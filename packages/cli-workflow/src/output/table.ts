@@ -55,7 +55,7 @@ const sleepColumn: Column<Thread> = {
   cell: ({ sleepingUntil }) => (sleepingUntil === undefined ? "-" : isoTime(sleepingUntil)),
 };
 
-/** The columns of a list of threads: `own` are those between its status and its workflow. */
+/** The columns of a list of threads. `own` is inserted between the status and the workflow. */
 export function threadColumns<Row extends Thread>(
   rows: readonly Row[],
   { terminal }: Look,
@@ -76,7 +76,7 @@ export function threadColumns<Row extends Thread>(
   ];
 }
 
-/** Pairs of a name and a text, the texts aligned; a text of several lines hangs under its first. */
+/** Pairs of a name and a text, the texts aligned; further lines of a text are indented under its first. */
 export function pairs(entries: [name: string, text: string][], paint: Paint): string {
   const width = Math.max(...entries.map(([name]) => name.length)) + gap.length;
   return entries

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ago, count, elapsed, firstLine, isoTime, oneLine, plain, truncate } from "./text.ts";
 
-test("what would steer a terminal is written out", () => {
+test("control characters are written out", () => {
   expect(plain("\u001b[2Jred\u0007 \u202etxt")).toBe("\\u001b[2Jred\\u0007 \\u202etxt");
 });
 

@@ -2,8 +2,8 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
 
 /**
- * A text from outside as a terminal may show it: every kind of line break is one, and what would move the
- * cursor, colour the screen or turn the writing direction is written out (`\u001b`).
+ * A text from outside in a form that is safe for a terminal: every kind of line break becomes one, and characters that
+ * move the cursor, colour the screen or turn the writing direction are written out (`\u001b`).
  */
 export function plain(text: string): string {
   return text
@@ -21,10 +21,10 @@ export function firstLine(text: string): string {
 
 export const oneLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
-/** The text, truncated to a width in columns with an ellipsis at its end. */
+/** Truncates a text to a width in columns, with an ellipsis at its end. */
 export function truncate(text: string, columns: number): string {
   if (Bun.stringWidth(text) <= columns) return text;
-  // Created when it is needed: it loads the Unicode tables.
+  // Created on demand: it loads the Unicode tables.
   const segmenter = new Intl.Segmenter();
   let kept = "";
   let width = 0;
@@ -43,7 +43,7 @@ export const padded = (text: string, columns: number): string =>
 export const count = (number: number, noun: string): string =>
   `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** Of a thread that ran out of rounds. */
+/** For a thread that is out of rounds. */
 export const stoppedText = (steps: number): string => `stopped at ${count(steps, "step")}`;
 
 export const grouped = (number: number): string => number.toLocaleString("en-US");
@@ -59,8 +59,8 @@ const idDigits = 8;
 const hashDigits = 7;
 
 /**
- * How each of some ids is shown on a terminal: so many digits that no two of those listed are the same. Of a thread's id
- * its ending, for ids of one hour begin alike, else its beginning; either is accepted wherever such an id is.
+ * Short forms of ids on a terminal, long enough to be distinct in the list. A thread's id is shown by its ending,
+ * since ids of one hour begin alike; other ids by their beginning. Commands accept both.
  */
 export function shortIds(
   ids: readonly string[],
@@ -79,7 +79,7 @@ export const shortHash = (hash: string): string => hash.slice(0, hashDigits);
 export const versionText = (name: string, hash: string, terminal: boolean): string =>
   `${name} (${terminal ? shortHash(hash) : hash})`;
 
-/** Every line of a text but the empty ones behind so many spaces. */
+/** Indents every non-empty line of a text. */
 export const hanging = (text: string, spaces: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(spaces));
 
@@ -90,10 +90,10 @@ const spans = [
   { unit: "s", ms: 1000 },
 ];
 
-/** How many milliseconds the unit of a span has: `s`, `m`, `h` or `d`. */
+/** Milliseconds of each unit of a span: `s`, `m`, `h` or `d`. */
 export const unitMs = (unit: string): number => spans.find((span) => span.unit === unit)?.ms ?? 0;
 
-/** How long ago a moment is, for people: `3m ago`; after 30 days its date. Both in milliseconds. */
+/** The age of a moment for people: `3m ago`; after 30 days its date. Both arguments are in milliseconds. */
 export function ago(moment: number, now: number): string {
   const past = now - moment;
   const span = spans.find(({ ms }) => past >= ms);
@@ -112,7 +112,7 @@ export function elapsed(milliseconds: number): string {
   return `${Math.floor(whole / large.ms)}${large.unit} ${String(rest).padStart(2, "0")}${small.unit}`;
 }
 
-/** A moment as RFC 3339 in UTC; one that no calendar has, as its number. */
+/** A moment as RFC 3339 in UTC; a moment outside of the calendar, as its number. */
 export function isoTime(moment: number): string {
   const date = new Date(moment);
   return Number.isNaN(date.getTime()) ? String(moment) : date.toISOString();

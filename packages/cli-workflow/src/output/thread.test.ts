@@ -88,7 +88,7 @@ test("each own step has what it spent, and so has the failed one", () => {
   expect(lines).toContain("  1  planner  kept");
   expect(lines).toContain("  2  coder  2.5s  1,200 tokens, $0.5000");
   expect(lines).toContain("spent     1,207 tokens, $0.7500");
-  expect(lines).toContain("lost      7 tokens, $0.2500, by what failed or broke off");
+  expect(lines).toContain("lost      7 tokens, $0.2500, in failed or interrupted attempts");
   expect(lines.find((line) => line.startsWith("ROLE"))).toStartWith("ROLE, MODEL  ");
   expect(lines.map((line) => line.split(/,? /)[0]).slice(-8)).toEqual([
     "ROLE",
@@ -154,7 +154,7 @@ const attempted = wholeOf(
   ],
 );
 
-test("attempts are shown with their turns, also one that no step came of", () => {
+test("attempts are shown with their turns, also without a step", () => {
   expect(attemptsText(attempted, pipe)).toBe(
     [
       "  -  reader  failed  4.0s",
@@ -168,7 +168,7 @@ test("attempts are shown with their turns, also one that no step came of", () =>
   );
 });
 
-test("what an attempt has called is shown below it", () => {
+test("calls of an attempt are shown below it", () => {
   const lead = opened(now - 20_000);
   const expert = opened(now - 19_000);
   const called = wholeOf(

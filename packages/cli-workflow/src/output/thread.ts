@@ -50,13 +50,13 @@ export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread
   return { view, attempts, ledger: ledgerOf(attempts) };
 }
 
-/** How a thread is shown: on a terminal its texts are truncated, unless it is to be shown in full. */
+/** Presentation of a thread: on a terminal its texts are truncated, unless `full` is set. */
 export type ThreadLook = Look & { full: boolean; now: number };
 
 const indent = 5;
 const labelWidth = 10;
 
-/** A thread for people: what it is, how it ended, its steps by number, and what it spent. */
+/** A thread for people: its properties, its end, its steps by number, and its usage. */
 export function threadText(whole: WholeThread, look: ThreadLook): string {
   const { view, ledger } = whole;
   const { paint, terminal } = look;
@@ -78,7 +78,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
     ["attempts", uncommittedText(whole.attempts)],
     ["spent", ledgerLine(ledger)],
-    ["lost", lost && `${lost}, by what failed or broke off`],
+    ["lost", lost && `${lost}, in failed or interrupted attempts`],
     ["result", result ? resultText(result, look) : ""],
     ...(view.status === "failed" && view.error ? failureEntries(view.error, look) : []),
   ];
@@ -157,7 +157,7 @@ function stepText(
     .join("");
 }
 
-/** Attempts, each that was called by another one below it. */
+/** Attempts, each below the attempt that called it. */
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
   nestedAttempts(attempts, (attempt) => attempt)
     .map(({ one, depth }) => {
@@ -175,14 +175,13 @@ function resultText({ returnCode, summary, value }: ThreadResult, look: ThreadLo
 }
 
 /**
- * A step's content as it is shown beside its role and its duration: that of a step workflow begins with the
- * one and ends with the other. A sleep that says no more, its
- * end, and an answer that nobody gave have no content.
+ * A step's content without its role and duration, which are shown beside it: the content of a step workflow begins and
+ * ends with them. A sleep without a reason, its end, and a missing answer have no content.
  */
 export function contentText(step: Step): string {
   const { role, content, meta } = step;
   if (role === "__input__" && meta.timedOut === true)
-    return meta.sleep === true ? "slept" : "nobody answered in time";
+    return meta.sleep === true ? "slept" : "no answer in time";
   if (sleepsUntil(step) !== null) return questionText(step);
   const text = content.startsWith(`${role}: `) ? content.slice(role.length + 2) : content;
   return typeof meta.durationMs === "number" ? text.replace(/(, |^)\d+(\.\d+)? s$/, "") : text;

@@ -14,7 +14,7 @@ import {
 } from "./home.ts";
 
 export const chat = defineSubcommand({
-  summary: "plan, confirm and look after plans in a conversation",
+  summary: "make, confirm and manage plans in a conversation",
   declare: agentOption,
   examples: [
     "uncaged-workflow plan chat",

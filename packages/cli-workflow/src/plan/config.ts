@@ -32,7 +32,7 @@ export const config = defineSubcommand({
       },
     }),
     set: defineSubcommand({
-      summary: "set a setting: in the plan home, or in your own file what a project can't set",
+      summary: "set a setting in the plan home, or in your own file if a project can't set it",
       declare: (command) =>
         command
           .argument("<setting>", "its key, such as agent.command")
@@ -48,7 +48,7 @@ export const config = defineSubcommand({
       },
     }),
     unset: defineSubcommand({
-      summary: "take a setting out of the plan home: its default holds again",
+      summary: "remove a setting from the plan home: its default holds again",
       declare: (command) => command.argument("<setting>", "its key, such as agent.command"),
       examples: ["uncaged-workflow plan config unset max_runs"],
       async run(session, _options, key: string) {

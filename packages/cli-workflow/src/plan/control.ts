@@ -24,7 +24,7 @@ export const confirm = defineSubcommand({
     runOptions(
       planArgument(command).option(
         "--hash <hash>",
-        "only if it is the plan with this hash, or its beginning",
+        "only if the plan has this hash, or a hash that begins so",
       ),
     ),
   examples: ["uncaged-workflow plan confirm wf_x7", "uncaged-workflow plan confirm wf_x7 --wait"],
@@ -52,7 +52,7 @@ export const run = defineSubcommand({
 });
 
 export const retry = defineSubcommand({
-  summary: "do again what has not succeeded in the last run of a failed plan",
+  summary: "repeat the unsuccessful steps of a failed plan's last run",
   declare: (command) => runOptions(planArgument(command)),
   examples: ["uncaged-workflow plan retry wf_x7 --wait"],
   run: (session, options: RunOptions, id: string) =>
@@ -108,7 +108,10 @@ async function wait(
 
 const pollMs = 200;
 
-/** The thread of a run, which begins later when as many runs go on as may; null when nobody waits any more. */
+/**
+ * The thread of a run, which begins later when the limit of concurrent runs is reached; null once the signal is
+ * aborted.
+ */
 async function begun(
   { host }: Session,
   plans: Plans,
@@ -133,7 +136,7 @@ async function begun(
 }
 
 export const answer = defineSubcommand({
-  summary: "decide what becomes of a step that failed",
+  summary: "decide about a failed step: retry, skip or abort",
   declare: (command) =>
     agentOption(
       command
@@ -141,7 +144,7 @@ export const answer = defineSubcommand({
         .addArgument(
           new Argument(
             "<decision>",
-            "retry the step, skip it and what depends on it, or abort",
+            "retry the step, skip it and its dependents, or abort",
           ).choices([...decisions]),
         )
         .option("--step <id>", "only if it is asked about this step"),
@@ -160,7 +163,7 @@ export const answer = defineSubcommand({
 });
 
 export const pause = defineSubcommand({
-  summary: "let no step of a plan begin any more, and no trigger fire",
+  summary: "begin no more steps of a plan, and stop its trigger",
   declare: planArgument,
   examples: ["uncaged-workflow plan pause wf_x7"],
   run: (session, _options, id: string) =>
@@ -172,7 +175,7 @@ export const pause = defineSubcommand({
 });
 
 export const resume = defineSubcommand({
-  summary: "let a paused plan go on, and its trigger fire again",
+  summary: "continue a paused plan, and its trigger",
   declare: (command) => agentOption(planArgument(command)),
   examples: ["uncaged-workflow plan resume wf_x7"],
   run: (session, options: AgentOptions, id: string) =>
@@ -183,7 +186,7 @@ export const resume = defineSubcommand({
 });
 
 export const cancel = defineSubcommand({
-  summary: "end the run of a plan now, or take back what is to be confirmed",
+  summary: "end the run of a plan now, or withdraw an unconfirmed plan",
   declare: planArgument,
   examples: ["uncaged-workflow plan cancel wf_x7"],
   run: (session, _options, id: string) =>
@@ -197,7 +200,7 @@ export const cancel = defineSubcommand({
 });
 
 export const remove = defineSubcommand({
-  summary: "delete a plan and its runs; the threads of these stay",
+  summary: "delete a plan and its runs; their threads stay",
   declare: planArgument,
   examples: ["uncaged-workflow plan delete wf_x7"],
   run: (session, _options, id: string) =>
@@ -208,7 +211,7 @@ export const remove = defineSubcommand({
 });
 
 export const rebuild = defineSubcommand({
-  summary: "make the rows of runs and steps again from their threads",
+  summary: "rebuild the rows of runs and steps from their threads",
   examples: ["uncaged-workflow plan rebuild"],
   run: (session) =>
     withPlans(session, { creates: true }, async (plans) => {

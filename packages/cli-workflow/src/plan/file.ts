@@ -4,10 +4,10 @@ import { readText } from "../arguments/values.ts";
 import type { Session } from "../session/session.ts";
 import { configOf, surroundings, withPlans } from "./home.ts";
 
-/** A plan of a file that is stored: as it was, as a new one, or as a change. */
+/** A plan that was stored from a file: unchanged, new, or changed. */
 export type StoredPlan = { workflow: Workflow; state: "unchanged" | "new" | "changed" };
 
-/** The text of a file that is a plan with a trigger; null for any other file, whoever reads it says what is wrong. */
+/** The text of a file that is a plan with a trigger; null for any other file, whose errors its own reader reports. */
 export async function triggeredPlan(path: string): Promise<string | null> {
   if (!/\.(json|ya?ml)$/i.test(path)) return null;
   const text = await readText(path, "the file").catch(() => null);
@@ -29,7 +29,7 @@ export const addedPlan = (session: Session, text: string, file: string): Promise
   );
 
 /**
- * Stores the plan of a file under a name. What has the name already is changed, where the file says something else.
+ * Stores the plan of a file under a name. Changes the plan with that name when the file differs from it.
  * @throws PlannerError, ExecutorError
  */
 export const namedPlan = (

@@ -10,8 +10,8 @@ import { checksOf } from "./tick.ts";
 const lookMs = 1_000;
 
 /**
- * Lets the triggers of the plans of a storage root fire in this process, as long as no service does. It begins when there
- * is a confirmed plan with a trigger and the sandbox has passed its test; each error is noted once.
+ * Fires the triggers of a storage root's plans in this process, while no service does. It begins when there is a
+ * confirmed plan with a trigger and the sandbox has passed its test; each error is noted once.
  */
 export function fireTriggers(session: Session): { stop: () => Promise<void> } {
   const stopped = new AbortController();
@@ -57,7 +57,7 @@ async function firing(
   }
 }
 
-/** The plans of a call, as soon as one of them has a trigger that may fire; null when the wait is aborted. */
+/** The plans of a call, as soon as one of them has a trigger that can fire; null when the wait is aborted. */
 async function plansWithTrigger(
   session: Session,
   signal: AbortSignal,

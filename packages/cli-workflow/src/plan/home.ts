@@ -21,28 +21,31 @@ import type { Session } from "../session/session.ts";
 
 type Service = typeof import("@uncaged/workflow-plan/service");
 
-/** What begins runs has this option. */
+/** Adds `--agent` to a command that begins runs. */
 export const agentOption = (command: Command): Command =>
-  command.option("--agent <command>", "what carries out the steps (default: that of the settings)");
+  command.option(
+    "--agent <command>",
+    "program that carries out the steps (default: from the settings)",
+  );
 
 export type AgentOptions = { agent?: string };
 
-/** `creates` makes the plan home where it is missing. */
+/** `creates` makes the plan home if it is missing. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
-/** The storage root that a plan home lies in: this machine's own, also of plans on a cluster. */
+/** The storage root that contains a plan home: on this machine, also for plans on a cluster. */
 export const rootOf = (session: Session): string =>
   (session.clusterChosen ? session.openRoot() : session.host).root;
 
-/** The plan home of a call: what is this machine's own of plans. */
+/** The plan home of a call: the folder of this machine's plan data. */
 export async function homeOf(session: Session): Promise<string> {
   const { planHome } = await import("@uncaged/workflow-plan/service");
   return planHome(rootOf(session), session.env);
 }
 
 /**
- * The plan home whose settings are the user's: the one that a variable of the process names, by itself or by its storage
- * root, else that of the home directory. It is never one in the storage root of a project, which steps may have written.
+ * The plan home with the user's settings: from a variable of the process that names it or its storage root, else in
+ * the home directory. It is never in the storage root of a project, which steps may have written.
  */
 export async function userHomeOf(session: Session): Promise<string> {
   const { planHome, homeVariable } = await import("@uncaged/workflow-plan/service");
@@ -53,7 +56,7 @@ export async function userHomeOf(session: Session): Promise<string> {
   return planHome(isNamed && root ? resolve(root) : own, env);
 }
 
-/** Whether a storage root is one that a project names, or lies in the folder of a project. */
+/** Whether a storage root is named by a project, or lies in the folder of a project. */
 async function isProjects(session: Session, root: string): Promise<boolean> {
   const { env } = session;
   const path = realOf(root);
@@ -62,7 +65,7 @@ async function isProjects(session: Session, root: string): Promise<boolean> {
     findProject(session.cwd, env),
   ]);
   return found.some((one, at) => {
-    // A project that can't be read is one.
+    // A project that can't be read counts as a project.
     if (one.status === "rejected") return at === 0;
     const { folder, root: named } = one.value ?? {};
     if (named !== undefined && realOf(named) === path) return true;
@@ -78,7 +81,7 @@ function realOf(path: string): string {
   }
 }
 
-/** Where the settings of a call come from. */
+/** Sources of the settings of a call. */
 export async function configSources(session: Session): Promise<ConfigSources> {
   const { readSecrets } = await import("@uncaged/workflow-plan/service");
   const { env } = session;
@@ -95,7 +98,10 @@ export async function configOf(session: Session): Promise<CueclawConfig> {
   return readConfig(await configSources(session));
 }
 
-/** Opens the plans of a call; `agent` carries out the steps of the runs that it begins. @throws ConfigError, ExecutorError */
+/**
+ * Opens the plans of a call; `agent` carries out the steps of runs that the call begins. @throws ConfigError,
+ * ExecutorError
+ */
 export async function openPlansOf(
   session: Session,
   { agent, creates = true }: OpenOptions = {},
@@ -117,7 +123,7 @@ export async function openPlansOf(
     },
   };
   const rows = await sharedRows(session);
-  // The workers of a cluster have sandboxes, a home and a command line of their own.
+  // The workers of a cluster have their own sandboxes, home and command line.
   if (rows) return await openSharedPlans(options, rows, { creates });
   const { root } = host;
   const local: PlansOptions = {
@@ -137,7 +143,7 @@ export async function openPlansOf(
   return openPlans(local, { creates });
 }
 
-/** A command that may be a path in the folder of a call. */
+/** A command that may be a path relative to the folder of a call. */
 const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
@@ -155,7 +161,7 @@ async function sharedRows({
   return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
-/** Does something with the plans of a call, and closes them. */
+/** Applies an action to the plans of a call, and closes them. */
 export async function withPlans<Result>(
   session: Session,
   options: OpenOptions,
@@ -170,19 +176,18 @@ export async function withPlans<Result>(
 }
 
 /**
- * The exit code of a call that is done for all plans but some: what was wrong with these stands on stderr, also beside a
- * document on stdout.
+ * Exit code of a call that acts on several plans. Writes each plan's error to stderr, also when stdout has a document.
  */
 export function exitCodeOf(session: Session, errors: readonly unknown[]): number {
   for (const error of errors) session.output.notes.write(errorText(toErrorRecord(error)));
   return errors.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-/** Who makes the plans of a call. */
+/** The planner of a call. */
 export const plannerOf = async (session: Session, plans: Plans): Promise<Planner> =>
   (await plannersOf(session, plans))();
 
-/** Who makes the plans of each chat. */
+/** Returns a function that makes a chat's planner. */
 export async function plannersOf(
   session: Session,
   plans: Plans,
@@ -202,7 +207,7 @@ export async function plannersOf(
     });
 }
 
-/** What the settings say of the steps of new plans, where it is not what holds anyway. */
+/** Settings for the steps of new plans, as far as they differ from the defaults. */
 export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
   const { engine, image, timeout } = container;
   const { mode, network, required } = sandbox;
@@ -221,7 +226,7 @@ export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadat
 
 const defaultTimeoutMs = 1_800_000;
 
-/** What the steps of a plan would run in. @throws ConfigError */
+/** The sandbox in which the steps of a plan would run. @throws ConfigError */
 export async function sandboxOf(
   session: Session,
   { agentCommand, home: planHome }: Plans,
@@ -238,7 +243,7 @@ export async function sandboxOf(
   });
 }
 
-/** What the steps of a plan would run in, or why they can't be run. */
+/** The sandbox in which the steps of a plan would run, or why they can't be run. */
 export async function sandboxFacts(
   session: Session,
   plans: Plans,
@@ -252,7 +257,7 @@ export async function sandboxFacts(
   }
 }
 
-/** The plans of a call as the server uses them: each that is damaged is named once. */
+/** The plans of a call for the server: each damaged plan is reported once. */
 export function planAccess(session: Session): OpenPlans {
   const named = new Set<string>();
   const onDamaged = (_id: string, error: unknown): void => {

@@ -3,7 +3,7 @@ import { oneLine } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import { configSources, withPlans } from "./home.ts";
 
-/* What may be named on a command line of `plan`. */
+/* Names on a command line of `plan`. */
 
 export const namedPlans = (session: Session): Promise<Candidate[]> =>
   withPlans(session, {}, async (plans) =>

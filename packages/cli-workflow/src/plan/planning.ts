@@ -12,11 +12,11 @@ import { plannerOf, sandboxFacts, withPlans } from "./home.ts";
 import { previewLines } from "./text.ts";
 
 export const make = defineSubcommand({
-  summary: "have a plan made of a request",
+  summary: "make a plan of a request",
   declare: (command) =>
     command
-      .argument("[text]", "what it is to do; - reads it from stdin")
-      .option("--file <file>", "a plan that is written already; - reads it from stdin"),
+      .argument("[text]", "its task; - reads it from stdin")
+      .option("--file <file>", "a plan that you wrote; - reads it from stdin"),
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
     "uncaged-workflow plan new - --json < request.txt | jq -r .workflow.id",
@@ -52,18 +52,18 @@ function noteConfirm(session: Session, id: string): void {
 }
 
 export const modify = defineSubcommand({
-  summary: "have a plan changed",
+  summary: "change a plan",
   declare: (command) =>
     command
       .argument("<plan>", "its id, or any unique beginning of it")
-      .argument("<text>", "what is to change; - reads it from stdin"),
+      .argument("<text>", "the change; - reads it from stdin"),
   examples: ["uncaged-workflow plan modify wf_x7 'at ten, and only on Mondays'"],
   run: (session, _options, id: string, wish: string) =>
     converse(session, wish, (planning, given, callbacks) => planning.modify(id, given, callbacks)),
 });
 
 export const answerQuestion = defineSubcommand({
-  summary: "answer the planner, or say what to change",
+  summary: "answer the planner, or tell it what to change",
   declare: (command) =>
     command
       .argument("<session>", "the planner session")
@@ -94,7 +94,7 @@ async function converse(session: Session, given: string, take: Turn): Promise<nu
   });
 }
 
-/** What the model writes, on a terminal while it comes; a spinner while nothing does. Programs and pipes get none of it. */
+/** Text of the model, streamed to a terminal, with a spinner in pauses. Programs and pipes get none of it. */
 class LiveText implements StreamCallbacks {
   readonly #session: Session;
   readonly #spinner: Spinner;
@@ -123,7 +123,7 @@ class LiveText implements StreamCallbacks {
     if (this.#isMidLine) this.#session.output.notes.write("\n");
   }
 
-  /** Whether a text stands on the terminal already that the results go to. */
+  /** Whether the terminal that gets the results already shows the text. */
   hasShown(text: string): boolean {
     return this.#session.output.results.terminal && this.#shown.endsWith(plain(text));
   }

@@ -84,7 +84,7 @@ async function noteNext(session: Session, plans: Plans, { id, phase }: PlanView)
 }
 
 export const status = defineSubcommand({
-  summary: "show what runs, what waits for a decision, and what is due next",
+  summary: "show running plans, open decisions, and plans due next",
   declare: (command) => command.argument("[plan]", "of one plan alone"),
   examples: ["uncaged-workflow plan status", "uncaged-workflow plan status --json | jq .next"],
   run: (session, _options, id?: string) =>

@@ -34,12 +34,12 @@ type StopOptions = { drain?: number };
 const longestDrain = 86_400;
 
 export const service = defineSubcommand({
-  summary: "show whether a service lets the triggers fire; run, install, start and stop it",
+  summary: "show, run, install, start and stop the service that fires triggers",
   examples: ["uncaged-workflow plan service", "uncaged-workflow plan service run"],
   run: showStatus,
   commands: {
     run: defineSubcommand({
-      summary: "let triggers fire until this command is ended",
+      summary: "fire triggers until this command is ended",
       declare: (command) => resumeOption(agentOption(command)),
       examples: ["uncaged-workflow plan service run"],
       run: runHere,
@@ -72,7 +72,7 @@ export const service = defineSubcommand({
       declare: (command) =>
         command.option(
           "--drain <seconds>",
-          "pause the runs between two steps first, and wait for that at most so long",
+          "pause the runs between two steps first, and wait at most this long",
           wholeNumber("--drain", 1, longestDrain),
         ),
       examples: [
@@ -154,7 +154,7 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
   }
 }
 
-/** Tests the sandbox that the settings give to plans. @throws ConfigError when something is open in it */
+/** Tests the sandbox that the settings give to plans. @throws ConfigError when the sandbox leaves something open */
 export async function testedSandbox(session: Session): Promise<string> {
   const { testSandbox } = await load();
   const { env } = session;

@@ -13,7 +13,7 @@ import {
 } from "./home.ts";
 
 export const tick = defineSubcommand({
-  summary: "let all fire that is due, then end: what a cron job or a timer calls each minute",
+  summary: "fire all due triggers, then end: for a cron job or a timer, each minute",
   declare: agentOption,
   examples: ["uncaged-workflow plan tick", "* * * * * uncaged-workflow plan tick --quiet"],
   run: (session, options: AgentOptions) =>
@@ -35,7 +35,7 @@ export const tick = defineSubcommand({
     }),
 });
 
-/** How the triggers of a home's plans are looked at. */
+/** Ways to look at the triggers of a home's plans. */
 export function checksOf(
   session: Session,
   { Confirmations, scriptCommand }: typeof import("@uncaged/workflow-plan/service"),

@@ -36,8 +36,8 @@ const groups = {
     serve: "serve the API and the console to this machine",
   },
   Cluster: {
-    cluster: "start, end and show a cluster on this machine",
-    worker: "drive the threads of a cluster, with any number of other workers",
+    cluster: "start, stop and show a cluster on this machine",
+    worker: "run threads of a cluster, with any number of other workers",
     push: "move a thread to a cluster, or copy a workflow there",
     pull: "move a thread here from a cluster, or copy a workflow from there",
   },
@@ -48,12 +48,12 @@ const groups = {
   },
   Upkeep: {
     verify: "check every bundle and log of the storage root",
-    gc: "move bundles that nothing needs to the trash",
+    gc: "move unused bundles to the trash",
     doctor: "check this machine and storage root for problems",
     completion: "print the completion script of a shell",
     version: "print the version",
-    __score: "judge threads by a scorer, for eval",
-    __complete: "what may come next on a command line",
+    __score: "score threads with a scorer, for eval",
+    __complete: "list completions of a command line",
     __man: "print the manual page",
   },
 } as const;
@@ -111,5 +111,5 @@ export const entries = Object.entries(groups).flatMap(([group, members]) =>
   })),
 );
 
-/** Those that take `-q`: ids or names alone, one a line. */
+/** Commands with `-q`: ids or names alone, one a line. */
 export const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);

@@ -10,7 +10,7 @@ import { entries, quiet } from "./catalogue.ts";
 /** Runs the command line of this process and returns its exit code. */
 export const main = (): Promise<number> => runProgram(processWorld(process.umask(0o077)));
 
-/** Runs the command that a world's arguments name and returns its exit code. It never ends the process. */
+/** Runs the command that a world's arguments name and returns its exit code. Never ends the process. */
 export async function runProgram(world: World): Promise<number> {
   const program = makeProgram(world);
   try {
@@ -32,13 +32,13 @@ function failed(thrown: unknown, world: World, program: Command): number {
     return reportFailure(thrown, world, commandIn(program, world.argv));
   } catch (error) {
     if (error instanceof ReaderGone) return exitCodes.readerGone;
-    // The stdout that takes no result takes no `--json` error either.
+    // If stdout took no result, it takes no `--json` error either.
     world.output.notes.write(errorText(recordOf(error)));
     return exitCodes.failed;
   }
 }
 
-/** The words of the command that was called, as far as they are known: `plan secret set`. */
+/** The words of the called command, as far as they are known: `plan secret set`. */
 function commandIn(program: Command, argv: readonly string[]): string | undefined {
   const named = (command: Command, word: string) =>
     command.commands.find((each) => each.name() === word);
@@ -53,8 +53,8 @@ function commandIn(program: Command, argv: readonly string[]): string | undefine
   return words.length === 0 ? undefined : words.join(" ");
 }
 
-// `--version` and `help <command>` are written as the command is that does the work: commander would
-// answer before that command's file is loaded.
+// `--version` and `help <command>` are rewritten to the command that does the work: commander would answer before that
+// command's file is loaded.
 function wordsOf(argv: readonly string[]): string[] {
   const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
   const [word, next] = [argv[at], argv[at + 1]];
@@ -64,7 +64,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return isUnknown ? [word] : [...argv];
 }
 
-// Of what is no command there is no help: commander refuses it, and shows what may have been meant.
+// An unknown command has no help: commander refuses it and suggests similar names.
 const helpOf = (word = ""): string[] =>
   entries.some(({ name }) => name === word) ? ["--help"] : [];
 
@@ -90,7 +90,7 @@ function processWorld(umask: number): World {
 
 const about = "Run, watch, stop, resume, fork and roll back workflows.";
 
-/** A program that can be parsed once, the exit code that its command returned, and all of its options. */
+/** A program that can parse one command line, the exit code of its command, and all of its options. */
 type Program = {
   command: Command;
   exitCode: () => number;
@@ -99,8 +99,8 @@ type Program = {
 };
 
 /**
- * The command line, with every command known by name and summary only: a command's own file is loaded when
- * that command is called. It prints help and nothing else; errors are thrown.
+ * The command line, with every command known only by name and summary: a command's own file is loaded when the command
+ * is called. It prints only help; errors are thrown.
  */
 export function makeProgram(world: World): Program {
   let exitCode: number = exitCodes.done;
@@ -137,7 +137,7 @@ export function makeProgram(world: World): Program {
   return { command: program, exitCode: () => exitCode, loadAll };
 }
 
-/** Gives a command and those below it what all have. */
+/** Adds the common options to a command and the commands below it. */
 function complete(command: Command, name: string): void {
   command.copyInheritedSettings(command.parent ?? command);
   addCommonOptions(command, quiet.has(name));
@@ -157,7 +157,7 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
   command.helpOption("-h, --help", "show this help");
 }
 
-// Commander prints help alone: what it has to report is thrown.
+// Commander prints only help: it throws everything else that it has to report.
 function silence(command: Command, world: World): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => world.output.results.write(text),

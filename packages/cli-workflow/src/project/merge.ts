@@ -7,17 +7,13 @@ const isObject = (value: unknown): value is Entries =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The text of a JSON object with more entries in it, as it is indented: an object in it gets the keys that it has not,
- * and everything else stays. @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
+ * The text of a JSON object with more entries, with the same indentation. An object in it gets the missing keys, and
+ * everything else stays. @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
  */
 export function withEntries(text: string, file: string, entries: Entries): string {
   const { document } = readDocument(text, file);
   if (!isObject(document)) {
-    throw WorkflowError.failed(
-      "DOCUMENT_INVALID",
-      `${file}:1:1: this is no object`,
-      "fix the file",
-    );
+    throw WorkflowError.failed("DOCUMENT_INVALID", `${file}:1:1: not an object`, "fix the file");
   }
   const [, indent = "  "] = /\n([ \t]+)\S/.exec(text) ?? [];
   return jsonText(merged(document, entries), indent);
@@ -36,7 +32,7 @@ function merged(old: Entries, more: Entries): Entries {
   return result;
 }
 
-/** A text with those of some lines that it has not. */
+/** Adds missing lines to a text. */
 export function withLines(text: string, lines: string): string {
   const there = new Set(text.split(/\r?\n/).map((line) => line.trim()));
   const missing = lines.split("\n").filter((line) => line !== "" && !there.has(line));

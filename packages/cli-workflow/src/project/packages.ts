@@ -6,20 +6,20 @@ import cli from "../../package.json" with { type: "json" };
 export const corePackage = "@uncaged/workflow";
 const commandPackage = "uncaged-workflow";
 
-/** How a project gets the packages that its files import. */
+/** The source of the packages that a project's files import. */
 export type ProjectPackages = {
-  /** Our packages as its manifest lists them. */
+  /** Our packages, as its manifest lists them. */
   dependencies: Record<string, string>;
-  /** What its `node_modules` links to until they are installed, by path. */
+  /** Targets of the links in its `node_modules` until they are installed, by path. */
   links: Record<string, string>;
-  /** Files that it needs to install them, by path. */
+  /** Files for the installation, by path. */
   files: Record<string, Uint8Array>;
 };
 
 /**
- * Finds out how a project in a folder gets packages of ours, and others by name. A program from a registry names
- * versions. Anything else must not, since no registry may have them: a checkout names folders with built declarations,
- * a program installed from tarballs names these, and a standalone binary brings tarballs along.
+ * Determines how a project in a folder gets our packages, and others by name. A program from a registry names
+ * versions. Other programs can't, since a registry may not have them: a checkout names folders with built
+ * declarations, a program installed from tarballs names the tarballs, and a standalone binary brings tarballs along.
  */
 export async function packagesFor(
   dir: string,
@@ -45,7 +45,7 @@ export async function packagesFor(
 
 type Wanted = { dir: string; ours: readonly string[]; others: readonly string[] };
 
-/** The packages of a checkout, which makes them where they are older than its sources. */
+/** The packages of a checkout, which rebuilds them when they are older than its sources. */
 function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
   const made = Bun.spawnSync([process.execPath, join(top, "scripts/linked.ts")], { cwd: top });
   if (made.exitCode !== 0) throw new Error(made.stderr.toString().trim());
@@ -60,14 +60,14 @@ function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
     links: {
       ...linksOf(names, inFolder),
       ...linksOf(others, (name) => folderOf(name, agents)),
-      // Its tests are checked before npm has installed Bun's types.
+      // Its tests are type-checked before npm has installed Bun's types.
       "node_modules/@types/bun": join(top, "node_modules/bun-types"),
     },
     files: {},
   };
 }
 
-/** The tarballs that a standalone binary has of our packages; without its command, which is the binary itself. */
+/** The tarballs of our packages in a standalone binary, without the command's, which is the binary itself. */
 async function carried(ours: readonly string[]): Promise<ProjectPackages> {
   const path = fileURLToPath(new URL("./packages.tar", import.meta.url));
   const archive = new Bun.Archive(readFileSync(path));
@@ -84,8 +84,8 @@ async function carried(ours: readonly string[]): Promise<ProjectPackages> {
 }
 
 /**
- * Our packages as the manifest lists them that this program was installed by, where it names tarballs: all of them, for
- * they depend on each other.
+ * Our packages as listed in the manifest that installed this program, if it names tarballs: all of them, since they
+ * depend on each other.
  */
 function tarballsOf(from: string, dir: string): Record<string, string> {
   const [folder = ""] = from.split("/node_modules/");

@@ -32,21 +32,21 @@ import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflowTest from "./template/workflow.test.ts.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** What a project of a kind has besides what all have. */
+/** Additions of a kind of project to the common files. */
 type Template = {
   source: string;
   text: string;
-  /** Its test file, in a project without a test runner of its own. */
+  /** Its test file, for a project without a test runner. */
   test: readonly [file: string, text: string];
-  /** Files that stay as they are where they are there already. */
+  /** Files that are kept if they exist. */
   files: Record<string, string>;
-  /** What git is to leave out besides what it leaves out of every project. */
+  /** Patterns for git to ignore besides the common ones. */
   ignored?: string;
-  /** The packages of ours that its files import, with those that they depend on. */
+  /** Our packages that its files import, and their dependencies among our packages. */
   packages: readonly string[];
-  /** What its source imports of others' packages, with their versions. */
+  /** Packages of others that its source imports, with their versions. */
   imports?: Record<string, string>;
-  /** What it is run with for the first time. */
+  /** Options of its first run. */
   options?: string;
 };
 
@@ -92,7 +92,7 @@ const templates = {
 export type TemplateName = keyof typeof templates;
 export const templateNames = Object.keys(templates);
 
-/** The options that a template's workflow is run with for the first time. */
+/** Options for the first run of a template's workflow. */
 export const firstOptions = (name: TemplateName = "typescript"): string =>
   (templates[name] as Template).options ?? "";
 
@@ -103,7 +103,7 @@ const $schema = `./node_modules/${corePackage}/schema/project.schema.json`;
 
 const compilers = { "@types/node": "^24.0.0", typescript: "^7.0.0" };
 const testScript = "bun test";
-/** The Bun that this program depends on: npm installs one copy. */
+/** The Bun that this program depends on, so that npm installs one copy. */
 const testRunner = { "@types/bun": `^${cli.dependencies.bun}`, bun: cli.dependencies.bun };
 /** The script that `npm init` writes. */
 const noTests = 'echo "Error: no test specified" && exit 1';
@@ -116,13 +116,13 @@ type Manifest = { scripts?: Record<string, string> } & Partial<
   >
 >;
 
-/** What is made of a template: `command` are the words that call this program there. */
+/** Options of a new project: `command` are the words that call this program there. */
 type ProjectOptions = { name?: string; template?: TemplateName; command: string };
 
 /**
- * Creates a project with a small workflow, or adds the workflow to the package or project that is in the folder. It
- * builds at once: its `node_modules` links to this program and to the packages until they are installed. Nothing is
- * written when anything is refused. `withUmask` runs what writes files.
+ * Creates a project with a small workflow, or adds the workflow to the package or project in the folder. It builds at
+ * once: its `node_modules` links to this program and to the packages until they are installed. A refusal writes
+ * nothing. `withUmask` runs the function that writes files.
  */
 export async function createProject(
   path: string,
@@ -156,7 +156,7 @@ export async function createProject(
   return { name, dir, files: [...files, ...Object.keys(packages.files)], changed };
 }
 
-/** What each file of the project is to have, by its name; `read` gives what it has. */
+/** Contents of each file of the project, by its name; `read` gives the present contents. */
 function contentsOf(
   { source, text, test, files, ignored = "", imports }: Template,
   { name, command }: ProjectOptions & { name: string },
@@ -168,11 +168,11 @@ function contentsOf(
     given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
   const before = read(manifest);
   const there = Object(before && readDocument(before, manifest).document) as Manifest;
-  // Another test runner of the project's would fail at our test.
+  // The project's own test runner would fail at our test.
   const runner = there.scripts?.test ?? noTests;
   const isTested = runner !== noTests && !runner.startsWith(testScript);
   const [testFile, testText] = test;
-  // A project that has a configuration of its own gets one for the workflow's files beside it.
+  // A project with its own configuration gets another one for the workflow's files beside it.
   const isShared = ![null, tsconfig].includes(read(tsconfigFile));
   const config = isShared ? "tsconfig.workflow.json" : tsconfigFile;
   const others: Record<string, string> = { ...files, ...(!isTested && { [testFile]: testText }) };
@@ -225,7 +225,7 @@ function contentsOf(
   };
 }
 
-/** Dependencies without those that a manifest lists in any field. */
+/** Dependencies that a manifest does not list in any field. */
 function withoutListed(needed: Dependencies, there: Manifest): Dependencies {
   const { dependencies, devDependencies, optionalDependencies, peerDependencies } = there;
   const listed = {
@@ -257,7 +257,7 @@ function namesIn(path: string, dir: string): string[] {
   }
 }
 
-/** What a folder may have that is to become a project: a repository that was just made. */
+/** Files that a folder may have before it becomes a project: a repository that was just made. */
 const harmless = /^(\.git|\.gitignore|README\.md|LICENSE)$/;
 
 function refuseUsed(path: string, there: readonly string[], source: string): void {

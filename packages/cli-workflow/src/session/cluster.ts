@@ -1,10 +1,10 @@
 import type { RestateHost } from "@uncaged/workflow-restate";
 
 /**
- * The host that a cluster is, when it has answered that it is one and has our workers. `ownFolder`: that of the storage
+ * Connects to a cluster and checks that it answers and has our workers. `ownFolder` is the folder of the storage
  * root's own cluster.
  *
- * @throws WorkflowError those of `reachCluster` and `clusterState`, and `NO_WORKERS`.
+ * @throws WorkflowError the errors of `reachCluster` and `clusterState`, and `NO_WORKERS`.
  */
 export async function openedCluster(
   url: string,

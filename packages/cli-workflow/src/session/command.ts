@@ -2,22 +2,22 @@ import type { Command } from "commander";
 import { type CommonOptions, type Load, type OnCluster, Session, type World } from "./session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
-/** A command: its arguments and options, examples of it for its help, and what it does. */
+/** A command: its arguments and options, examples for its help, and its action. */
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  /** Returns the exit code, 0 when it returns nothing. A command without it only has others. */
+  /** Returns the exit code, 0 when it returns nothing. A command without it only has subcommands. */
   run?: (
     session: Session,
     options: Options,
     ...args: Args
   ) => Promise<number | undefined> | Promise<void>;
   commands?: Record<string, Subcommand>;
-  /** Without it the command works on a cluster as on a storage root; its own commands inherit it. */
+  /** Without it the command works on a cluster as on a storage root; its subcommands inherit it. */
   onCluster?: OnCluster;
 };
 
-/** A command of another one, with its line in the help of that. */
+/** A subcommand, with its line in its parent's help. */
 export type Subcommand = CommandDefinition & { summary: string };
 
 export type CommandFile = { default: CommandDefinition };
@@ -26,7 +26,7 @@ export const defineCommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args>,
 ): CommandDefinition => definition;
 
-/** As {@link defineCommand}, of one that belongs to another. */
+/** Like {@link defineCommand}, for a subcommand. */
 export const defineSubcommand = <Options, Args extends unknown[]>(
   definition: CommandDefinition<Options, Args> & Pick<Subcommand, "summary">,
 ): Subcommand => definition;
@@ -72,7 +72,7 @@ export function declareCommand(
   });
 }
 
-// An option may precede the command's name or follow it; the later one counts.
+// An option may stand before or after the command's name; the later one counts.
 function commonOptionsOf(command: Command): CommonOptions {
   const own: CommonOptions = command.opts();
   if (!command.parent) return own;

@@ -1,7 +1,7 @@
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { Session } from "./session.ts";
 
-/** Where the evals of a call are recorded: on this machine, also of a cluster, which is named without what is secret. */
+/** Folder of the records of a call's evals: on this machine, also for a cluster, which is named without its secrets. */
 export function evalPlace(session: Session): EvalPlace {
   const { clusterChosen: chosen } = session;
   if (chosen === null) return { root: session.host.root };

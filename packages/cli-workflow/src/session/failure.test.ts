@@ -75,7 +75,7 @@ test("a bug shows its stack and where to report it", () => {
   expect(stderr).toContain("this is a bug in uncaged-workflow; hint: please report it");
 });
 
-test("a package that is not installed is no bug, and the error has the command to run", async () => {
+test("a missing package is not a bug, and the error has the command to run", async () => {
   const absent = "@uncaged/not-there";
   const thrown: unknown = await import(absent).catch((error: unknown) => error);
   const { code, stderr } = report(thrown);
@@ -84,7 +84,7 @@ test("a package that is not installed is no bug, and the error has the command t
   expect(stderr).not.toContain("bug");
 });
 
-test("what the system refuses is no bug", () => {
+test("a refusal of the system is not a bug", () => {
   const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/x'"), {
     code: "EACCES",
     errno: -13,

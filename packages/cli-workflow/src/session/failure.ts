@@ -11,14 +11,14 @@ import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
 
-/** A `BAD_OPTION` error: what is wrong with the words of a command, and what to write instead. */
+/** A `BAD_OPTION` error for wrong words of a command; the hint says what to write instead. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
   WorkflowError.usage("BAD_OPTION", message, hint);
 
 export const badOption = (option: string, value: string, hint: string): WorkflowError =>
   wrongUse(`${option} can't be ${show(value)}`, hint);
 
-/** An error as people read it: one line, or one for each finding and the hint on the last. */
+/** An error for people: one line, or one for each finding with the hint on the last. */
 export function errorText({ message, details = [], hint }: ErrorRecord): string {
   const isOne = details.length < 2;
   const findings = (isOne ? [message] : details).map((text) => `error: ${oneLine(text)}`);
@@ -31,8 +31,8 @@ export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
 }
 
 /**
- * Reports whatever a command threw and returns the exit code. A user's error is one line on stderr, or with
- * `--json` the envelope on stdout. Anything else is a bug: its stack, and where to report it.
+ * Reports the error of a command and returns the exit code. A user's error is one line on stderr, or with `--json` the
+ * envelope on stdout. Any other error is a bug, reported with its stack and the address for reports.
  */
 export function reportFailure(thrown: unknown, world: World, command?: string): number {
   const error = recordOf(thrown, command);
@@ -43,7 +43,7 @@ export function reportFailure(thrown: unknown, world: World, command?: string): 
   return exitCodes[error.kind];
 }
 
-/** Any error as a record; commander's as wrong usage of a command, an unknown one as `INTERNAL`. */
+/** Any error as a record: commander's errors as wrong usage of a command, an unknown error as `INTERNAL`. */
 export function recordOf(thrown: unknown, command?: string): ErrorRecord {
   if (thrown instanceof CommanderError) return usageRecord(thrown, command);
   const missing = missingPackage(thrown);
@@ -55,13 +55,13 @@ export function recordOf(thrown: unknown, command?: string): ErrorRecord {
       hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
     };
   }
-  // What the system refuses outside the storage root (such as a full disk under stdout).
+  // A refusal of the system outside the storage root, such as a full disk under stdout.
   const isDiskError = thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
   const record = toErrorRecord(thrown);
   return isDiskError && !isWorkflowError(thrown) ? { ...record, code: "DISK_ERROR" } : record;
 }
 
-/** Whether commander threw only because it has shown the help that was asked for. */
+/** Whether commander threw only because it has shown requested help. */
 export function isHelp(thrown: unknown): boolean {
   return thrown instanceof CommanderError && thrown.exitCode === 0;
 }
@@ -75,7 +75,7 @@ function usageRecord({ code, message }: CommanderError, command: string | undefi
   return toErrorRecord(WorkflowError.usage("USAGE", what, suggestion ?? help));
 }
 
-// A checkout that was updated and not installed again lacks the dependencies that were added since.
+// A checkout that was updated but not installed again lacks new dependencies.
 function missingPackage(thrown: unknown): string | null {
   if (!(thrown instanceof Error && "specifier" in thrown)) return null;
   const { specifier } = thrown;

@@ -6,9 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /*
- * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent that may
- * write a project can put an `uncaged.json` and a storage root there: what is due in it must not run because somebody
- * lists threads in that folder.
+ * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent
+ * that may write a project can put an `uncaged.json` and a storage root there: due threads in it must not run because
+ * a user lists threads in that folder.
  */
 
 const noteOf = (root: string, env: Environment): string => {
@@ -17,13 +17,13 @@ const noteOf = (root: string, env: Environment): string => {
   return join(state, "uncaged-workflow/roots", name);
 };
 
-/** The identity of a folder: another one at the same path has another; null when it is missing. */
+/** The identity of a folder, which another folder at the same path does not have; null when it is missing. */
 function identityOf(root: string): string | null {
   const stats = statSync(root, { bigint: true, throwIfNoEntry: false });
   return stats ? `${stats.dev}:${stats.ino}` : null;
 }
 
-/** Notes that the user works with a storage root. Where that is not possible, its threads are woken by name only. */
+/** Notes that the user works with a storage root. If that fails, its threads are woken only by name. */
 export function noteRoot(root: string, env: Environment): void {
   const identity = identityOf(root);
   if (identity === null || isKnownRoot(root, env)) return;

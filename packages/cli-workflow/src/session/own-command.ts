@@ -3,31 +3,31 @@ import { basename, delimiter, dirname, join } from "node:path";
 
 const name = "uncaged-workflow";
 
-/** The file that this program is called by: that of its package, or a standalone binary itself. */
+/** The file that this program is called by: its package's, or the standalone binary itself. */
 export const ownFile = (): string =>
   Bun.isStandaloneExecutable ? process.execPath : join(dirname(Bun.main), "../bin", name);
 
 /**
- * The words that call this program in a folder whose `node_modules` links to it: its name where the PATH leads to it,
- * else by way of npx, which takes what is in `node_modules`; without npx, and for a standalone binary, which npm does not
- * install, the path of its file.
+ * The words that call this program in a folder whose `node_modules` links to it: its name if the PATH leads to it,
+ * else through npx, which uses `node_modules`. Without npx, and for a standalone binary, which npm does not install,
+ * the path of its file.
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);
-  // What npx and npm have put there for this process is not on the PATH of the shell.
+  // npx and npm add folders to the PATH of this process that the user's shell does not have.
   const PATH = folders.filter((folder) => !isOfNpm(folder)).join(delimiter);
   if (isSame(Bun.which(name, { PATH }), ownFile())) return name;
   if (!Bun.isStandaloneExecutable && Bun.which("npx", { PATH })) return `npx ${name}`;
   return shellWord(ownFile());
 }
 
-/** How another program starts this one again, and the files and folders of its code. */
+/** How another program starts this program, and the files and folders of its code. */
 export function ownProgram(): { argv: string[]; folders: string[] } {
   const { execPath } = process;
   if (Bun.isStandaloneExecutable) return { argv: [execPath], folders: [execPath] };
   const home = realpathSync(join(dirname(Bun.main), ".."));
   const isSource = Bun.main.endsWith(".ts");
-  // Built, all that it runs is in its package; its source is in a workspace.
+  // A built program has all its code in its package; a source is in a workspace.
   const folders = isSource
     ? ["packages", "apps", "node_modules"].map((folder) => join(home, "../..", folder))
     : [home];
@@ -47,6 +47,6 @@ function isSame(found: string | null, own: string): boolean {
   }
 }
 
-/** A text as a shell takes it for one word. */
+/** Quotes a text as one word for a shell. */
 export const shellWord = (path: string): string =>
   /^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

@@ -25,21 +25,21 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
 
-/** What surrounds the program: given by `main.ts`, and by nothing else. */
+/** Environment of the program, given only by `main.ts`. */
 export type World = {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd(): string;
   output: Output;
-  /** The umask that the user's own files are made with; what we store is for its owner alone. */
+  /** The umask for the user's own files; files that we store are for their owner alone. */
   umask: number;
-  /** Aborted by Ctrl-C from when it is first asked for; before that Ctrl-C ends the program. */
+  /** Aborted by Ctrl-C, once a caller has asked for it; before that Ctrl-C ends the program. */
   interruption(): AbortSignal;
   /** Opens the host of a storage root. */
   openRoot: typeof openLocalHost;
 };
 
-/** The options that every command has, each from the command or from before it. */
+/** The common options, each given before or after the command. */
 export type CommonOptions = {
   json?: boolean;
   quiet?: boolean;
@@ -48,14 +48,14 @@ export type CommonOptions = {
   color?: boolean;
 };
 
-/** How a command stands to a cluster: it runs on one (undefined), never uses a host, or is refused for this reason. */
+/** A command's relation to a cluster: it runs on one (undefined), never uses a host, or is refused for this reason. */
 export type OnCluster = "unused" | { refused: string } | undefined;
 
 export type Load = (command: Command) => Promise<void>;
 
-/** The commands that wake what is due themselves. */
+/** Commands that wake due threads themselves. */
 const wakesItself = new Set(["wake", "serve"]);
-/** Commands by which the user says that threads of a storage root may run. */
+/** Commands by which the user allows threads of a storage root to run. */
 const runsThreads = new Set(
   "run add dev resume retry fork rerun wake serve worker confirm".split(" "),
 );
@@ -63,27 +63,27 @@ const runsThreads = new Set(
 /** The folder of the cluster that `cluster up` makes in a storage root. */
 export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster");
 
-/** The commands for which both a storage root and a cluster are named. */
+/** Commands that name both a storage root and a cluster. */
 const usesBoth = new Set(["push", "pull"]);
 
-/** The words that call a command, without that of the program. */
+/** The words that call a command, without the program's name. */
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
-/** Whether a value of `--host` is an address to listen on, as `serve` takes it, and no URL. */
+/** Whether a value of `--host` is an address to listen on, as `serve` takes it, and not a URL. */
 const isAddress = (host: string): boolean => !host.includes("://");
 
-/** One call of a command: what surrounds it, as its common options want it. */
+/** One call of a command: its environment, changed by its common options. */
 export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly output: Output;
-  /** The command as the parser knows it, and how it gets to know the others. */
+  /** The parser's command, and a function that loads the others. */
   readonly called: { command: Command; load: Load };
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
-  /** The address of the cluster that the host is. */
+  /** The address of the cluster, if the host is a cluster. */
   #cluster: string | null = null;
   #project: { found: Project | null } | { error: unknown } = { found: null };
 
@@ -96,7 +96,7 @@ export class Session {
     this.quiet = options.quiet === true;
   }
 
-  /** How a stream is shown to people: either may be a pipe while the other is a terminal. */
+  /** Presentation of each stream: either may be a pipe while the other is a terminal. */
   lookOf({ terminal, columns }: Sink): Look {
     const paint = paintFor(this.#options.color !== false, terminal, this.#world.env);
     return { paint, terminal, columns };
@@ -110,7 +110,7 @@ export class Session {
     return this.look.paint;
   }
 
-  /** Looks for the project that the command was called in. What is wrong with it matters to who uses it. */
+  /** Looks for the project that the command was called in. Errors in it are thrown when a command uses the project. */
   async findProject(): Promise<void> {
     const { env } = this.#world;
     try {
@@ -121,21 +121,21 @@ export class Session {
     }
   }
 
-  /** The project that the command was called in, if any. @throws WorkflowError those of `findProject`. */
+  /** The project that the command was called in, if any. @throws WorkflowError the errors of `findProject`. */
   get project(): Project | null {
     if ("error" in this.#project) throw this.#project.error;
     return this.#project.found;
   }
 
-  /** The project whose storage root the host is on: none where the root is named. @throws as `project`. */
+  /** The project whose storage root is the host: null when the root is named. @throws as `project`. */
   get hostProject(): Project | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     return isNamed ? null : this.project;
   }
 
   /**
-   * The URL of the cluster that workflows and threads are on, and what names it; null when they are on a storage root.
-   * Who names one on the command line means it, whatever else there is; then the environment counts, then the project.
+   * URL of the chosen cluster, and the source of the choice; null when the host is a storage root. The command line
+   * wins over the environment, and that over the project.
    *
    * @throws WorkflowError `BAD_OPTION` when both are named on the command line.
    */
@@ -157,9 +157,9 @@ export class Session {
   }
 
   /**
-   * Opens the cluster that a command is to work on, if any, once it has answered for itself.
+   * Opens the cluster that a command works on, if any, and checks that it answers.
    *
-   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and those of `openedCluster`.
+   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and the errors of `openedCluster`.
    */
   async openHost(onCluster: OnCluster): Promise<void> {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
@@ -173,19 +173,19 @@ export class Session {
     this.#cluster = chosen.url;
   }
 
-  /** Ends what the host has open on a cluster. */
+  /** Closes the host's connections to a cluster. */
   async close(): Promise<void> {
-    // The root of a project may have been made by this command.
+    // This command may have made the project's storage root.
     if (this.#cluster === null && this.#host) this.#isUsers(this.#host.root);
     if (this.#cluster !== null) await this.#host?.close();
   }
 
-  /** What the host is, for people: a storage root's path, or a cluster's URL. */
+  /** Name of the host for people: a storage root's path, or a cluster's URL. */
   get hostName(): string {
     return this.#cluster ?? this.host.root;
   }
 
-  /** What workflows and threads are on: the host of the storage root, checked when it is first used. */
+  /** Host of workflows and threads: the storage root's host, checked when it is first used. */
   get host(): Host {
     const { root } = this.#options;
     if (root === "") {
@@ -200,7 +200,10 @@ export class Session {
     return this.#host;
   }
 
-  /** Whether what is due in a root may run unasked: the user has named it, or has run threads in it before. */
+  /**
+   * Whether due threads of a root may run without a request: the user has named the root, or has run threads in it
+   * before.
+   */
   #isUsers(root: string): boolean {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     if (isNamed || this.hostProject?.root === undefined) return true;
@@ -208,31 +211,31 @@ export class Session {
     return isKnownRoot(root, this.env);
   }
 
-  /** The host of the storage root, whether or not threads run on a cluster. */
+  /** The host of the storage root, also when threads run on a cluster. */
   openRoot(): Host {
     const { env } = this.#world;
     const path = this.#options.root;
     return this.#world.openRoot({ path, env, project: this.hostProject });
   }
 
-  /** The folder of the storage root's own cluster, whether or not it is used; null when the root can't be told. */
+  /** The folder of the storage root's own cluster, used or not; null when the root is unknown. */
   get clusterFolder(): string | null {
     try {
       return clusterFolderOf(this.openRoot());
     } catch {
-      // What is wrong with the project or the root matters to what uses it.
+      // Errors of the project or the root are thrown when a command uses it.
       return null;
     }
   }
 
-  /** The storage root that somebody has named and that is not there: its path may be mistyped. */
+  /** A storage root that was named but is not there: its path may be mistyped. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     const root = this.#cluster === null ? this.#host?.root : undefined;
     return isNamed && root !== undefined && !existsSync(root) ? root : null;
   }
 
-  /** What a command threw; that there is no such storage root, where the hint is to list what it has. */
+  /** Error of a command. If the hint is to list something of a missing storage root, says that the root is missing. */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;
     if (root === null || !isWorkflowError(thrown)) return thrown;
@@ -255,19 +258,19 @@ export class Session {
     }
   }
 
-  /** From here on Ctrl-C aborts this signal and no longer ends the program. */
+  /** A signal that Ctrl-C aborts. From the first call on, Ctrl-C no longer ends the program. */
   interruption(): AbortSignal {
     return this.#world.interruption();
   }
 
-  /** As {@link interruption}, and for what a service manager sends too. */
+  /** Like {@link interruption}, and also for the signal of a service manager. */
   termination(): AbortSignal {
     const terminated = new AbortController();
     process.once("SIGTERM", () => terminated.abort());
     return AbortSignal.any([this.interruption(), terminated.signal]);
   }
 
-  /** Makes files of the user's own, outside the storage root, with the user's own umask. */
+  /** Makes the user's own files, outside the storage root, with the user's umask. */
   withUsersUmask<T>(make: () => T): T {
     const ours = process.umask(this.#world.umask);
     try {
@@ -277,13 +280,13 @@ export class Session {
     }
   }
 
-  /** A result: the document with `--json`, else the text for people. */
+  /** Shows a result: the document with `--json`, else the text for people. */
   show(document: unknown, forPeople: () => string): void {
     const { results } = this.output;
     results.write(this.json ? jsonDocument(document, results.terminal) : forPeople());
   }
 
-  /** A list: the rows with `--json`, what names each with `--quiet`, else a table. */
+  /** Shows a list: the rows with `--json`, the names with `--quiet`, else a table. */
   list<Row>(rows: Row[], nameOf: (row: Row) => string, columns: Column<Row>[]): void {
     const root = this.#missingRoot;
     if (root !== null) this.note(`there is no storage root ${root} yet`);
@@ -305,7 +308,7 @@ export class Session {
     return startSpinner(this.output.notes, this.json || this.#world.env.TERM === "dumb", lines);
   }
 
-  /** A note beside the results, on stderr. Programs (`--json`, `--quiet`) get none. */
+  /** Writes a note to stderr, beside the results. Programs (`--json`, `--quiet`) get none. */
   note(text: string): void {
     if (!this.json && !this.quiet) this.output.notes.write(`${text}\n`);
   }

@@ -1,15 +1,15 @@
 import { spawn } from "node:child_process";
 import { isAnythingDue } from "@uncaged/workflow/internal";
 
-/** This program as a command line. A standalone binary has its script and its flags within itself. */
+/** This program as a command line. A standalone binary contains its script and its flags. */
 const programWords = (): string[] =>
   Bun.isStandaloneExecutable
     ? [process.execPath]
     : [process.execPath, ...process.execArgv, Bun.main];
 
 /**
- * Has another process wake what is due in a storage root: this one has something else to do, and ends. `named` is the
- * root as the command was given it; without it the other process finds the root as this one did.
+ * Starts another process that wakes due threads of a storage root, since this process has other work and ends. `named`
+ * is the root as given to the command; without it the other process finds the root in the same way.
  */
 export function wakeAside(
   root: string,
@@ -21,7 +21,7 @@ export function wakeAside(
   const rootWords = named === undefined ? [] : ["--root", named];
   const options = { env, detached: true, stdio: "ignore" } as const;
   const child = spawn(program, [...args, "wake", "--json", ...rootWords], options);
-  // The command that was called does not fail because of it.
+  // A failure here does not fail the command.
   child.on("error", () => undefined);
   child.unref();
 }

@@ -4,35 +4,38 @@ import { join } from "node:path";
 import type { Ended, Store } from "../program.ts";
 import { type Site, sites } from "./sites.ts";
 
-/** What shows a hint, in a state that was made for it: a command, or the text of a hint that comes from elsewhere. */
+/**
+ * Source of a hint, in a state that was made for it: a command that shows it, or its text when it comes from
+ * elsewhere.
+ */
 export type Shown = string[] | string;
 
 export type Situation = {
-  /** Makes the state anew, for each command of its hint. */
+  /** Makes a fresh state for each command of its hint. */
   in: (store: Store) => Promise<Shown>;
-  /** What a person writes in place of words of the hint, besides the usual. */
+  /** Values for words of the hint, besides the usual ones. */
   fill?: Record<string, string>;
-  /** The exit codes of its commands that lead on, besides 0. */
+  /** The exit codes of its commands, besides 0, that lead on. */
   codes?: number[];
   /** The environment of all its commands. */
   env?: Record<string, string>;
   /** Whether a new thread must succeed, and not only begin. */
   waits?: boolean;
-  /** What its commands read. */
+  /** Stdin of its commands. */
   stdin?: string;
-  /** The folder of all its commands, in that of the store. */
+  /** The folder of all its commands, inside the store's folder. */
   cwd?: string;
-  /** Whether what is tried may succeed, or have no hint. */
+  /** Whether the shown command may succeed, or have no hint. */
   mayLack?: boolean;
-  /** Whether it needs a store of its own, with `play` in it. */
+  /** Whether it needs its own store, with `play` in it. */
   isNew?: boolean;
-  /** What the hint says is done before its command. */
+  /** The action that the hint asks for before its command. */
   first?: (store: Store) => Promise<void>;
   /** Commands of the hint that this test does not run, and why. */
   not?: Record<string, string>;
 };
 
-/** What a person writes in place of the words of a hint. */
+/** Values for the words of a hint. */
 const usual: Record<string, string> = {
   TEXT: "yes",
   "'your answer'": "yes",
@@ -45,10 +48,10 @@ const usual: Record<string, string> = {
   "<workflow>": "play",
 };
 
-/** Commands that name what is wrong, and exit with 1 then. */
+/** Commands that report a problem and exit with 1. */
 const finds = new Set(["verify", "doctor"]);
 
-/** The sites whose hint was shown, and led on. */
+/** The sites whose hint was shown and led on. */
 export const led = new Set<Site>();
 
 const name = "uncaged-workflow ";
@@ -59,7 +62,7 @@ const isCommand = (call: string) =>
   (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) ||
   call.endsWith("--help");
 
-/** The commands that a text names, as they are written; an option that follows one belongs to the same command. */
+/** The commands in a text, as written; an option after a command belongs to it. */
 export function commandsIn(text: string): string[] {
   const found: string[] = [];
   for (const clause of text.split(/[;\n]/)) {
@@ -79,7 +82,7 @@ export function commandsIn(text: string): string[] {
 /** The sites of hints that name a command. */
 export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length > 0);
 
-/** Which tests show a hint: threads move between clusters and storage roots alone. */
+/** The tests that show a hint. Hints about moves between clusters and storage roots have their own test. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
@@ -89,8 +92,8 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 }
 
 /**
- * The hints of a part that no test of this file has followed. `without` are those that it does not, by their words, and why;
- * one of them that is not there, or is followed, is wrong too.
+ * Hints of a part that no test of this file has followed. `without` lists hints that no test follows, by their words,
+ * and why; an entry for a hint that is missing or followed is wrong too.
  */
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));
@@ -101,7 +104,7 @@ export function unled(part: ReturnType<typeof partOf>, without: Record<string, s
   return [...wrong.map(({ file, text }) => `${file}: ${text}`), ...stale];
 }
 
-/** The words of a command line, as a shell takes them: quotes, and the output of a command. */
+/** The words of a command line, split like a shell: quotes, and the output of a command. */
 async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promise<string[]> {
   let line = call;
   const [inner, command] = /\$\(uncaged-workflow ([^)]*)\)/.exec(line) ?? [];
@@ -113,8 +116,8 @@ async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promis
 type Run = (args: string[]) => Promise<Ended>;
 
 /**
- * Shows the hint of a situation, and runs each command that it names in a state of its own, which must lead on: it succeeds, or
- * ends as the situation says, and does not report the same again.
+ * Shows the hint of a situation, and runs each of its commands in a fresh state. Each must lead on: it succeeds, or
+ * ends as the situation says, and does not report the same problem again.
  */
 export async function leadsOn(store: Store, situation: Situation): Promise<void> {
   const { env, stdin, codes = [], not = {} } = situation;
@@ -147,7 +150,7 @@ export async function leadsOn(store: Store, situation: Situation): Promise<void>
   for (const site of found) led.add(site);
 }
 
-/** The sites that a text was made at: of several with words in common, that with the most. */
+/** The sites that a text may come from: if several match, the site with the most words in common. */
 function credited(text: string): Site[] {
   const taken: [number, number][] = [];
   const found: Site[] = [];

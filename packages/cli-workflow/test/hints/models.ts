@@ -12,7 +12,7 @@ export async function addAsker(store: Store): Promise<void> {
   await store.ok(["add", "asks", file]);
 }
 
-/** What the model answers next. */
+/** Queues replies of the model. */
 export function reply(store: Store, ...replies: Reply[]): void {
   const { replies: next } = store as PlanStore;
   next.splice(0, next.length, ...replies);

@@ -69,7 +69,7 @@ async function decided(store: Store): Promise<string> {
   return workflow.id;
 }
 
-/** A folder with a manager of services that takes every request and does nothing. */
+/** A folder with a service manager that accepts every request and does nothing. */
 const manager = { PATH: `${join(import.meta.dir, "manager")}:${process.env.PATH}` };
 
 const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situation => ({

@@ -4,19 +4,19 @@ import ts from "typescript";
 
 const top = join(import.meta.dir, "../../../..");
 
-/** A text of the sources that names a command of this program. Hints with the same words are one. */
+/** A text of the sources that names a command of this program. Hints with the same words count as one. */
 export type Site = {
   file: string;
-  /** The text, with `…` for what is filled in. */
+  /** The text, with `…` for its variable parts. */
   text: string;
-  /** How many of its characters are given. */
+  /** Number of its fixed characters. */
   weight: number;
   pattern: RegExp;
 };
 
 type Part = string | null;
 
-/** The texts that commands are shown with in help, which are not hints. */
+/** Help texts with commands, which are not hints. */
 const ofHelp = new Set(["examples", "description", "title"]);
 
 /** Every text of the sources that names a command, without the examples of help. */
@@ -36,7 +36,7 @@ export function sites(): Site[] {
   return [...found.values()].sort((a, b) => b.weight - a.weight);
 }
 
-/** The text for an expression; in place of the word ID an id comes. */
+/** The text for an expression; the word ID is replaced by an id. */
 const escaped = (text: string) =>
   text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\bID\b/g, "[^\\n]*?");
 

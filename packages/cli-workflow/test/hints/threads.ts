@@ -42,7 +42,7 @@ const asked =
     return id;
   };
 
-/** Registers what the states need besides `play`. */
+/** Registers the workflows that the states need besides `play`. */
 export async function addBundles(store: Store): Promise<void> {
   for (const [name, source] of Object.entries({ asker, picky })) {
     const file = join(store.folder, `${name}.esm.js`);
@@ -60,7 +60,7 @@ const running = played("running", { ms: 60_000 });
 export const completed = played("completed", {});
 const hour = 3_600_000;
 
-/** How a new thread in each state is made, on any host. */
+/** Makes a new thread in each state, on any host. */
 export const states: Record<string, Make> = {
   completed,
   "out of rounds": played("completed", {}, "--max-rounds", "2"),
@@ -84,7 +84,7 @@ export const states: Record<string, Make> = {
   },
 };
 
-/** States that only a storage root has: its workers are processes, and its logs files. */
+/** States that need a storage root: its workers are processes, and its logs files. */
 export const statesOfRoots: Record<string, Make> = {
   interrupted: async (store) => {
     const id = await running(store);
@@ -126,7 +126,7 @@ export const attempts: string[][] = [
   ["next"],
 ];
 
-/** What is tried with a thread in a state. */
+/** A command on a thread in a state. */
 export const tried = (make: Make, [command = "", ...options]: string[]): Situation => ({
   in: async (store) => {
     const id = await make(store);
@@ -134,14 +134,14 @@ export const tried = (make: Make, [command = "", ...options]: string[]): Situati
   },
 });
 
-/** What a command that has waited for a thread says then. */
+/** The next action that a command names after it has waited for a thread. */
 async function next(store: Store, id: string): Promise<string> {
   const host = store.memory ?? openLocalHost({ path: store.root });
   if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";
   return whatNext(id, await host.read(await host.find(id))) ?? "";
 }
 
-/** Situations of threads that no attempt of the table shows. */
+/** Situations of threads that the table of attempts does not show. */
 export const threads: Record<string, Situation> = {
   "no such thread": { in: async () => ["thread", "01ZZZZZZZZ"] },
   "no thread fits": { in: async () => ["threads", "--status", "corrupt"] },
