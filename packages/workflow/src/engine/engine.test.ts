@@ -294,7 +294,7 @@ describe("the engine", () => {
     expect(lines[2]?.content).toBe("__input__ yes");
   });
 
-  test("accepts one of two answers, and refuses one that breaks the schema", async () => {
+  test("accepts one of two answers, and refuses an answer that breaks the schema", async () => {
     const { engine, lines, notes } = drive(asking);
     await until(() => engine.status === "waiting");
     expect(await refusal(engine.answer({ content: "no" }))).toContain("it must not be no");
