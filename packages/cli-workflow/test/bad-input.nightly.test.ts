@@ -217,7 +217,7 @@ describe("a storage root", () => {
   };
 
   test("that is a file is refused", async () => {
-    await refuse(join(files, "broken.esm.js"), "is no folder");
+    await refuse(join(files, "broken.esm.js"), "is not a folder");
   });
 
   test("that does not exist is empty, and reading it makes nothing", async () => {
