@@ -17,8 +17,10 @@ export type Usage = Record<(typeof names)[number], number>;
 const usageOf = (count: (name: keyof Usage) => number): Usage =>
   Object.fromEntries(names.map((name) => [name, count(name)])) as Usage;
 
+/** A usage with all counts 0. */
 export const noUsage: Usage = /* @__PURE__ */ usageOf(() => 0);
 
+/** Adds two usages. */
 export const addUsage = (a: Usage, b: Usage): Usage => usageOf((name) => a[name] + b[name]);
 
 /** Reads a recorded usage, with invalid counts as 0; null when it is not an object. */

@@ -155,8 +155,8 @@ export const notInTrash = (text: string): WorkflowError =>
   );
 
 /**
- * Notes that a thread that is not driven goes on on another host, and returns the note, or the one that is there already. It
- * is durable on return: from then on the thread is only read and copied here.
+ * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
+ * return: from then on the thread is only read and copied here.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and those of the disk.
  */
