@@ -182,7 +182,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
     const wrong = await named(["list", "--host", "http://127.0.0.1"]);
     expect(wrong).toMatchObject({
       code: 2,
-      line: expect.stringMatching(/^error: .*no URL[^\n]*\n$/),
+      line: expect.stringMatching(/^error: .*not the URL[^\n]*\n$/),
     });
     expect((await named(["worker"])).code).toBe(2);
     for (const advertise of ["here", "here:0", "http://here:9081"]) {
