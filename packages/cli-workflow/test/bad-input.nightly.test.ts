@@ -72,7 +72,7 @@ describe("a thread's id", () => {
 
   test("can't be given unless it is a ULID", async () => {
     for (const id of ["..", "x".repeat(300), "01KQXKW18CT8G75T53R8F4G7Y"]) {
-      await expectRefusal(["run", "play", "--thread-id", id], 2, "is no thread id");
+      await expectRefusal(["run", "play", "--thread-id", id], 2, "is not a thread id");
     }
   });
 });
@@ -217,7 +217,7 @@ describe("a storage root", () => {
   };
 
   test("that is a file is refused", async () => {
-    await refuse(join(files, "broken.esm.js"), "is no folder");
+    await refuse(join(files, "broken.esm.js"), "is not a folder");
   });
 
   test("that does not exist is empty, and reading it makes nothing", async () => {

@@ -17,18 +17,10 @@ export async function* run({ steps, params }) {
   return { returnCode: 0, summary: "slept" };
 }`;
 
-<<<<<<< HEAD
 const dayMs = 86_400_000;
 
-/** A thread that sleeps or waits for a day, with a killed worker. */
+/** A thread that sleeps for a day, or waits so long, whose worker was killed. */
 async function asleep(wait: object = { sleep: true }) {
-=======
-/**
- * A thread that sleeps for two seconds, or waits for that time, whose worker was killed. On a machine under load the
- * time may be over before the kill: then another thread sleeps twice as long.
- */
-async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Asleep> {
->>>>>>> edit-cli
   const store = new Store();
   writeFileSync(join(store.folder, "nap.esm.js"), napBundle);
   await store.ok(["add", "nap", "nap.esm.js"]);
@@ -40,13 +32,7 @@ async function asleep(wait: object = { sleep: true }, ms = 2_000): Promise<Aslee
   return { store, id, ...log };
 }
 
-<<<<<<< HEAD
 /** Reads a log past the commands, each of which would wake its thread. */
-=======
-type Asleep = { store: Store; id: string } & ReturnType<typeof logOf>;
-
-/** Reads a log without a command, since each command would wake its thread. */
->>>>>>> edit-cli
 function logOf(store: Store, id: string) {
   const logs = join(store.root, "logs");
   const pathIn = (hash: string) => join(logs, hash, `${id}.data.jsonl`);
@@ -74,18 +60,6 @@ function logOf(store: Store, id: string) {
 
 const whole = ["__wait__", "__input__", "awake", "__end__"];
 
-<<<<<<< HEAD
-=======
-type Woken = { woken: object[]; failed: object[]; next: number | null };
-
-/** A thread that sleeps, and the result of a `wake` before its time was over. */
-async function lookedAt(ms = 2_000): Promise<Asleep & { before: Woken }> {
-  const thread = await asleep({ sleep: true }, ms);
-  const before = await thread.store.json<Woken>(["wake"]);
-  return before.woken.length > 0 ? await lookedAt(2 * ms) : { ...thread, before };
-}
-
->>>>>>> edit-cli
 test("wake wakes once what sleeps, and reports what and when the next", async () => {
   const { store, id, makeDue, roles } = await asleep();
   expect(await store.json<object>(["wake"])).toEqual({
@@ -101,15 +75,9 @@ test("wake wakes once what sleeps, and reports what and when the next", async ()
 });
 
 test("any command wakes what sleeps", async () => {
-<<<<<<< HEAD
   const { store, makeDue, roles } = await asleep();
   makeDue();
   // Another process wakes it, which is this program started again.
-=======
-  const { store, isDue, roles } = await asleep();
-  await isDue();
-  // Another process wakes it: this program, started again.
->>>>>>> edit-cli
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });
@@ -127,7 +95,7 @@ test("a storage root that an agent put into a project runs nothing until the use
   expect(await roles()).toEqual(whole);
 });
 
-test("a server wakes sleeping threads and unanswered questions when due", async () => {
+test("a server wakes what sleeps, and a question that nobody has answered", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
     const { store, makeDue, roles } = await asleep(wait);
     makeDue();

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test("a blob is a file for its owner alone, under the hash of its bytes", async () => {
+test("a blob is a file readable only by its owner, under the hash of its bytes", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   expect(await blobs.ids()).toEqual([]);
   const id = await blobs.put(bytesOf("as it was"));
@@ -38,7 +38,7 @@ test("a blob is a file for its owner alone, under the hash of its bytes", async 
   expect(await again.ids()).toEqual([String(id)]);
 });
 
-test("many at once, also of the same bytes, are all kept", async () => {
+test("concurrent blobs, also of the same bytes, are all kept", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const puts = Array.from({ length: 40 }, (_, n) => blobs.put(bytesOf(String(n % 20))));
   const ids = await Promise.all(puts);
@@ -47,7 +47,7 @@ test("many at once, also of the same bytes, are all kept", async () => {
   expect(readdirSync(folder)).toHaveLength(20);
 });
 
-test("what is no id, and what was never kept, is nothing", async () => {
+test("invalid and unknown ids give null", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   writeFileSync(join(root, "secret"), "secret");
   expect(await blobs.get("../../../secret")).toBeNull();
@@ -56,7 +56,7 @@ test("what is no id, and what was never kept, is nothing", async () => {
   expect(await threadBlobs(root, hash, other).get(id)).toBeNull();
 });
 
-test("damage is reported, and repaired by who keeps the same bytes again", async () => {
+test("damage is reported, and repaired by storing the same bytes again", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const id = String(await blobs.put(bytesOf("as it was")));
   writeFileSync(join(folder, id), "as it wax");
@@ -74,7 +74,7 @@ test("a link in a blob's place is not followed", async () => {
   expect(blobs.get(id)).rejects.toMatchObject({ code: "PLANTED_LINK" });
 });
 
-test("the bytes are on the disk before their name, and both before the id", async () => {
+test("the bytes are durable before their name, and both before the id", async () => {
   const order: string[] = [];
   const own = system.files;
   const files: Files = {
@@ -101,7 +101,7 @@ test("the bytes are on the disk before their name, and both before the id", asyn
   expect(order).toEqual(["bytes", "name", "folder"]);
 });
 
-test("the blobs that a step names are copied, and nothing else", async () => {
+test("only the blobs that a step names are copied", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const [one, two] = [await blobs.put(bytesOf("1")), await blobs.put(bytesOf("2"))].map(String);
   const copied = threadBlobs(root, hash, other);

@@ -6,16 +6,16 @@ import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
 import { blobsDir, namesIn, type Root } from "./paths.ts";
 
-// As much as the values of a thread: what only serves to take something back must not fill the disk.
+// Same limit as for a thread's values: undo data must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
 
-/** The blobs that a thread has, in no order. */
+/** Lists the ids of a thread's blobs, unordered. */
 export const blobIds = (root: Root, hash: string, threadId: string): string[] =>
   namesIn(blobsDir(root, hash, threadId)).filter(isBlobId);
 
 /**
- * What a thread keeps beside its log, a file each. A blob is on the disk, with its name, before `put` resolves;
- * one that is there is not written again, and none ever changes.
+ * Returns the blobs of a thread, one file each. A blob and its name are durable before `put` resolves. Existing blobs
+ * are not written again, and no blob ever changes.
  */
 export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   const folder = blobsDir(root, hash, threadId);
@@ -24,7 +24,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
     async put(bytes) {
       const id = blobIdOf(bytes);
       if (isWhole(join(folder, id), id)) {
-        // Whoever has written it may have ended before its name was durable.
+        // The process that wrote it may have ended before its name was durable.
         syncFolder(folder);
         return id;
       }
@@ -44,7 +44,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;
-  const hint = "restore the file from a backup, or delete it: what it was kept for can't be done";
+  const hint = "restore the file from a backup, or delete it and lose the data";
   throw WorkflowError.failed("BLOB_DAMAGED", `${path}: bytes differ from the stored value`, hint);
 }
 
@@ -60,7 +60,7 @@ const sizeOfAll = (folder: string): number =>
 
 type Thread = { hash: string; threadId: string };
 
-/** Copies blobs from one thread to another. Those that the source does not have are left out. They are durable on return. */
+/** Copies blobs from one thread to another. Blobs missing in the source are skipped. Durable on return. */
 export function copyBlobs(
   root: Root,
   { ref, ids }: { ref: Thread; ids: readonly string[] },

@@ -2,12 +2,12 @@ import type { StoredBundle } from "../store/store.ts";
 import { makeFolder, readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
 import { bundlePath, bundlesDir, descriptorPath, mapPath, type Root, typesPath } from "./paths.ts";
 
-/** The largest bundle, in bytes. */
+/** Maximum size of a bundle, in bytes. */
 export const maxBundleSize = 64 << 20;
 
 /**
- * Writes a bundle's files, the code last: where it is, the files beside it are durable. Files that are there are written
- * again, because an earlier write may have failed to reach the disk behind its cache.
+ * Writes a bundle's files, the code last: once it exists, the files beside it are durable. Existing files are
+ * rewritten, because an earlier write may have failed to reach the disk while the cache shows it.
  */
 export function writeBundleFiles(
   root: Root,
@@ -20,7 +20,7 @@ export function writeBundleFiles(
   writeFileAtomic(bundlePath(root, hash), code);
 }
 
-/** A bundle's files; null when its code is missing. */
+/** Reads a bundle's files; null when its code is missing. */
 export function readBundleFiles(root: Root, hash: string): StoredBundle | null {
   const code = readOwnFile(bundlePath(root, hash), maxBundleSize);
   if (code === null) return null;

@@ -1,7 +1,7 @@
 import { type Lock, takeLock } from "./lock.ts";
 import { lockPath, type Root } from "./paths.ts";
 
-/** The locks that this process holds on the threads of bundles, each counted by the claims that need it. */
+/** Locks of this process on the threads of bundles, reference-counted by claims. */
 export class BundleLocks {
   readonly #root: Root;
   readonly #heldHash: string | undefined;
@@ -13,7 +13,7 @@ export class BundleLocks {
     this.#heldHash = heldHash;
   }
 
-  /** Whether the lock is held now; false when another process has it. */
+  /** Takes a lock. Returns false when another process holds it. */
   take(hash: string): boolean {
     if (hash === this.#heldHash) return true;
     const known = this.#locks.get(hash);

@@ -20,7 +20,7 @@ import { infoPath, type Root, valuesPath } from "./paths.ts";
 import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
-/** What a claim on a thread of a storage root is made of. `onRelease` gets whether a sync of the log has failed. */
+/** Dependencies of a claim on a thread of a storage root. `onRelease` is told whether a sync of the log has failed. */
 export type DiskClaimParts = {
   root: Root;
   thread: ThreadInfo;
@@ -33,7 +33,7 @@ export type DiskClaimParts = {
   onRelease: (isSuspect: boolean) => void;
 };
 
-/** A claim on a thread of a storage root. The process's lock on the bundle's threads keeps other processes away. */
+/** A claim on a thread of a storage root. The process's lock on the bundle's threads excludes other processes. */
 export class DiskClaim implements Claim {
   readonly ref: ThreadRef;
   readonly fence: number;
@@ -72,7 +72,7 @@ export class DiskClaim implements Claim {
     this.#events = new EventFile(infoPath(root, hash, threadId), values);
     this.#journal = parts.journal;
     this.#dueAt = dueOf(thread.state);
-    // An entry may be missing in a storage root of an earlier version.
+    // A storage root of an earlier version may lack an entry.
     if (this.#dueAt !== null) this.#addDue(this.#dueAt);
   }
 
@@ -115,7 +115,7 @@ export class DiskClaim implements Claim {
     return await threadBlobs(root, thread.hash, thread.threadId).put(bytes);
   }
 
-  /** Fences the claim: its holder can write nothing more, and learns it. */
+  /** Fences the claim: its holder is notified and can no longer write. */
   async fenced(): Promise<void> {
     this.#isOver = true;
     this.#lost.abort();
@@ -146,7 +146,7 @@ export class DiskClaim implements Claim {
     addDue(root, { ...this.ref, at }, writing.made);
   }
 
-  // Only once no loss of power can show the thread asleep again (disk/due.ts, D2).
+  // Only once a loss of power can't show the thread asleep again (disk/due.ts, D2).
   #forgetDue(at: number): void {
     const { root, writer } = this.#parts;
     this.#forgetting = this.#forgetting.then(async () => {

@@ -46,7 +46,7 @@ const failed = endLine.replace('"returned"', '"failed","error":{"name":"E","step
 const killed = endLine.replace('"returned"', '"killed"');
 const rounds = endLine.replace('"returned"', '"maxRounds"');
 
-/** Logs that have each kind of record that there is. */
+/** Logs with each kind of record. */
 const everyKind: [string, Buffer][] = [
   ["of a thread with a question", whole],
   ["of a fork that failed", sealedLogOf(forkLine, attempt, lost, wait, timedOut, failed)],
@@ -55,10 +55,10 @@ const everyKind: [string, Buffer][] = [
   ["of a thread that goes on", sealedLogOf(startLine, attempt, wait)],
 ];
 
-/** What is recorded: the contents of the records after the start. */
+/** Recorded content: the records after the start. */
 type Seen = { records: string[]; broken: Break | null };
 
-/** The log as a whole, and as one who follows it reads it: both must see the same. */
+/** Reads the log as a whole and incrementally: both must see the same. */
 function seen(bytes: Uint8Array): Seen {
   writeFileSync(path, bytes);
   const log = readLog(path);
@@ -78,7 +78,7 @@ function seen(bytes: Uint8Array): Seen {
 
 describe("damage to a log", () => {
   test.each(everyKind)(
-    "by one flipped bit, of any byte %s, is named",
+    "by one flipped bit, in any byte %s, is reported",
     (_, log) => {
       const { records, broken } = seen(log);
       expect({ records: records.length, broken }).toEqual({
@@ -90,7 +90,8 @@ describe("damage to a log", () => {
           const bytes = Buffer.from(log);
           bytes[at] = (bytes[at] as number) ^ (1 << bit);
           const found = seen(bytes).broken;
-          // A start record that has lost its sum is that of an older version; the next record's sum gives it away.
+          // A start record without its sum looks like one of an older version; the next record's sum reveals the
+          // damage.
           const isNamed = found?.line === line || (line === 1 && found?.line === 2);
           expect({ at, bit, line: found?.line, isNamed }).toMatchObject({ at, bit, isNamed: true });
         }
@@ -100,7 +101,7 @@ describe("damage to a log", () => {
     60_000,
   );
 
-  test("by one flipped bit of a record that has lost its newline is named", () => {
+  test("by one flipped bit of a record without its newline is reported", () => {
     const log = sealedLogOf(startLine, attempt).subarray(0, -1);
     for (let at = log.indexOf(newline) + 1; at < log.length; at += 1) {
       for (let bit = 0; bit < 8; bit += 1) {
@@ -137,11 +138,11 @@ describe("damage to a log", () => {
     ["a start record of another thread", sealedLogOf(startLine.replace("5FAV", "5FAW")), 1],
     ["a start record of another version", sealedLogOf(startLine.replace("EYHP", "0000")), 1],
   ];
-  test.each(cases)("by %s is named by its line", (_, bytes, at) => {
+  test.each(cases)("by %s is reported with its line", (_, bytes, at) => {
     expect(seen(bytes).broken?.line).toBe(at);
   });
 
-  test("that is a crash's is none: the beginning of a record is torn, at any byte", () => {
+  test("by a crash is a torn record, at any byte", () => {
     const from = starts[4] as number;
     for (let cut = from; cut < (starts[5] as number) - 1; cut += 1) {
       const { records, broken } = seen(whole.subarray(0, cut));
@@ -153,7 +154,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("that took the last newline alone is none: the record is judged by its sum", () => {
+  test("of only the last newline is none: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, end: null });
     expect(readLog(path, true)).toMatchObject({ torn: 0, broken: null, end: { content: "done" } });
@@ -187,7 +188,7 @@ describe("the end of a log", () => {
             writeFileSync(path, bytes);
             const found = readLog(path, true);
             const isNamed = found.kind === "thread" && found.broken !== null;
-            // A newline that became a zero is written again: the record before it is whole.
+            // A newline overwritten by a zero is written again: the record before it is complete.
             const isWhole =
               found.kind === "thread" && found.steps.length + (found.end ? 1 : 0) === records;
             expect({ at, width, isSafe: isNamed || isWhole }).toEqual({ at, width, isSafe: true });
@@ -198,7 +199,7 @@ describe("the end of a log", () => {
     60_000,
   );
 
-  test("overwritten from within the sum of the last record is damage, whatever stands there", () => {
+  test("overwritten from within the sum of the last record is damage", () => {
     const log = sealedLogOf(startLine, attempt);
     for (const [name, byteAt] of patterns) {
       if (name === "newlines") continue;
@@ -218,7 +219,7 @@ describe("the end of a log", () => {
     }
   });
 
-  test("cut within a character is torn, and a character that is none is damage", () => {
+  test("cut within a character is torn, and an invalid character is damage", () => {
     const log = sealedLogOf(startLine, stepLine("€ 𝄞 ü"));
     for (const text of ["€", "𝄞", "ü"]) {
       const at = log.indexOf(text);
@@ -232,7 +233,7 @@ describe("the end of a log", () => {
 });
 
 describe("a log without sums", () => {
-  test("whose last record lacks its newline alone goes on behind it", () => {
+  test("whose last record lacks only its newline continues after it", () => {
     const log = logOf(startLine, stepLine("a"));
     for (const bytes of [
       log.subarray(0, -1),
@@ -244,7 +245,7 @@ describe("a log without sums", () => {
     }
   });
 
-  test("whose last record is overwritten by what no record has is broken there", () => {
+  test("whose last record is overwritten with invalid bytes is broken there", () => {
     const log = logOf(startLine, stepLine("a"));
     for (const end of ["xx", "}}", "\0\0", '""']) {
       const bytes = Buffer.concat([log.subarray(0, -2), Buffer.from(end)]);

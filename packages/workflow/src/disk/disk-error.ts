@@ -3,7 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 const freeSpace = "free some space; nothing that was committed is lost";
 const checkMode = "check the owner and the mode of the storage root";
 
-/** By the system's code: the error's code, what is wrong, and what to do. */
+/** By system code: the error's code, message and hint. */
 const causes: Record<string, [code: string, message: string, hint: string]> = {
   ENOSPC: ["DISK_FULL", "the disk is full", freeSpace],
   EDQUOT: ["DISK_FULL", "the disk quota is used up", freeSpace],
@@ -17,7 +17,7 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
   ],
   ENOTDIR: [
     "NOT_A_FOLDER",
-    "a part of the path is no folder",
+    "a part of the path is not a folder",
     "set UNCAGED_WORKFLOW_STORAGE_ROOT to a folder",
   ],
   ELOOP: [
@@ -36,15 +36,15 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
   EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you go on"],
 };
 
-/** The system's code of an error (`ENOSPC`), or null when it has none. */
+/** Returns the system's code of an error (`ENOSPC`), or null when it has none. */
 export function systemCode(error: unknown): string | null {
   if (typeof error !== "object" || error === null || !("code" in error)) return null;
   return typeof error.code === "string" ? error.code : null;
 }
 
 /**
- * A file system error as a sentence: what could not be done, to which path, and what to do. A
- * `WorkflowError` stays as it is.
+ * Converts a file system error to a message with the failed operation, the path and a hint. Returns a `WorkflowError`
+ * unchanged.
  */
 export function diskError(error: unknown, doing: string, path: string): WorkflowError {
   if (error instanceof WorkflowError) return error;

@@ -1,13 +1,14 @@
 /*
- * Owns: the folder `due/` of a storage root, which names the threads that continue at a moment: an empty file
- * `due/<hour>/<moment>.<hash>.<threadId>` for each, the hour and the moment since the epoch, the latter in
- * milliseconds. Does not own: whether a thread sleeps, which only its log says.
+ * Owns: the folder `due/` of a storage root, which names the threads that continue at a given time: an empty file
+ * `due/<hour>/<time>.<hash>.<threadId>` for each, in hours and milliseconds since the epoch. Does not own: whether a
+ * thread sleeps, which only its log says.
  *
- * D1 An entry is durable before the step that sleeps is committed, so that a crash may leave an entry too many and
- *    never one too few. D2 Who acts on an entry reads the log first, and removes the entry when that says otherwise.
- *    What goes on has its entry removed once the newline of its answer is durable: readers would show it asleep.
- * D3 Without the file `due/complete` there may be threads without an entry: their logs are read, and it is written.
- * D4 To see that nothing is due takes the names of the hours and those of the current one.
+ * D1 An entry is durable before the step that sleeps is committed. A crash may leave a superfluous entry, but never a
+ *    missing one.
+ * D2 Before acting on an entry, read the log, and remove the entry when the log disagrees. The entry of a continued
+ *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep.
+ * D3 Without the file `due/complete` threads may lack an entry: their logs are read, and then it is written.
+ * D4 Checking for due threads reads only the names of the hours and those in the current hour.
  * D5 A paused thread keeps its entry, and is not due.
  */
 import { dirname, join } from "node:path";
@@ -19,24 +20,24 @@ import { dueDir, namesIn, type Root } from "./paths.ts";
 import { isPaused } from "./paused.ts";
 import { isHash, isThreadId } from "../contract/names.ts";
 
-/** A thread that continues at a moment, in milliseconds since the epoch. */
+/** A thread that continues at a time, in milliseconds since the epoch. */
 export type Due = { hash: string; threadId: string; at: number };
 
 const tryAgainMs = 60_000;
 const hourMs = 3_600_000;
-/** The last moment that a date can be; an entry for a later one, or one before 1970, is for that end. */
+/** The latest time of a JavaScript date. Entries are clamped to the range from 1970 to this time. */
 const latest = 8.64e15;
 
 const hourOf = (at: number): number => Math.floor(at / hourMs);
 const momentOf = (at: number): number => Math.min(Math.max(Math.ceil(at), 0), latest);
 
-/** The path of an entry. */
+/** Returns the path of an entry. */
 export function duePath(root: Root, { hash, threadId, at }: Due): string {
   const moment = momentOf(at);
   return join(dueDir(root), String(hourOf(moment)), `${moment}.${hash}.${threadId}`);
 }
 
-/** Adds an entry; it is durable on return. `made` are the folders that this process knows to be durable. */
+/** Adds an entry, durable on return. `made` holds the folders known to be durable. */
 export function addDue(root: Root, due: Due, made?: Set<string>): void {
   const path = duePath(root, due);
   const folder = dirname(path);
@@ -50,16 +51,16 @@ export function addDue(root: Root, due: Due, made?: Set<string>): void {
       withFile(path, () => undefined, O_WRONLY | O_CREAT);
       return syncFolder(folder);
     } catch (error) {
-      // Somebody has removed the folder of an hour that has passed.
+      // Another process removed the folder of a past hour.
       if (systemCode(error) !== "ENOENT" || tries > 2) throw diskError(error, "write", path);
     }
   }
 }
 
-/** Removes an entry; one that is not there is removed. */
+/** Removes an entry, if it exists. */
 export const removeDue = (root: Root, due: Due): void => removeFile(duePath(root, due));
 
-/** Has a thread that could not be woken tried again at a time, in a minute without one. */
+/** Postpones a thread that could not be woken to a time, by default in a minute. */
 export function postponeDue(root: Root, due: Due, until = system.clock.now() + tryAgainMs): void {
   try {
     addDue(root, { ...due, at: until });
@@ -69,7 +70,7 @@ export function postponeDue(root: Root, due: Due, until = system.clock.now() + t
   }
 }
 
-/** The entries up to a moment, earliest first. Folders of hours that have passed and are empty are removed. */
+/** Lists the entries up to a time, earliest first. Removes empty folders of past hours. */
 export function listDue(root: Root, until: number): Due[] {
   const found: Due[] = [];
   for (const hour of hoursIn(root)) {
@@ -81,7 +82,7 @@ export function listDue(root: Root, until: number): Due[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** Whether a thread of a storage root should continue by now. Where there is nothing it costs next to nothing. */
+/** Whether any thread of a storage root is due. Cheap when none is. */
 export function isAnythingDue(root: string): boolean {
   try {
     const now = system.clock.now();
@@ -90,12 +91,12 @@ export function isAnythingDue(root: string): boolean {
     const hours = hoursIn(root as Root).filter((hour) => hour <= hourOf(now));
     return hours.some((hour) => namesOf(root as Root, hour).some(isDue));
   } catch {
-    // Whoever wakes meets the same error and reports it.
+    // The caller that wakes threads gets the same error and reports it.
     return false;
   }
 }
 
-/** The entries that lie in the folder of another hour, where they may be found too late: their paths. */
+/** Returns the paths of entries in the folder of another hour, which may be found too late. */
 export const misplacedDue = (root: Root): string[] =>
   hoursIn(root).flatMap((hour) =>
     namesOf(root, hour)
@@ -104,8 +105,8 @@ export const misplacedDue = (root: Root): string[] =>
   );
 
 /**
- * Whether a thread that sleeps until a moment is woken in time by one of its entries: by the one for that moment, or, once
- * that is over, by one within the time that a failed wake is postponed by.
+ * Whether one of its entries wakes a sleeping thread in time: an entry for its time, or, once that has passed, an entry
+ * within the delay after a failed wake.
  */
 export function isListedDue(root: Root, due: Due, moments: readonly number[]): boolean {
   const now = system.clock.now();
@@ -113,7 +114,7 @@ export function isListedDue(root: Root, due: Due, moments: readonly number[]): b
   return due.at <= now && moments.some((at) => at <= now + tryAgainMs);
 }
 
-/** When the first entry is due, in milliseconds since the epoch; null when there is none. */
+/** Returns the time of the first entry, in milliseconds since the epoch; null when there is none. */
 export function nextDue(root: Root): number | null {
   for (const hour of hoursIn(root).sort((a, b) => a - b)) {
     let next = Number.POSITIVE_INFINITY;
@@ -125,10 +126,10 @@ export function nextDue(root: Root): number | null {
   return null;
 }
 
-/** Whether every thread that sleeps has an entry (D3). */
+/** Whether every sleeping thread has an entry (D3). */
 export const isDueComplete = (root: Root): boolean => system.files.exists(completePath(root));
 
-/** Notes that every thread that sleeps has an entry. */
+/** Notes that every sleeping thread has an entry. */
 export function noteDueComplete(root: Root): void {
   makeFolder(dueDir(root));
   withFile(completePath(root), () => undefined, O_WRONLY | O_CREAT);
@@ -137,7 +138,7 @@ export function noteDueComplete(root: Root): void {
 
 const completePath = (root: Root): string => join(dueDir(root), "complete");
 
-/** Whether a name is that of a folder of an hour. */
+/** Whether a name is that of an hour's folder. */
 export const isDueHour = (name: string): boolean => /^[0-9]{1,10}$/.test(name);
 
 /** Whether a name is that of an entry. */
@@ -147,10 +148,10 @@ const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour
 
 const namesOf = (root: Root, hour: number): string[] => namesIn(join(dueDir(root), String(hour)));
 
-// There may be very many names, and few of them are due: the others are read no further than this.
+// There may be very many names, of which few are due, so parse the others only up to here.
 const timeOf = (name: string): number => Number.parseInt(name, 10);
 
-/** The entry that a file's name is, if it is one. */
+/** Parses a file name as an entry; empty if it is not one. */
 function dueIn(name: string): Due[] {
   const [at = "", hash = "", threadId = "", ...rest] = name.split(".");
   const isSound = /^[0-9]{1,16}$/.test(at) && isHash(hash) && isThreadId(threadId);
@@ -165,6 +166,6 @@ function removeHour(root: Root, hour: number): void {
   try {
     system.files.removeFolder(join(dueDir(root), String(hour)));
   } catch {
-    // Somebody adds to it just now, or has removed it.
+    // Another process is adding to it, or has removed it.
   }
 }

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("writing a file whole", () => {
-  test("makes it, in mode 0600 whatever the umask, and leaves nothing beside it", () => {
+  test("creates it in mode 0600 under any umask, without temporary files", () => {
     const umask = process.umask(0);
     try {
       writeFileAtomic(path, "ü");
@@ -44,13 +44,13 @@ describe("writing a file whole", () => {
     ]);
   });
 
-  test("leaves nothing behind when it can't be named", () => {
+  test("leaves no file when the rename fails", () => {
     mkdirSync(join(path, "full"), { recursive: true });
     expect(() => writeFileAtomic(path, "new")).toThrow(`can't write ${path}`);
     expect(readdirSync(folder)).toEqual(["a.txt"]);
   });
 
-  test("keeps the old file, and nothing else, when a size limit cuts it off", () => {
+  test("keeps only the old file when a size limit stops the write", () => {
     const source = `
       import { writeFileAtomic } from ${JSON.stringify(join(import.meta.dir, "files.ts"))};
       try { writeFileAtomic(${JSON.stringify(path)}, "x".repeat(300_000)); } catch (error) { console.log(error.code); }
@@ -70,10 +70,10 @@ describe("writing a file whole", () => {
     expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["old", ["a.txt"]]);
   });
 
-  test("reports why it could not be written also when nothing can be removed", () => {
+  test("reports the failed write also when the cleanup fails", () => {
     writeFileSync(path, "a file, not a folder");
     expect(() => writeFileAtomic(join(path, "b.txt"), "x")).toThrow(
-      "a part of the path is no folder",
+      "a part of the path is not a folder",
     );
   });
 });

@@ -14,9 +14,9 @@ import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
 /**
- * Opens a file of the storage root, made with mode 0600 where the flags say so. Follows no symbolic
- * link, waits at no FIFO and takes nothing but a plain file; for writing, one without a second name.
- * @throws the system's error; `ENXIO` when it is no such file.
+ * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
+ * no FIFO and accepts only a plain file; for writing, only a file without a second name.
+ * @throws the system's error; `ENXIO` for any other kind of file.
  */
 export function openOwnFile(path: string, flags: number): number {
   const { files } = system;
@@ -28,11 +28,11 @@ export function openOwnFile(path: string, flags: number): number {
   throw notPlain();
 }
 
-/** What opening a file fails with that is no plain file, or has a second name. */
+/** Error for a file that is not plain, or has a second name. */
 export const notPlain = (): Error =>
   Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
 
-/** Has a file of the storage root used while it is open, for reading without `flags`. */
+/** Calls `use` with a file of the storage root open, by default for reading. */
 export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {
   const fd = openOwnFile(path, flags);
   try {
@@ -42,7 +42,7 @@ export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDON
   }
 }
 
-/** What is read of a file while it is open; nothing when it is not there. */
+/** Yields the items that `read` reads from an open file; none when the file is missing. */
 export function* whileOpen<T>(path: string, read: (fd: number) => Iterable<T>): Generator<T> {
   const fd = ifThere(() => openOwnFile(path, O_RDONLY));
   if (fd === null) return;
@@ -53,7 +53,7 @@ export function* whileOpen<T>(path: string, read: (fd: number) => Iterable<T>): 
   }
 }
 
-/** What `read` gives; null when the file that it reads is not there. */
+/** Returns the result of `read`; null when its file is missing. */
 export function ifThere<T>(read: () => T): T | null {
   try {
     return read();
@@ -63,10 +63,10 @@ export function ifThere<T>(read: () => T): T | null {
   }
 }
 
-/** The length of an open file in bytes. */
+/** Returns the length of an open file in bytes. */
 export const sizeOf = (fd: number): number => system.files.statOpen(fd).size;
 
-/** Fills a buffer from a position on; gives how many bytes there were. */
+/** Fills a buffer from a position on; returns the number of bytes read. */
 export function readFully(fd: number, buffer: Uint8Array, position: number): number {
   let length = 0;
   while (length < buffer.length) {
@@ -77,13 +77,13 @@ export function readFully(fd: number, buffer: Uint8Array, position: number): num
   return length;
 }
 
-/** The byte at a position; undefined behind the end. */
+/** Returns the byte at a position; undefined after the end. */
 export function byteAt(fd: number, position: number): number | undefined {
   const byte = Buffer.alloc(1);
   return system.files.read(fd, byte, 0, position) === 1 ? byte[0] : undefined;
 }
 
-/** Writes all of the bytes: a system call may take only a part of them. */
+/** Writes all bytes: one system call may write only a part of them. */
 export function writeAll(fd: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) {
     done += system.files.write(fd, bytes, done);
@@ -93,9 +93,8 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 const newline = 10;
 
 /**
- * Appends whole lines, without a sync; behind a line of its own for what a crash left half written. Gives
- * the position at which they begin; null when the file would get longer than `largest` bytes. What can't
- * be written wholly is taken back.
+ * Appends whole lines, without a sync. Starts on a new line if a crash left a partial one. Returns the position of the
+ * first line; null when the file would exceed `largest` bytes. A partial write is undone.
  * @throws the system's error.
  */
 export function appendLines(path: string, lines: Uint8Array, largest: number): number | null {
@@ -117,8 +116,8 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
 }
 
 /**
- * Makes a folder, mode 0700, and those above it. On return its name is on the disk, also when another process has
- * made it and ended before it could sync. What is in a folder therefore shows that those above it are durable.
+ * Makes a folder, mode 0700, and its parents. On return its name is durable, even when another process made it and
+ * ended before it could sync. The existence of a file therefore proves that its folders are durable.
  */
 export function makeFolder(folder: string): void {
   try {
@@ -135,7 +134,7 @@ function makeOne(folder: string): void {
   syncParent(parent, made !== undefined);
 }
 
-// A folder that somebody else has made may be in one that this user can't read.
+// The parent of another user's folder may be unreadable for this user.
 function syncParent(parent: string, isOurs: boolean): void {
   try {
     system.files.syncFolder(parent);
@@ -144,7 +143,7 @@ function syncParent(parent: string, isOurs: boolean): void {
   }
 }
 
-/** Removes a file; one that is not there is removed. @throws WorkflowError those of the disk. */
+/** Removes a file, if it exists. @throws WorkflowError those of the disk. */
 export function removeFile(path: string): void {
   try {
     system.files.remove(path);
@@ -153,7 +152,7 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Makes what is named in a folder durable, whoever has named it. @throws WorkflowError those of the disk. */
+/** Makes the names in a folder durable, including those of other processes. @throws WorkflowError those of the disk. */
 export function syncFolder(folder: string): void {
   try {
     system.files.syncFolder(folder);
@@ -162,31 +161,31 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Removes what a failed write left, where that can be done: the failure itself is what matters. */
+/** Removes the remains of a failed write if possible. Errors are ignored in favor of the failure itself. */
 export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);
     if (isSynced) system.files.syncFolder(dirname(path));
   } catch {
-    // On a read-only disk nothing can be removed, also what is not there.
+    // On a read-only disk removal fails even for a missing file.
   }
 }
 
-/** The name that a file has while it is being written. */
+/** Returns the temporary name of a file during its write. */
 export function asideName(path: string): string {
   const mark = Math.floor(system.random() * 2 ** 32).toString(16);
   return join(dirname(path), `.${basename(path)}.${mark.padStart(8, "0")}.tmp`);
 }
 
-/** How a file is opened that must not be there yet. */
+/** Flags to create a file that must not exist yet. */
 export const onlyNew = O_WRONLY | O_CREAT | O_EXCL;
 const bytesOf = (content: Uint8Array | string): Uint8Array =>
   typeof content === "string" ? Buffer.from(content) : content;
 
 /**
- * Replaces a file so that a reader, or a crash, sees the old bytes or the new ones and nothing
- * between: written aside with mode 0600, synced, renamed, and the folder synced.
- * @throws WorkflowError when the disk refuses; the old file is then as it was.
+ * Replaces a file so that readers, and a crash, see either the old bytes or the new ones: written to a temporary file
+ * with mode 0600, synced, renamed, and the folder synced.
+ * @throws WorkflowError those of the disk; the old file is then unchanged.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
   const aside = asideName(path);
@@ -206,7 +205,7 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
 
 const pieceBytes = 1024 * 1024;
 
-/** Makes a file what another one is, as {@link writeFileAtomic} does. @throws WorkflowError those of the disk. */
+/** Copies a file atomically, like {@link writeFileAtomic}. @throws WorkflowError those of the disk. */
 export function copyFileAtomic(from: string, path: string): void {
   const aside = asideName(path);
   const copy = (source: number) => {
@@ -233,7 +232,7 @@ export function copyFileAtomic(from: string, path: string): void {
   }
 }
 
-/** As {@link writeFileAtomic}; its bytes are synced on another thread of the system's. */
+/** Like {@link writeFileAtomic}, but syncs on a thread of the system's pool. */
 export async function writeFileLater(path: string, content: Uint8Array | string): Promise<void> {
   const { files } = system;
   const aside = asideName(path);
@@ -254,8 +253,7 @@ export async function writeFileLater(path: string, content: Uint8Array | string)
 }
 
 /**
- * Reads a small file of the storage root, or gives null when it is not there. It never holds more than
- * `maxBytes`.
+ * Reads a small file of the storage root; null when it is missing. Never holds more than `maxBytes`.
  * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and those of the disk.
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {

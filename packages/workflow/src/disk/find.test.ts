@@ -17,18 +17,18 @@ function pick(text: string, among = threads): string {
 }
 
 describe("finding a thread", () => {
-  test("by its id, any unique beginning, any unique ending, in any case", () => {
+  test("by its id, any unique prefix or suffix, in any case", () => {
     expect(pick(ids[0] as string)).toBe(ids[0] as string);
     expect(pick("01B")).toBe(ids[2] as string);
     expect(pick("fbw")).toBe(ids[1] as string);
   });
 
-  test("by @last, which is the newest", () => {
+  test("by @last, the newest thread", () => {
     expect(pick("@last")).toBe(ids[2] as string);
     expect(pick("@last", [])).toBe("missing THREAD_NOT_FOUND");
   });
 
-  test("is ambiguous when several fit, and the hint lists them", () => {
+  test("is ambiguous when several match, and the hint lists them", () => {
     expect(pick("01A")).toBe("usage THREAD_AMBIGUOUS");
     expect(() => pickThread(threads, "01A")).toThrow("means 2 threads");
   });

@@ -18,18 +18,18 @@ function refusal(keep: Keep): string {
 }
 
 describe("the steps that a fork keeps", () => {
-  test("are all but the last when nothing is said", () => {
+  test("are all but the last by default", () => {
     expect(kept()).toEqual([0, 1, 2, 3, 4]);
     expect(keptSteps([])).toEqual([]);
   });
 
-  test("reach to a role's last step, or to the one that is numbered", () => {
+  test("end at a role's last step, or at its numbered step", () => {
     expect(kept({ fromRole: "code" })).toEqual([0, 1, 2, 3]);
     expect(kept({ fromRole: "code#1" })).toEqual([0, 1]);
     expect(kept({ fromRole: "code#2" })).toEqual([0, 1, 2, 3]);
   });
 
-  test("reach to a role that has a number in its name", () => {
+  test("end at a role with a number in its name", () => {
     expect(kept({ fromRole: "a#2" })).toEqual([0, 1, 2, 3, 4]);
   });
 
@@ -38,7 +38,7 @@ describe("the steps that a fork keeps", () => {
     expect(kept({ atStep: 6 })).toHaveLength(6);
   });
 
-  test("are the very list", () => {
+  test("are the given list", () => {
     expect(kept({ steps: [0, 2, 5] })).toEqual([0, 2, 5]);
     expect(kept({ steps: [] })).toEqual([]);
   });
@@ -55,7 +55,7 @@ describe("the steps that a fork keeps", () => {
     });
   }
 
-  test("can't reach to a role that the thread lacks", () => {
+  test("can't end at a role missing in the thread", () => {
     expect(refusal({ fromRole: "nobody" })).toBe("missing NO_SUCH_ROLE");
     expect(refusal({ fromRole: "" })).toBe("missing NO_SUCH_ROLE");
     expect(refusal({ fromRole: "code#0" })).toBe("missing NO_SUCH_ROLE");

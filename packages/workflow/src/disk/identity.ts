@@ -16,7 +16,7 @@ import { createRoot } from "./root.ts";
 
 const mostBytes = 64 * 1024;
 
-/** The identity of a storage root. Its id is made when it is first asked for. @throws WorkflowError `ROOT_UNUSABLE`. */
+/** Returns the identity of a storage root. Its id is created at first use. @throws WorkflowError `ROOT_UNUSABLE`. */
 export async function identityOfRoot(root: Root, machine: string): Promise<HostIdentity> {
   createRoot(root);
   const path = identityPath(root);
@@ -39,8 +39,8 @@ export async function identityOfRoot(root: Root, machine: string): Promise<HostI
 }
 
 /**
- * A mark of a storage root that no copy of it has: it is made of its id, its path, the file `identity.json` itself, and the
- * machine. Null before it has an identity.
+ * Returns a fingerprint of a storage root that no copy shares: it covers the root's id, its path, the file
+ * `identity.json` itself, and the machine. Null before the root has an identity.
  */
 export function rootMark(root: Root): string | null {
   const path = identityPath(root);
@@ -54,7 +54,10 @@ export function rootMark(root: Root): string | null {
   ).slice(0, 32);
 }
 
-/** What a thread of a storage root is started in; undefined where its identity can't be made. */
+/**
+ * Returns the environment identity for a new thread of a storage root; undefined when the root's identity can't be
+ * created.
+ */
 export async function startedInRoot(
   root: Root,
   env: Readonly<Record<string, string>>,
@@ -64,7 +67,7 @@ export async function startedInRoot(
     const mark = rootMark(root);
     return mark === null ? undefined : { root: mark, env: envNames(env) };
   } catch {
-    // The thread can be started all the same; it is then resumed by a person alone.
+    // The thread can still start; it is then resumed only by a person.
     return undefined;
   }
 }
@@ -74,5 +77,5 @@ const newId = (): string =>
     .map((part) => part.toString(16).padStart(8, "0"))
     .join("");
 
-// The lock goes with the process that holds it.
+// The lock ends with its process.
 const noLimit = () => undefined;

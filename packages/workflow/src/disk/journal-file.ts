@@ -11,10 +11,12 @@ import { journalPath, type Root } from "./paths.ts";
 import { checkRecordSize, type LogEnd, LogWriter, type TornTail, truncateTail } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
-/** What a thread's journal is written with. `isSuspect`: the system's cache may show records that are not on the disk. */
+/**
+ * Options for writing a thread's journal. `isSuspect`: the system's cache may show records that are not on the disk.
+ */
 type JournalWriting = { writing: Writing; isSuspect: boolean };
 
-/** The chain of a journal, whatever its records say. */
+/** Checks the chain of a journal, but not the content of its records. */
 class Chain extends ChainFold<unknown> {
   protected override readonly needsSums = true;
   protected override violation(value: unknown): string | null {
@@ -25,9 +27,12 @@ class Chain extends ChainFold<unknown> {
   }
 }
 
-/** The writer of a thread's journal. The file is created with the first record, and the thread is noted to have one. */
+/**
+ * Writer of a thread's journal. The file is created with the first record, and a note beside the thread says that it
+ * exists.
+ */
 export class JournalFile {
-  /** What was cut off its end because its writer crashed. */
+  /** The torn tail of a crashed writer, which was cut off. */
   readonly cut: TornTail | null;
   readonly #root: Root;
   readonly #ref: ThreadRef;
@@ -36,7 +41,7 @@ export class JournalFile {
   readonly #end: (LogEnd & { isEnded: boolean }) | null;
   #writer: LogWriter | null = null;
 
-  /** Checks what is there. @throws WorkflowError `LOG_CORRUPT`, and those of the disk */
+  /** Checks an existing journal. @throws WorkflowError `LOG_CORRUPT`, and those of the disk */
   constructor(root: Root, ref: ThreadRef, parts: JournalWriting) {
     const { hash, threadId } = ref;
     const path = journalPath(root, hash, threadId);
@@ -51,7 +56,7 @@ export class JournalFile {
     this.#end = end && { size: end.size, sum: chain.sum ?? firstSum, isEnded: end.isEnded };
     const torn = end?.torn ?? 0;
     this.cut = torn > 0 ? truncateTail(path, `${threadId}.journal`, end?.size ?? 0, torn) : null;
-    // Its last records may not be on the disk, and the thread goes on from them.
+    // Its last records may not be durable yet, and the thread continues from them.
     if (end && (torn > 0 || !end.isEnded || parts.isSuspect)) this.#writer = this.#open();
   }
 
@@ -60,7 +65,7 @@ export class JournalFile {
     return this.#writer?.isSuspect ?? false;
   }
 
-  /** Appends a record. It is durable when this resolves. @throws WorkflowError as `LogWriter.append` does */
+  /** Appends a record, durable when this resolves. @throws WorkflowError as `LogWriter.append` does */
   async append(record: string): Promise<void> {
     if (this.#writer) return await this.#writer.append(record);
     const writer = this.#end ? this.#open() : this.#create(record);

@@ -51,7 +51,7 @@ const breakOf = (bytes: Buffer, head: JournalHead | null = null) => {
 };
 
 describe("a journal", () => {
-  test("says what was recorded, by which attempts, and what calls have cost", () => {
+  test("has the records, their attempts, and the cost of calls", () => {
     writeFileSync(path, whole);
     const { fold, end, broken } = readJournal(path, null);
     expect({ broken, torn: end?.torn, lines: fold.lines }).toEqual({
@@ -67,17 +67,17 @@ describe("a journal", () => {
     ]);
   });
 
-  test("has a call with the attempt that has taken it over last", () => {
+  test("assigns a call to the last attempt that took it over", () => {
     const taken = (attempt: string, ...calls: string[]) =>
       text({ kind: "entry", key: "k", entry: 1, attempt, taken: calls });
     writeFileSync(path, sealedLogOf(...records.map(text), taken("x", "c1"), taken("y", "c1", "z")));
     const { calls, attempts } = readJournal(path, null).fold;
     expect(calls.get("c1")?.attempt).toBe("y");
-    // What another thread has paid for is not here.
+    // Calls paid by another thread are not here.
     expect([attempts.get("x")?.isForeign, attempts.get("y")?.isForeign]).toEqual([false, true]);
   });
 
-  test("knows which attempts are lost: those that were open when the next worker began", () => {
+  test("marks attempts as lost that were open at the next worker's start", () => {
     writeFileSync(
       path,
       sealedLogOf(...records.slice(0, 4).map(text), text({ kind: "worker", steps: 1 })),
@@ -86,13 +86,13 @@ describe("a journal", () => {
     expect([...attempts.values()].map(({ status }) => status)).toEqual(["lost", "lost"]);
   });
 
-  test("that is not there is one of a thread that has recorded nothing", () => {
+  test("that is missing counts as empty", () => {
     expect(readJournal(path, null)).toMatchObject({ end: null, broken: null });
   });
 });
 
 describe("damage to a journal", () => {
-  test("by one flipped bit, of any byte, is named by its line", () => {
+  test("by one flipped bit, in any byte, is reported with its line", () => {
     for (let at = 0, number = 1; at < whole.length; at += 1) {
       for (let bit = 0; bit < 8; bit += 1) {
         const bytes = Buffer.from(whole);
@@ -123,11 +123,11 @@ describe("damage to a journal", () => {
       1,
     ],
   ];
-  test.each(cases)("by %s is named by its line", (_, bytes, at) => {
+  test.each(cases)("by %s is reported with its line", (_, bytes, at) => {
     expect(breakOf(bytes)?.line).toBe(at);
   });
 
-  test("is known by the thread's log where lines at its end are missing, or all of them", () => {
+  test("is detected by the thread's log when lines at its end, or all lines, are missing", () => {
     const head = headOf(joined(0, 1, 2, 3, 4));
     for (let count = 0; count < 5; count += 1) {
       const left = joined(...Array.from({ length: count }, (_, n) => n));
@@ -144,13 +144,13 @@ describe("damage to a journal", () => {
     }
   });
 
-  test("is known by the thread's log where another journal is in its place", () => {
+  test("is detected by the thread's log when another journal is in its place", () => {
     const head = headOf(whole);
     const other = sealedLogOf(...records.map((one) => text({ ...one, at: 2, more: 1 })));
     expect(breakOf(other, head)?.line).toBe(records.length);
   });
 
-  test("that is a crash's is none: the beginning of a record is torn, at any byte", () => {
+  test("by a crash is a torn record, at any byte", () => {
     const from = starts[6] as number;
     for (let cut = from; cut < (starts[7] as number) - 1; cut += 1) {
       writeFileSync(path, whole.subarray(0, cut));
@@ -162,7 +162,7 @@ describe("damage to a journal", () => {
     }
   });
 
-  test("that took the last newline alone is none: the record is judged by its sum", () => {
+  test("of only the last newline is none: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readJournal(path, null).fold.lines).toBe(records.length - 1);
     const taken = readJournal(path, null, true);
@@ -171,7 +171,7 @@ describe("damage to a journal", () => {
   });
 });
 
-test("a fold goes on where it has ended", () => {
+test("a fold continues at its end", () => {
   writeFileSync(path, whole);
   const all = readJournal(path, null).fold;
   const fold = new JournalFold(path, null);

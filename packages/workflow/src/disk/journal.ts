@@ -7,13 +7,13 @@ import { hasJournalNote } from "./location.ts";
 import { type FileEnd, foldFile } from "./log.ts";
 import { journalPath, type Root } from "./paths.ts";
 
-/** A journal that was read: `end` says how its file ends; null when there is no such file. */
+/** A journal as read. `end` describes the end of its file; null when there is none. */
 export type ReadJournal = { fold: JournalFold; end: FileEnd | null; broken: Break | null };
 
 /**
- * Reads a journal, also while it is written, as far as it is sound. `head` is what the thread's log knows of it. With
+ * Reads the valid part of a journal, also during writes. `head` is its head as recorded in the thread's log. With
  * `withUnended` a last record without its newline counts.
- * @throws the system's error when the file is there and can't be read.
+ * @throws the system's error for an existing but unreadable file.
  */
 export function readJournal(
   path: string,
@@ -26,16 +26,16 @@ export function readJournal(
 }
 
 /**
- * Where the journal of a thread of a storage root is broken; null when it is sound, or was never made. `head` is what the
- * thread's log knows of it.
- * @throws the system's error when the file is there and can't be read.
+ * Returns the break in the journal of a thread of a storage root; null when it is valid, or never existed. `head` is
+ * its head as recorded in the thread's log.
+ * @throws the system's error for an existing but unreadable file.
  */
 export function checkJournal(root: Root, ref: ThreadRef, head: JournalHead | null): Break | null {
   const { broken } = readJournal(journalPath(root, ref.hash, ref.threadId), head);
   return broken ?? lostJournal(root, ref);
 }
 
-/** A journal that was there, as the thread's location says, and is no more. */
+/** Returns the break for a journal that is missing although the thread's location notes it. */
 export function lostJournal(root: Root, ref: ThreadRef): Break | null {
   const isThere = system.files.exists(journalPath(root, ref.hash, ref.threadId));
   if (isThere || !hasJournalNote(root, ref)) return null;

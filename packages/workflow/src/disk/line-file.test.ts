@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Reads on from where it left, as every reader does. */
+/** Continues at its last position, as every reader does. */
 class Reader {
   position: number;
   constructor(from = 0) {
@@ -37,11 +37,11 @@ class Reader {
 const values = (reader = new Reader()) => [...reader.lines()];
 
 describe("the lines of a file, forward", () => {
-  test("of a file that is not there are none", () => {
+  test("of a missing file are none", () => {
     expect(values()).toEqual([]);
   });
 
-  test("are given once each, and none before it is whole", () => {
+  test("are yielded once each, and only when complete", () => {
     const reader = new Reader();
     const text = '{"a":1}\n{"b":"ü"}\n[3]\n';
     const seen: unknown[] = [];
@@ -61,42 +61,42 @@ describe("the lines of a file, forward", () => {
     expect(values(new Reader(2))).toEqual([2, 3]);
   });
 
-  test("have undefined for one that is no JSON, and for one that holds no wanted text", () => {
+  test("have undefined for invalid JSON, and for lines without a wanted text", () => {
     writeFileSync(path, "1\n{\n3\n");
     expect(values()).toEqual([1, undefined, 3]);
     const held = [...new LineFile(path).forward(0, ["3"])].map(({ value }) => value);
     expect(held).toEqual([undefined, undefined, 3]);
   });
 
-  test("may be longer than one piece", () => {
+  test("may be longer than one window", () => {
     const long = "x".repeat(3 << 20);
     writeFileSync(path, `"${long}"\n2\n`);
     expect(values()).toEqual([long, 2]);
   });
 
-  test("end before a last one that was never wholly written", () => {
+  test("end before a partial last line", () => {
     writeFileSync(path, `1\n{"a":${"\0".repeat(9)}\n`);
     expect(values()).toEqual([1]);
     appendFileSync(path, "3\n");
     expect(values()).toEqual([1, undefined, 3]);
   });
 
-  test("are refused when the file became shorter than what was read", () => {
+  test("are refused when the file became shorter than the part already read", () => {
     writeFileSync(path, "1\n2\n");
     const reader = new Reader();
     values(reader);
     truncateSync(path, 2);
-    expect(() => values(reader)).toThrow("is shorter than what was read of it");
+    expect(() => values(reader)).toThrow("is shorter than the part already read");
   });
 
-  // A file of this kind says that it is a page long and gives less, as a log does that is cut between
-  // the question how long it is and the reading.
+  // Files of this kind report a size of one page and contain less, like a log that is cut between the size query and
+  // the read.
   const shorter = "/sys/devices/system/cpu/online";
-  test.if(existsSync(shorter))("end when a file gives less than it said", () => {
+  test.if(existsSync(shorter))("end when a file is shorter than its reported size", () => {
     expect([...new LineFile(shorter).forward()]).toHaveLength(1);
   });
 
-  test("are not waited for at a FIFO", () => {
+  test("do not wait for a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(() => values()).toThrow("not a plain file");
   });
@@ -106,7 +106,7 @@ describe("the lines of a file, backward", () => {
   const lengths = [10, 65_400, 65_536, 200_000, 3, 300_000, 4094, 4095, 4096, 1];
   const backward = () => [...new LineFile(path).backward()];
 
-  test("are those of the file, last first, however it is cut into pieces", () => {
+  test("are those of the file, last first, for any window size", () => {
     const lines = lengths.map((length, n) => ({ n, text: "ü".repeat(length) }));
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const forward = [...new LineFile(path).forward()];
@@ -114,13 +114,13 @@ describe("the lines of a file, backward", () => {
     expect(new LineFile(path).end()).toBe(forward.at(-1)?.position ?? 0);
   });
 
-  test("leave out what is torn, and have undefined for what is no JSON", () => {
+  test("skip a torn line, and have undefined for invalid JSON", () => {
     writeFileSync(path, `1\n\n{\n4\n${"x".repeat(9000)}`);
     expect(backward().map(({ value }) => value)).toEqual([4, undefined, undefined, 1]);
     expect(new LineFile(path).end()).toBe(7);
   });
 
-  test("are none in a file that is not there, is empty, or has no whole one", () => {
+  test("are none in a file that is missing, empty, or without a complete line", () => {
     expect(backward()).toEqual([]);
     for (const text of ["", "x", "x".repeat(9000)]) {
       writeFileSync(path, text);
@@ -151,7 +151,7 @@ describe("waiting for a change", () => {
     await waiting;
   });
 
-  test("ends when it is aborted, and at once when it was", async () => {
+  test("ends when it is aborted, and at once after an earlier abort", async () => {
     const abort = new AbortController();
     const waiting = changed([join(folder, "missing")], forever, abort.signal);
     abort.abort();
@@ -159,7 +159,7 @@ describe("waiting for a change", () => {
     await changed([path], forever, abort.signal);
   });
 
-  test("knows what changed before it was asked, and a file that was not there yet", async () => {
+  test("reports earlier changes, and new files", async () => {
     const watch = new FileWatch([path]);
     writeFileSync(path, "");
     await watch.changed(10);

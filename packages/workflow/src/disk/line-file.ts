@@ -2,15 +2,15 @@ import { WorkflowError } from "../contract/error.ts";
 import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "../record/lines.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
 
-// Parsing larger pieces at once has the garbage collector run in between, and takes half as long again.
+// Larger windows make the garbage collector run during parsing.
 const windowSize = 512 * 1024;
 const pieceSize = 64 * 1024;
 const firstPiece = 4 * 1024;
 
 /**
- * A file of lines that another process may append to. What stands behind its last newline is not there
- * yet, and a file that is not there has no lines. It is open only while a generator runs, so that a reader
- * can leave at any line and a later one, in another process too, continues behind it.
+ * A file of lines that another process may append to. Text after its last newline is ignored, and a missing file has no
+ * lines. It is open only while a generator runs, so that a reader can leave at any line and a later one, even in
+ * another process, can continue after it.
  */
 export class LineFile {
   readonly path: string;
@@ -20,8 +20,8 @@ export class LineFile {
   }
 
   /**
-   * The lines behind a position. Of lines without any of the texts `holding` the value is undefined.
-   * `onRead` is called whenever a piece of the file has been read.
+   * Yields the lines after a position. Lines without any of the texts `holding` have the value undefined. `onRead` is
+   * called after each read of the file.
    * @throws WorkflowError `LOG_REPLACED` when the file is shorter than the position.
    */
   forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
@@ -35,7 +35,7 @@ export class LineFile {
     });
   }
 
-  /** What stands behind the last line, which ends at this position; empty when another line does by now. */
+  /** Returns the text after the last line, which ends at this position; empty if another line has been added. */
   rest(from: number): Buffer {
     const read = (fd: number) => {
       for (const { bytes, rest } of windowsOf(fd, { from })) return bytes.length > 0 ? null : rest;
@@ -44,24 +44,24 @@ export class LineFile {
     return ifThere(() => withFile(this.path, read)) ?? Buffer.alloc(0);
   }
 
-  /** The lines, the last one first. */
+  /** Yields the lines, last first. */
   backward(): Generator<Line> {
     return whileOpen(this.path, backwardOf);
   }
 
-  /** The position behind the last line. */
+  /** Returns the position after the last line. */
   end(): number {
     for (const { position } of this.backward()) return position;
     return 0;
   }
 
-  /** Whether a line ends at a position, or it is the start. */
+  /** Whether a line ends at a position, or the position is 0. */
   endsAt(position: number): boolean {
     const before = () => withFile(this.path, (fd) => byteAt(fd, position - 1));
     return position === 0 || ifThere(before) === newline;
   }
 
-  /** How many lines end up to a position, and where the last of them begins; null when none ends there. */
+  /** Counts the lines up to a position, and returns the start of the last of them; null when none ends there. */
   countTo(to: number): { count: number; lastStart: number } | null {
     const lines = { count: 0, lastStart: 0 };
     if (to === 0) return lines;
@@ -82,13 +82,13 @@ export class LineFile {
 const replaced = (path: string) =>
   WorkflowError.failed(
     "LOG_REPLACED",
-    `${path} is shorter than what was read of it`,
+    `${path} is shorter than the part already read`,
     "read it again from the start",
   );
 
 type WindowsOptions = { from?: number; to?: number; size?: number };
 
-/** A file from one position to another, in windows of whole lines; memory: one, or the longest line. */
+/** Yields a part of a file in windows of whole lines. Memory: one window, or the longest line. */
 export function* windowsOf(
   fd: number,
   { from = 0, to = Number.POSITIVE_INFINITY, size = windowSize }: WindowsOptions = {},
@@ -99,7 +99,7 @@ export function* windowsOf(
     const length = Math.min(capacity, total - start);
     const buffer = Buffer.allocUnsafe(length);
     const read = readFully(fd, buffer, start);
-    // A file that is cut while it is read gives less than it had.
+    // A file that is cut during the read is shorter than its reported size.
     const isLast = read < length || start + read >= total;
     const end = buffer.subarray(0, read).lastIndexOf(newline) + 1;
     if (end === 0 && !isLast) {
@@ -114,7 +114,7 @@ export function* windowsOf(
   }
 }
 
-/** Reads piece by piece from the end; the line that a piece begins in waits for the piece before it. */
+/** Reads in windows from the end. A line that starts before its window waits for the preceding one. */
 function* backwardOf(fd: number): Generator<Line> {
   let from = sizeOf(fd);
   let rest: Buffer = Buffer.alloc(0);

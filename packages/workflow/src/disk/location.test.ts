@@ -18,7 +18,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const withJournal = () => writeFileSync(journalPath(root, thread.hash, thread.threadId), "");
 const noted = () => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
 
-/** What a program that knows no journals takes a thread's location for: see the module at the version before. */
+/** The location of a thread as seen by a program without support for journals: see the module at the version before. */
 function olderReader(): string | null {
   const { moves, host } = noted() as { moves: unknown; host: { name?: unknown } | null };
   if (!Number.isSafeInteger(moves)) throw new Error("not a location");
@@ -28,7 +28,7 @@ function olderReader(): string | null {
 
 const newer = "a newer version of uncaged-workflow";
 
-test("a thread with a journal is here, and elsewhere for a program that knows no journals", () => {
+test("a thread with a journal is here, and elsewhere for a program without journals", () => {
   withJournal();
   noteJournal(root, thread);
   expect(noted()).toEqual({
@@ -43,14 +43,14 @@ test("a thread with a journal is here, and elsewhere for a program that knows no
   expect(hasJournalNote(root, thread)).toBe(true);
 });
 
-test("a thread without a journal that has arrived here is here for every program", () => {
+test("a moved thread without a journal is here for every program", () => {
   writeLocation(root, thread, { moves: 2, host: null, at: 1 });
   const { threadId } = thread;
   expect([olderReader(), noted()]).toEqual([null, { threadId, moves: 2, host: null, at: 1 }]);
   expect(hasJournalNote(root, thread)).toBe(false);
 });
 
-test("a move keeps its count, whether the journal was there before it or comes after it", () => {
+test("a move keeps its count, with a journal before or after it", () => {
   writeLocation(root, thread, { moves: 2, host: null, at: 1 });
   withJournal();
   noteJournal(root, thread);

@@ -2,13 +2,13 @@
  * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a journal.
  * Does not own: the order in which a thread is moved (host/move.ts).
  *
- * A thread is on one host at a time. While this file names another host, nothing is done to the thread here but to read
- * and to copy it. Each change of the file replaces it whole, and is on the disk when it returns.
+ * A thread is on one host at a time. While this file names another host, the thread here is only read
+ * and copied. Each change replaces the whole file, and is durable on return.
  *
- * The empty file `moved/<threadId>` is written first: a note that is lost is then not taken for a thread that is here.
+ * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local one.
  *
- * A program that does not know journals would do the work of a step again that its journal has. While a thread with a
- * journal is here, the file names a host that no program is, with `here`: such a program takes the thread to be there.
+ * A program without support for journals would repeat the work that a step's journal records. While a thread with a
+ * journal is here, the file names a host that does not exist, with `here`: such a program takes the thread to be there.
  */
 import { dirname } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
@@ -22,13 +22,16 @@ type Thread = { hash: string; threadId: string };
 
 const mostBytes = 64 * 1024;
 
-/** The host of a thread with a journal that is here. */
+/** The host named for a local thread with a journal. */
 const newerVersion: HostIdentity = {
   id: "newer-version",
   name: "a newer version of uncaged-workflow",
 };
 
-/** Where a thread of this storage root is; null when it has never moved. @throws WorkflowError `LOG_CORRUPT`. */
+/**
+ * Reads the location of a thread of this storage root; null when it has never moved. @throws WorkflowError
+ * `LOG_CORRUPT`.
+ */
 export function readLocation(root: Root, thread: Thread): Location | null {
   const noted = readNote(root, thread);
   if (!noted?.here) return noted;
@@ -40,12 +43,12 @@ export function readLocation(root: Root, thread: Thread): Location | null {
 export const hasJournalNote = (root: Root, thread: Thread): boolean =>
   readNote(root, thread)?.here === true;
 
-/** Notes that a thread has a journal: it is durable on return. */
+/** Notes that a thread has a journal; durable on return. */
 export function noteJournal(root: Root, thread: Thread): void {
   const noted = readNote(root, thread);
   if (noted?.here) return;
   const { moves = 0, at = system.clock.now() } = noted ?? {};
-  // It has not moved.
+  // The thread has not moved.
   writeNote(root, thread, { moves, host: null, at });
 }
 
@@ -64,7 +67,7 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
 }
 
 /**
- * The same for whoever goes on with the thread.
+ * Reads the location before driving a thread.
  *
  * @throws WorkflowError `LOG_CORRUPT` also when the thread has moved once and its note is missing
  */
@@ -82,17 +85,17 @@ const locationError = (message: string): WorkflowError =>
     "restore the file from a backup; the thread may be on another host",
   );
 
-/** The name of the host that a thread has moved to; null while it is here. */
+/** Returns the name of the host that a thread has moved to; null while it is here. */
 export const movedTo = (root: Root, thread: Thread): string | null =>
   readLocation(root, thread)?.host?.name ?? null;
 
-/** Has the files of a thread of another host show where it is. */
+/** Writes the location beside the copied files of another host's thread. */
 export function noteLocation(root: Root, thread: Thread, location: Location | null): void {
   if (location?.host) writeNote(root, thread, location);
   else removeFile(locationPath(root, thread.hash, thread.threadId));
 }
 
-/** Notes where a thread is. It is durable on return. */
+/** Writes the location of a thread; durable on return. */
 export function writeLocation(root: Root, thread: Thread, location: Location): void {
   const mark = movedPath(root, thread.threadId);
   makeFolder(dirname(mark));
@@ -107,7 +110,7 @@ function writeNote(root: Root, { hash, threadId }: Thread, location: Location): 
   writeFileAtomic(path, `${JSON.stringify({ threadId, ...note })}\n`);
 }
 
-/** The JSON value that the bytes are; null where they are none. */
+/** Parses bytes as JSON; null when they are invalid. */
 export function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;

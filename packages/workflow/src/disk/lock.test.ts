@@ -42,7 +42,7 @@ async function firstLine({ stdout }: { stdout: ReadableStream<Uint8Array> }): Pr
 }
 
 describe("a lock", () => {
-  test("is held by one process, and free again as soon as that is killed", async () => {
+  test("is held by one process, and released when that is killed", async () => {
     const child = holder();
     expect(await firstLine(child)).toBe("held");
     expect(takeLock(path, 0)).toBeNull();
@@ -80,7 +80,7 @@ describe("a lock", () => {
     lock?.release();
   });
 
-  test("goes to exactly one of eight that ask at once", async () => {
+  test("goes to exactly one of eight concurrent callers", async () => {
     const said = await Promise.all(Array.from({ length: 8 }, () => firstLine(holder())));
     expect(said.sort()).toEqual([...Array(7).fill("busy"), "held"]);
   });
@@ -93,7 +93,7 @@ describe("a lock", () => {
     lock?.release();
   });
 
-  test("is taken anew when its file was removed", async () => {
+  test("is taken again when its file was removed", async () => {
     const child = holder();
     await firstLine(child);
     rmSync(path);
@@ -102,32 +102,32 @@ describe("a lock", () => {
     lock?.release();
   });
 
-  test("is refused at a symbolic link, whose target stays as it is", () => {
+  test("is refused at a symbolic link, without changing the target", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
-    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
   });
 
-  test("is refused at a link to nowhere, and makes nothing there", () => {
+  test("is refused at a dangling link, without creating the target", () => {
     symlinkSync(join(folder, "target"), path);
-    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(existsSync(join(folder, "target"))).toBe(false);
   });
 
-  test("is refused at another file's second name, which stays as it is", () => {
+  test("is refused at another file's second name, without changing it", () => {
     writeFileSync(join(folder, "target"), "precious".repeat(200));
     linkSync(join(folder, "target"), path);
-    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious".repeat(200));
   });
 
   test("is refused at a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
-    expect(() => takeLock(path, 0)).toThrow("is no lock of ours");
+    expect(() => takeLock(path, 0)).toThrow("is not a lock file");
   });
 
-  test("says which file can't be opened", () => {
+  test("names the file that can't be opened", () => {
     expect(() => takeLock(join(folder, "no", "a.lock"), 0)).toThrow(join(folder, "no", "a.lock"));
   });
 });

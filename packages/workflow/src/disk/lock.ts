@@ -12,8 +12,8 @@ export type Lock = { release(): void };
 /**
  * Takes the lock that the file represents, or returns null when it is still held after `waitMs` milliseconds.
  *
- * It is `flock(2)`, which belongs to the file as it was opened here. However the process ends, the lock ends
- * with it; and whoever else opens and closes the file, be it a bundle in this process, releases nothing.
+ * It uses `flock(2)`, which belongs to the open file. The lock ends with the process in every case, and other opens and
+ * closes of the file, even by a bundle in this process, do not release it.
  *
  * Blocks the thread while it waits.
  * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` where the file system has none; those of the disk.
@@ -23,7 +23,7 @@ export function takeLock(path: string, waitMs: number): Lock | null {
   for (;;) {
     const fd = open(path);
     const isLocked = lock(fd, path);
-    // The file may have been removed since it was opened: then nothing was locked.
+    // If the file was removed since it was opened, the lock is void.
     if (isLocked && isAt(path, fd)) return { release: () => system.files.close(fd) };
     system.files.close(fd);
     if (isLocked) continue;
@@ -33,8 +33,8 @@ export function takeLock(path: string, waitMs: number): Lock | null {
 }
 
 /**
- * Takes the lock when it is free, and leaves the thread to others while it waits: its owner may be this very
- * process. `onWait` is called at each turn and throws to give up.
+ * Waits for the lock without blocking the thread, because its owner may be this very process. `onWait` is called before
+ * each retry and throws to give up.
  */
 export async function waitForLock(path: string, onWait: () => void): Promise<Lock> {
   for (;;) {
@@ -45,13 +45,13 @@ export async function waitForLock(path: string, onWait: () => void): Promise<Loc
   }
 }
 
-/** Finds out whether the file system of a folder has locks, and changes nothing. @throws WorkflowError `NO_LOCKS`. */
+/** Checks whether the file system of a folder supports locks, without changes. @throws WorkflowError `NO_LOCKS`. */
 export function requireLocks(folder: string): void {
   const fd = system.files.open(folder, O_RDONLY);
   try {
     lock(fd, folder);
   } catch (error) {
-    // A network file system has them for what can be written alone, which a folder can't.
+    // A network file system locks only files opened for writing, and a folder can't be.
     if (systemCode((error as WorkflowError).cause) === "EBADF") return;
     throw error;
   }
@@ -69,7 +69,7 @@ function open(path: string): number {
   }
 }
 
-/** Locks an open file; false when someone else has it locked. */
+/** Locks an open file; false when it is already locked. */
 function lock(fd: number, path: string): boolean {
   try {
     return system.files.lock(fd);
@@ -95,6 +95,6 @@ function isAt(path: string, fd: number): boolean {
 const notALock = (path: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_A_LOCK",
-    `${path} is no lock of ours`,
-    "remove the file when no worker runs",
+    `${path} is not a lock file`,
+    "stop all workers, then delete it",
   );

@@ -6,14 +6,14 @@ import { dataPath, infoPath, journalPath, type Root } from "./paths.ts";
 
 const pageBytes = 1024 * 1024;
 
-/** Where each log of a thread is. */
+/** Paths of a thread's logs. */
 export const logPath: Record<LogName, (root: Root, hash: string, threadId: string) => string> = {
   data: dataPath,
   journal: journalPath,
   events: infoPath,
 };
 
-/** A page of whole lines of a log, from a cursor on. @throws WorkflowError `BAD_POSITION` */
+/** Reads a page of whole lines of a log, from a cursor on. @throws WorkflowError `BAD_POSITION` */
 export function readPage(path: string, cursor?: string): LogPage {
   const file = new LineFile(path);
   const from = cursor === undefined ? 0 : positionOf(cursor, file);

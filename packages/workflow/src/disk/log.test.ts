@@ -30,7 +30,7 @@ describe("a log cut at any byte of its last three records (F1)", () => {
   for (const line of lines) ends.push((ends.at(-1) ?? 0) + Buffer.byteLength(line) + 1);
   const from = ends[1] as number;
 
-  test("has exactly its whole records, and knows what is torn", () => {
+  test("has exactly its complete records, and reports the torn bytes", () => {
     for (let cut = from; cut <= whole.length; cut += 1) {
       const log = read(whole.subarray(0, cut));
       const records = ends.filter((end) => end <= cut).length;
@@ -45,14 +45,14 @@ describe("a log cut at any byte of its last three records (F1)", () => {
     }
   });
 
-  test("truncated in its start record was never created", () => {
+  test("truncated in its start record counts as never created", () => {
     for (let cut = 0; cut < (ends[0] as number); cut += 1) {
       writeFileSync(path, whole.subarray(0, cut));
       expect(readLog(path)).toEqual({ kind: "empty", torn: cut });
     }
   });
 
-  test("filled with zeros, which no crash leaves of a synced record, is broken", () => {
+  test("filled with zeros is broken: no crash does that to a synced record", () => {
     const before = logOf(startLine, stepLine("a"));
     for (const zeros of [Buffer.alloc(30), Buffer.concat([Buffer.alloc(30), logOf("")])]) {
       const log = read(Buffer.concat([before, zeros]));
@@ -83,21 +83,21 @@ describe("a log that is broken in the middle", () => {
     ["a byte order mark", logOf(`\ufeff${stepLine("b")}`), "no JSON"],
     ["two records on one line", logOf(stepLine("b") + stepLine("b")), "no JSON"],
     ["a record over two lines", logOf(stepLine("b").replace(",", ",\n")), "no JSON"],
-    ["a number", logOf("1"), "no object"],
-    ["an array", logOf("[]"), "no object"],
+    ["a number", logOf("1"), "not an object"],
+    ["an array", logOf("[]"), "not an object"],
     ["no role", logOf('{"content":"","meta":{},"timestamp":1}'), "no role"],
     ["no meta", logOf('{"role":"a","content":"","timestamp":1}'), "no meta"],
     ["no time", logOf('{"role":"a","content":"","meta":{}}'), "no timestamp"],
   ];
   for (const [what, middle, reason] of cases) {
-    test(`by ${what} is named by line and byte`, () => {
+    test(`by ${what} is reported with line and byte`, () => {
       const found = broken(middle.at(-1) === 10 ? middle : Buffer.concat([middle]));
       expect(found).toMatchObject(at);
       expect(found?.reason).toContain(reason);
     });
   }
 
-  test("by a record after the end is named", () => {
+  test("by a record after the end is reported", () => {
     const log = read(logOf(startLine, endLine, stepLine("late")));
     expect(log.broken).toMatchObject({ line: 3, reason: "a record stands after the end record" });
   });
@@ -107,7 +107,7 @@ describe("a log that is broken in the middle", () => {
     expect(readLog(path)).toMatchObject({ kind: "headless", broken: { line: 1, offset: 0 } });
   });
 
-  test("far behind the first window is named by its place in the file", () => {
+  test("far after the first window is reported with its position in the file", () => {
     const padding = Array.from({ length: 3 }, () => stepLine("x".repeat(5 << 20)));
     const head = logOf(startLine, ...padding);
     const log = read(Buffer.concat([head, logOf("{"), logOf(stepLine("b"))]));
@@ -116,17 +116,17 @@ describe("a log that is broken in the middle", () => {
   });
 });
 
-describe("what a record may hold", () => {
+describe("a record's content", () => {
   const odd = "\0 \u2028\u2029 \u007f é 漢 😀 \r\n \ud800 __proto__";
 
-  test("comes back as it was", () => {
+  test("is read back unchanged", () => {
     const line = stepLine(odd, { [odd]: odd, n: 2 ** 53, "": null });
     const log = read(logOf(startLine, line));
     expect(log.steps[0]?.content).toBe(odd);
     expect(log.steps[0]?.meta[odd]).toBe(odd);
   });
 
-  test("may be called __proto__ and then changes no prototype", () => {
+  test("may have the key __proto__ without changing a prototype", () => {
     const line = '{"role":"a","content":"","meta":{"__proto__":{"role":"evil"}},"timestamp":1}';
     const [step] = read(logOf(startLine, line)).steps;
     expect(Object.keys(step?.meta ?? {})).toEqual(["__proto__"]);
@@ -139,7 +139,7 @@ describe("what a record may hold", () => {
     expect(read(logOf(startLine, line)).steps).toHaveLength(1);
   });
 
-  test("nested a hundred thousand levels deep is read or named, and ends no process", () => {
+  test("nested a hundred thousand levels deep is read or reported, without a crash", () => {
     const meta = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
     const log = read(logOf(startLine, `{"role":"a","content":"","meta":${meta},"timestamp":1}`));
     expect(log.steps.length + (log.broken ? 1 : 0)).toBe(1);
@@ -171,14 +171,14 @@ describe("a long log", () => {
   });
 });
 
-describe("what is no plain file", () => {
+describe("a path that is not a plain file", () => {
   test("is not followed when it is a symbolic link", () => {
     writeFileSync(join(folder, "target"), logOf(startLine));
     symlinkSync(join(folder, "target"), path);
     expect(() => readLog(path)).toThrow("ELOOP");
   });
 
-  test("is not waited for when it is a FIFO", () => {
+  test("does not block when it is a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(() => readLog(path)).toThrow("not a plain file");
   });

@@ -15,20 +15,20 @@ import {
 import { bodyOf, type Sum } from "../record/sum.ts";
 
 /**
- * A log's outline: what a list needs of it. `size` counts the bytes of its whole records; `torn` the bytes
- * behind them that are no whole record; with `broken`, `steps` counts those before the break.
+ * A log's outline, for lists. `size` counts the bytes of its complete records; `torn` the bytes after them. With
+ * `broken`, `steps` counts the steps before the break.
  */
 export type LogOutline = LogFacts & {
   kind: "thread";
   start: StartRecord;
   steps: number;
-  /** For how long the thread has waited up to its last record, in milliseconds. */
+  /** Waiting time of the thread up to its last record, in milliseconds. */
   waitedMs: number;
-  /** The last record's; null when the log has no sums. */
+  /** Sum of the last record; null when the log has no sums. */
   sum: Sum | null;
   size: number;
   torn: number;
-  /** Whether no whole record, taken or not, stands behind the last newline. */
+  /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
   /** The last head of the journal that a record names. */
   journal: JournalHead | null;
@@ -36,13 +36,13 @@ export type LogOutline = LogFacts & {
 
 export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 
-/** A file whose first record was never whole (`empty`: no thread was ever acknowledged) or is broken. */
+/** A file whose first record was never complete (`empty`: no thread was ever acknowledged) or is broken. */
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log, also while it is written. A record without its newline may not be on the disk yet, and is
- * not there: only who drives the thread next takes it (`withUnended`), if its sum is right. Memory: the steps, and a
- * window of 512 KiB (or the longest line).
+ * Reads a thread's log, also during writes. A record without its newline may not be durable yet, and is ignored: only
+ * the next driver of the thread takes it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
+ * KiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
  */
 export function readLog(path: string, withUnended = false): ThreadLog | Unreadable {
@@ -52,16 +52,16 @@ export function readLog(path: string, withUnended = false): ThreadLog | Unreadab
 }
 
 /**
- * Reads a log as {@link readLog} does, but keeps only its outline: `onStep` gets each step with its text, less its
- * sum and closing brace. It stops reading when `onStep` returns false.
+ * Like {@link readLog}, but keeps only the outline. `onStep` gets each step with its text, without its sum and closing
+ * brace. Stops when `onStep` returns false.
  */
 export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =>
   fold(path, { onStep });
 
-/** Reads a log as {@link readLog} does, but keeps only its outline. */
+/** Like {@link readLog}, but keeps only the outline. */
 export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
-/** The start record of a log, or null when its first line is none. Reads no more than it must. */
+/** Reads the start record of a log; null when its first line is not one. Reads only as far as needed. */
 export function readStart(path: string): StartRecord | null {
   return withFile(path, (fd) => {
     const [window] = windowsOf(fd, { size: 4 * 1024 });
@@ -71,14 +71,14 @@ export function readStart(path: string): StartRecord | null {
 }
 
 /**
- * How a log ends: with a step or an end record; with its start record alone (`record` is null); not yet
- * with any line (`empty`); or `unclear`, which only the whole log can show. `size` counts the bytes of its whole lines.
+ * The end of a log: a step or an end record; only its start record (`record` is null); not yet any line (`empty`); or
+ * `unclear`, which needs the whole log. `size` counts the bytes of its complete lines.
  */
 export type LogLast =
   | { kind: "record"; record: Step | EndRecord | null; size: number }
   | { kind: "empty" | "unclear" };
 
-/** The last whole line of a log, read from the end of the file. What precedes it may be broken all the same. */
+/** Reads the last complete line of a log from the end of the file. Earlier lines may be broken. */
 export function readLast(path: string): LogLast {
   const [line] = new LineFile(path).backward();
   if (!line) return { kind: "empty" };
@@ -103,12 +103,12 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
   return broken ? { kind: "headless", broken } : { kind: "empty", torn };
 }
 
-/** How a log's file ends, as {@link LogOutline} has it. */
+/** The end of a log's file, as in {@link LogOutline}. */
 export type FileEnd = { size: number; torn: number; isEnded: boolean };
 
 /**
- * Has a fold take the records of a file; `onRecord` gives false to leave it there. With `withUnended` a whole record
- * without its newline counts.
+ * Folds the records of a file. `onRecord` returns false to stop. With `withUnended` a complete record without its
+ * newline counts.
  * @throws the system's error when the file can't be opened or read.
  */
 export function foldFile<Entry>(

@@ -56,7 +56,7 @@ describe("a thread's id", () => {
   const letters = ["I", "L", "O", "U"].map((letter) => id.slice(0, 25) + letter);
   for (const text of [...hostile, ...others, ...letters, `../${id}`]) {
     test(`can't be ${JSON.stringify(text).slice(0, 40)}`, () => {
-      expect(() => checkThreadId(text)).toThrow("is no thread id");
+      expect(() => checkThreadId(text)).toThrow("is not a thread id");
     });
   }
 });
@@ -75,7 +75,7 @@ test("a hash is 13 digits of Crockford Base32", () => {
   }
 });
 
-test("a thread's id is what its pattern takes", () => {
+test("a thread's id is a match of its pattern", () => {
   const digits = fc.string({
     unit: fc.constantFrom("0", "7", "8", "A", "Z", "I", "L", "O", "U", " ", "é"),
     maxLength: 30,

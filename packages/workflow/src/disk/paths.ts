@@ -3,10 +3,10 @@ import { isHash, isThreadId } from "../contract/names.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
-/** An absolute path that `openRoot` has checked. */
+/** An absolute path checked by `openRoot`. */
 export type Root = string & { readonly __root: true };
 
-/** Where each file of a storage root is. Ids and hashes must have been checked. */
+/** Path of the registry. All paths here need checked ids and hashes. */
 export const registryPath = (root: Root) => join(root, "workflow.yaml");
 /** The registry before its last change. */
 export const backupPath = (root: Root) => join(root, "workflow.yaml.bak");
@@ -21,26 +21,28 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
-/** What steps in progress have done, and what calls of models have cost. */
+/** Progress of uncommitted steps, and costs of model calls. */
 export const journalPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.journal.jsonl`);
-/** Marks a thread that is to stop at its next yield. */
+/** Marks a thread that should stop at its next yield. */
 export const pausedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.paused`);
-/** Keeps a thread that could not be driven from being tried again before a time. */
+/** Postpones a thread that could not be driven. */
 export const postponedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.postponed`);
-/** Counts how often a thread was resumed unasked. */
+/** Counts the automatic resumes of a thread. */
 export const resumesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.resumes.json`);
-/** What events refer to by `at`: the values that are too long for them. */
+/** Values that are too long for their events, which refer to them by `at`. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
-/** Where the thread is, once it has moved between hosts. */
-/** The files of a thread: its records, its journal, its debug log, the values that this refers to, and the folder of its blobs. */
+/**
+ * The files of a thread: its records, its journal, its debug log, the values of its events, and the folder of its
+ * blobs.
+ */
 export type ThreadFiles = Record<"data" | "journal" | "info" | "values" | "blobs", string>;
 
-/** The paths of a thread's files in a storage root. The thread need not be there. */
+/** Returns the paths of a thread's files in a storage root. The thread need not exist. */
 export const threadFiles = (
   root: Root,
   { hash, threadId }: { hash: string; threadId: string },
@@ -53,34 +55,34 @@ export const threadFiles = (
 });
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);
-/** An empty file for each thread that has moved between hosts. */
+/** Folder with an empty file for each thread that has moved between hosts. */
 export const movedDir = (root: Root) => join(root, "moved");
 export const movedPath = (root: Root, threadId: string) => join(root, "moved", threadId);
-/** What the thread keeps, a file for each blob. */
+/** Folder of a thread's blobs, one file each. */
 export const blobsDir = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}${blobsEnding}`);
-/** The id of the storage root, by which other hosts name it. */
+/** File with the storage root's id, which other hosts use as its name. */
 export const identityPath = (root: Root) => join(root, "identity.json");
-/** Where `gc` puts what nobody needs any more, for a day. */
+/** Folder in which `gc` keeps unused files for a day. */
 export const trashDir = (root: Root) => join(root, "trash");
-/** What is due: which threads continue when. */
+/** Folder of due entries: the threads that continue at a given time. */
 export const dueDir = (root: Root) => join(root, "due");
 export const runDir = (root: Root) => join(root, "run");
-/** The socket's own name in `runDir`: a whole path may be too long for a Unix socket. */
+/** File name of a socket in `runDir`: a whole path may be too long for a Unix socket. */
 export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
 export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
-/** The lock under which a thread with an id of its caller's is started, whatever its version. */
+/** Lock for starting a thread with a caller's id, across versions. */
 export const startLockPath = (root: Root, threadId: string) =>
   join(root, "run", `${threadId}.lock`);
-/** The lock of the `dev` that registers versions of a workflow, by {@link devNameOf} its name. */
+/** Lock of the `dev` that registers versions of a workflow under {@link devNameOf} its name. */
 export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
-/** Where the HTTP server listens, and its token. */
+/** Address of the HTTP server, and its token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
-/** A value that the threads of all versions share. */
+/** A value shared by the threads of all versions. */
 export const sharedPath = (root: Root, name: string) => join(root, "run", `${name}${sharedEnding}`);
-/** What the threads have spent together, its lock, and the limits that the root itself sets. */
+/** Total spending of the threads; its lock and the root's limits are beside it. */
 export const spendingPath = (root: Root) => join(root, "run", "spending.json");
 export const spendingLockPath = (root: Root) => join(root, "run", "spending.lock");
 export const configPath = (root: Root) => join(root, "config.json");
@@ -89,7 +91,7 @@ export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${
 const blobsEnding = ".blobs";
 const sharedEnding = ".shared";
 
-/** Whether the text may be the name of a shared value. */
+/** Whether a text is a valid name of a shared value. */
 export const isSharedName = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 export const isSharedFile = (name: string): boolean =>
   name.endsWith(sharedEnding) && isSharedName(name.slice(0, -sharedEnding.length));
@@ -97,7 +99,7 @@ export const isSharedFile = (name: string): boolean =>
 const bundleEnding = ".esm.js";
 const bundleFile = /^[0-9A-HJKMNP-TV-Z]{13}(\.esm\.js|\.yaml|\.d\.ts|\.map)$/;
 
-/** The names in a folder, in no order; none when there is no such folder. */
+/** Lists the names in a folder, unordered; empty when it is missing. */
 export function namesIn(folder: string): string[] {
   try {
     return system.files.list(folder);
@@ -107,22 +109,22 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/** The hashes of the bundles that are stored. */
+/** Lists the hashes of the stored bundles. */
 export const storedHashes = (root: Root): string[] =>
   stems(bundlesDir(root), bundleEnding).filter(isHash).sort();
 
-/** The hashes that have a folder of logs, be it empty. */
+/** Lists the hashes with a folder of logs, even an empty one. */
 export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).filter(isHash).sort();
 
-/** The ids of the threads that one bundle has run, in no order: there may be very many. */
+/** Lists the ids of one bundle's threads, unordered: there may be very many. */
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
 
-/** The ids of the threads of one bundle that are paused, or ended while they were. */
+/** Lists the ids of one bundle's threads that are paused, or ended while paused. */
 export const pausedIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".paused").filter(isThreadId);
 
-/** The folders of blobs of the threads that one bundle has run, and of those that are gone. */
+/** Lists the blob folders of one bundle's threads, including removed threads. */
 export const blobFolders = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), blobsEnding)
     .filter(isThreadId)
@@ -131,7 +133,7 @@ export const blobFolders = (root: Root, hash: string): string[] =>
 const stems = (folder: string, ending: string): string[] =>
   namesIn(folder).flatMap((name) => (name.endsWith(ending) ? name.slice(0, -ending.length) : []));
 
-/** The files in `bundles/` by hash, the bundle itself first; also where it is missing. */
+/** Returns the files in `bundles/` by hash, the bundle itself first; it may be missing. */
 export function bundleFiles(root: Root): Map<string, string[]> {
   const found = namesIn(bundlesDir(root)).filter((name) => bundleFile.test(name));
   const isBundle = (path: string) => Number(path.endsWith(bundleEnding));

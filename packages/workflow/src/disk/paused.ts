@@ -1,6 +1,6 @@
 /*
  * Owns: the empty file `logs/<hash>/<threadId>.paused`, which a thread has from a pause to the resume. Without a worker it
- * tells a thread that a person has stopped from one whose worker was lost.
+ * distinguishes a paused thread from a thread whose worker was lost.
  */
 import { system } from "../system/system.ts";
 import { removeFile, syncFolder, writeFileAtomic } from "./files.ts";
@@ -8,11 +8,11 @@ import { pausedPath, type Root, threadsDir } from "./paths.ts";
 
 type Thread = { hash: string; threadId: string };
 
-/** Whether a thread is paused, or pauses at its next yield. */
+/** Whether a thread is paused, or will pause at its next yield. */
 export const isPaused = (root: Root, { hash, threadId }: Thread): boolean =>
   system.files.exists(pausedPath(root, hash, threadId));
 
-/** Notes that a thread is paused, or is no longer. It is durable on return. */
+/** Sets or clears the pause of a thread; durable on return. */
 export function notePaused(root: Root, thread: Thread, paused: boolean): void {
   const path = pausedPath(root, thread.hash, thread.threadId);
   if (isPaused(root, thread) === paused) return;

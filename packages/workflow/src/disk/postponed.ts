@@ -5,13 +5,15 @@ import { postponedPath, type Root } from "./paths.ts";
 
 const mostBytes = 1024;
 
-/** Notes that a thread is not to be driven before a time, in milliseconds since the epoch, unless it has another record. */
+/**
+ * Postpones a thread to a time, in milliseconds since the epoch. The note is void once the thread has another record.
+ */
 export function notePostponed(root: Root, info: ThreadInfo, until: number): void {
   const { hash, threadId, records } = info;
   writeFileAtomic(postponedPath(root, hash, threadId), `${JSON.stringify({ until, records })}\n`);
 }
 
-/** Whether such a note holds. One that can't be read does not. */
+/** Whether a thread is postponed. An unreadable note does not count. */
 export function isPostponed(root: Root, info: ThreadInfo, now: number): boolean {
   const bytes = readOwnFile(postponedPath(root, info.hash, info.threadId), mostBytes);
   if (bytes === null) return false;

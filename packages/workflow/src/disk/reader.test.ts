@@ -68,7 +68,7 @@ test("each event comes before its step, and the rest before the end", () => {
   ]);
 });
 
-test("from behind any item comes what was not given yet, also up to any later one", () => {
+test("reading continues after any item, also up to any later one", () => {
   writeWhole();
   const items = all();
   for (const [at, { position }] of items.entries()) {
@@ -80,7 +80,7 @@ test("from behind any item comes what was not given yet, also up to any later on
   }
 });
 
-test("a reading that is left in the middle goes on there", () => {
+test("a reading left in the middle continues there", () => {
   writeWhole();
   const log = reader();
   const found: string[] = [];
@@ -95,7 +95,7 @@ test("a reading that is left in the middle goes on there", () => {
   expect(log.facts.end?.meta.returnCode).toBe(0);
 });
 
-test("what is written in between is given once, whatever was written first", () => {
+test("items written in between are read once, in any order of writes", () => {
   const log = reader();
   const found: string[] = [];
   const read = () => found.push(...[...log.read()].map(shown));
@@ -118,7 +118,7 @@ test("what is written in between is given once, whatever was written first", () 
   expect(found).toEqual(["start", "event 1", "step 1", "event 2", "step 2", "event 3", "end"]);
 });
 
-test("a reader behind the end knows the end", () => {
+test("a reader after the end knows the end", () => {
   writeWhole();
   const last = all().at(-1)?.position;
   const behind = reader(last);
@@ -127,7 +127,7 @@ test("a reader behind the end knows the end", () => {
   expect(behind.facts.steps).toBe(2);
 });
 
-test("it stops at a line that is no record, and names it", () => {
+test("it stops at an invalid record, and names its line", () => {
   write(data, startLine, stepLine("a"), "{}", stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
@@ -135,20 +135,20 @@ test("it stops at a line that is no record, and names it", () => {
   expect([...log.read()]).toEqual([]);
 });
 
-test("a log that continues after its end is broken, and has none", () => {
+test("a log that continues after its end is broken, and has no end", () => {
   write(data, startLine, stepLine("a"), endLine, stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
   expect(log.facts).toMatchObject({ end: null, broken: { line: 4 } });
 });
 
-test("a thread that is not there has nothing", () => {
+test("a missing thread has no items", () => {
   const log = reader();
   expect([...log.read()]).toEqual([]);
   expect(log.exists).toBe(false);
 });
 
-test("only where a line ends is a position", () => {
+test("only line ends are positions", () => {
   writeWhole();
   const size = readFileSync(data).length;
   for (let bytes = 1; bytes <= size + 1; bytes += 1) {
@@ -159,7 +159,7 @@ test("only where a line ends is a position", () => {
   expect(thrown(() => reader({ data: 0, info: 3 }))).toBe("BAD_POSITION");
 });
 
-test("with the mark of a reading that has stopped there another one goes on, and reads nothing before", () => {
+test("another reading continues from a mark, without reading earlier lines", () => {
   const whole = sealedLogOf(startLine, stepLine("a"), stepLine("b"), stepLine("c"), endLine);
   const lines = whole.toString().split("\n");
   const upTo = (count: number) =>
@@ -177,7 +177,7 @@ test("with the mark of a reading that has stopped there another one goes on, and
   try {
     expect([...again().read()].map(shown)).toEqual(["step 3", "end"]);
     expect(counts).not.toHaveBeenCalled();
-    // A log that is another one by now is counted.
+    // A replaced log is counted from its start.
     writeFileSync(data, sealedLogOf(startLine, stepLine("x"), stepLine("b"), endLine));
     expect([...again().read()].map(shown)).toEqual(["end"]);
     expect(counts).toHaveBeenCalledTimes(1);
@@ -188,7 +188,7 @@ test("with the mark of a reading that has stopped there another one goes on, and
   }
 });
 
-test("its newest position is behind all that is whole", () => {
+test("its newest position is after all complete lines", () => {
   expect(reader().newest()).toEqual({ data: 0, info: 0 });
   writeWhole();
   const end = all().at(-1)?.position;
@@ -197,7 +197,7 @@ test("its newest position is behind all that is whole", () => {
   expect([size, all({ data: size, info: behind })]).toEqual([end?.data ?? 0, []]);
 });
 
-test("a position is text and back, and nothing else is", () => {
+test("a position round-trips through text, and other texts are refused", () => {
   const position = { data: 512, info: 0 };
   expect(cursorOf(position)).toBe("d512.i0");
   expect(positionOf("d512.i0")).toEqual(position);

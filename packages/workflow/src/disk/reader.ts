@@ -3,7 +3,7 @@ import { system } from "../system/system.ts";
 import { LineFile } from "./line-file.ts";
 import { FileWatch } from "./watch.ts";
 
-/** A {@link LogReader} of the files of a thread: its log, and its debug log where that is wanted. */
+/** A {@link LogReader} of the files of a thread: its log, and optionally its debug log. */
 export class FileReader extends LogReader {
   readonly #paths: [data: string, info?: string];
 
@@ -25,7 +25,7 @@ export class FileReader extends LogReader {
     this.#paths = info === undefined ? [data] : [data, info];
   }
 
-  /** Whether the log is there: a thread may be removed while it is read. */
+  /** Whether the log exists: a thread may be removed while it is read. */
   get exists(): boolean {
     return system.files.exists(this.#paths[0]);
   }

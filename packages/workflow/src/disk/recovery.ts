@@ -1,6 +1,6 @@
 /*
- * Owns: the file `logs/<hash>/<threadId>.resumes.json`, which counts how often a thread was resumed unasked since its last step.
- * Does not own: which threads are (record/recovery.ts).
+ * Owns: the file `logs/<hash>/<threadId>.resumes.json`, which counts the automatic resumes of a thread since its last step.
+ * Does not own: which threads are resumed (record/recovery.ts).
  */
 import { isRecord } from "../contract/show.ts";
 import {
@@ -18,12 +18,15 @@ import { parsed, readLocation } from "./location.ts";
 import { dataPath, infoPath, resumesPath, type Root } from "./paths.ts";
 
 const mostBytes = 4096;
-/** Longer than a worker takes from the time in a record to the write. */
+/** Longer than a worker's delay between the time in a record and its write. */
 const restoredMs = 2_000;
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Why a thread of a storage root is not resumed unasked, but for a log that was restored; null: it may be. */
+/**
+ * Returns the reason why a thread of a storage root is not resumed automatically, except for a restored log; null if it
+ * may be.
+ */
 export function leftInRoot(
   root: Root,
   thread: Interrupted,
@@ -39,7 +42,7 @@ export function leftInRoot(
   return leftBecause(thread, facts, { now: system.clock.now(), root: rootMark(root), env });
 }
 
-/** Why the log of a thread that is not claimed keeps it from being resumed unasked; null: nothing does. */
+/** Returns the reason in the log of an unclaimed thread against an automatic resume; null if there is none. */
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 
@@ -50,7 +53,7 @@ export function checkUnrestored(root: Root, ref: ThreadRef): void {
 }
 
 /**
- * Counts that a thread is resumed unasked: it is durable on return. For the worker that has claimed it.
+ * Counts an automatic resume; durable on return. For the worker that has claimed the thread.
  * @throws WorkflowError `NOT_RECOVERED`
  */
 export function noteRecovery(
@@ -73,14 +76,15 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
   if (bytes === null) return 0;
   const noted = parsed(bytes);
   const isSound = isRecord(noted) && typeof noted.count === "number";
-  // What can't be read counts against it.
+  // An unreadable file counts as too many resumes.
   if (!isSound) return Number.POSITIVE_INFINITY;
   return noted.steps === steps ? (noted.count as number) : 0;
 }
 
 /**
- * Whether a log was changed after its worker last wrote: its inode is newer than the last line of it and of the debug log. A
- * copy can't keep the time at which an inode was changed. A worker that writes a log anew then notes its start in the debug log.
+ * Whether a log was changed after its worker's last write: its inode is newer than the last line of it and of the debug
+ * log. A copy can't preserve the change time of an inode. A worker that renews a log then notes its start in the debug
+ * log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   const path = dataPath(root, hash, threadId);
@@ -89,7 +93,7 @@ function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   return stat === null || stat.ctimeMs - last > restoredMs;
 }
 
-/** The time in the last line of a log; 0 without one. */
+/** Returns the time in the last line of a log; 0 without one. */
 function lastTime(path: string): number {
   try {
     for (const { value } of new LineFile(path).backward()) {

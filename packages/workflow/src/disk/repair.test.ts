@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("cutting a torn tail", () => {
-  test("leaves the whole records, and keeps what was cut beside them, at every byte (F1)", () => {
+  test("leaves the complete records, and saves the cut bytes beside them, at every byte (F1)", () => {
     const whole = logOf(startLine, stepLine("a"));
     const tail = logOf(stepLine("torn ü"));
     for (let cut = 1; cut < tail.length; cut += 1) {
@@ -42,7 +42,7 @@ describe("cutting a torn tail", () => {
     }
   });
 
-  test("leaves the log as it is when the tail can't be kept", () => {
+  test("leaves the log unchanged when the tail can't be saved", () => {
     const bytes = Buffer.concat([logOf(startLine), Buffer.from("torn")]);
     writeFileSync(path, bytes);
     const size = bytes.length - 4;

@@ -33,7 +33,7 @@ function refusal(open: () => unknown): string | undefined {
 }
 
 describe("the storage root", () => {
-  test("is the path, else the variable's, else below the home", () => {
+  test("is the path, else the variable, else in the home folder", () => {
     const env = { [rootVariable]: join(folder, "named"), HOME: folder };
     expect(openRoot({ path: join(folder, "given"), env }) as string).toBe(join(folder, "given"));
     expect(openRoot({ env }) as string).toBe(join(folder, "named"));
@@ -41,7 +41,7 @@ describe("the storage root", () => {
     expect(openRoot({ env: { HOME: folder, [rootVariable]: "" } }) as string).toContain(".uncaged");
   });
 
-  test("is found below the home by a ~ that the shell has left", () => {
+  test("expands a ~ that the shell has left", () => {
     const at = (env: Record<string, string>, path?: string) => openRoot({ env, path }) as string;
     expect(at({ HOME: folder }, "~/roots/a")).toBe(join(folder, "roots/a"));
     expect(at({ HOME: folder, [rootVariable]: "~/b" })).toBe(join(folder, "b"));
@@ -49,7 +49,7 @@ describe("the storage root", () => {
     expect(refusal(() => at({}, "~/a"))).toBe("NO_HOME");
   });
 
-  test("of a project is behind the path and the variable, and before the home's", () => {
+  test("of a project comes after the path and the variable, and before the home folder", () => {
     const project = { root: join(folder, "own"), file: join(folder, "uncaged.json") };
     const env = { [rootVariable]: join(folder, "named"), HOME: folder };
     expect(openRoot({ project, env: { HOME: folder } }) as string).toBe(join(folder, "own"));
@@ -57,7 +57,7 @@ describe("the storage root", () => {
     expect(openRoot({ project, env, path: folder }) as string).toBe(folder);
   });
 
-  test("of a project that is a file is refused by the key that names it", () => {
+  test("of a project that is a file is refused with the key that names it", () => {
     const root = join(folder, "file");
     writeFileSync(root, "");
     const project = { root, file: "/p/uncaged.json" };
@@ -66,7 +66,7 @@ describe("the storage root", () => {
     );
   });
 
-  test("is made with a .gitignore that keeps it out of git, unless something is in it", () => {
+  test("is made with a .gitignore that keeps it out of git, unless it has files", () => {
     createRoot(openRoot({ path: join(folder, "new") }));
     expect(readFileSync(join(folder, "new/.gitignore"), "utf8")).toBe("*\n");
     mkdirSync(join(folder, "used/notes"), { recursive: true });
@@ -74,11 +74,11 @@ describe("the storage root", () => {
     expect(existsSync(join(folder, "used/.gitignore"))).toBe(false);
   });
 
-  test("without a home is a wrong usage", () => {
+  test("without a home folder is a usage error", () => {
     expect(refusal(() => openRoot({ env: {} }))).toBe("NO_HOME");
   });
 
-  test("is not made by being opened", () => {
+  test("is not created by opening it", () => {
     openRoot({ path: join(folder, "root") });
     expect(existsSync(join(folder, "root"))).toBe(false);
   });
@@ -111,7 +111,7 @@ describe("the storage root", () => {
     });
   }
 
-  test("that others can write is to be closed only when it is a storage root already", () => {
+  test("that others can write gets the chmod hint only when it is already a storage root", () => {
     const open = join(folder, "open");
     mkdirSync(open);
     chmodSync(open, 0o777);
@@ -133,7 +133,7 @@ describe("the storage root", () => {
     expect(refusal(() => openRoot({ path: join(folder, "theirs") }))).toBe("ROOT_NOT_OURS");
   });
 
-  test("may be reached through a symbolic link, and is judged by its target", () => {
+  test("may be a symbolic link, and its target is checked", () => {
     mkdirSync(join(folder, "real"), { mode: 0o700 });
     symlinkSync(join(folder, "real"), join(folder, "link"));
     createRoot(openRoot({ path: join(folder, "link") }));
@@ -148,7 +148,7 @@ describe("the storage root", () => {
     });
   }
 
-  test("in a folder that may not be written can't be made, and says why", () => {
+  test("in a read-only folder can't be made, and reports the reason", () => {
     const file = join(import.meta.dir, "root.ts");
     const program = `
       import { createRoot } from ${JSON.stringify(file)};
@@ -165,7 +165,7 @@ describe("the storage root", () => {
     );
   });
 
-  test("below a file can't be made, and says where", () => {
+  test("below a file can't be made, and names the file", () => {
     writeFileSync(join(folder, "file"), "");
     const make = () => createRoot(join(folder, "file/root") as ReturnType<typeof openRoot>);
     expect(refusal(make)).toBe("NOT_A_FOLDER");

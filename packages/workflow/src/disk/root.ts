@@ -7,16 +7,13 @@ import { diskError } from "./disk-error.ts";
 import { makeFolder, writeFileAtomic } from "./files.ts";
 import { bundlesDir, logsDir, namesIn, type Root, runDir } from "./paths.ts";
 
-/** The environment variable that moves the storage root. */
+/** Environment variable for the path of the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 
-/** The environment variable that names the cluster on which threads run. */
+/** Environment variable for the cluster on which threads run. */
 export const hostVariable = "UNCAGED_WORKFLOW_HOST";
 
-/**
- * Which storage root: a folder, or the one that an environment names, that of this process without it; or a
- * project's.
- */
+/** Selects a storage root: a folder, else that of an environment (by default this process's), else a project's. */
 export type RootOptions = {
   path?: string;
   env?: Environment;
@@ -24,9 +21,10 @@ export type RootOptions = {
 };
 
 /**
- * The storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's, else `~/.uncaged/workflow`.
+ * Returns the storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's, else
+ * `~/.uncaged/workflow`.
  *
- * Writes nothing: a root that does not exist yet is an empty one, and {@link createRoot} makes it.
+ * Writes nothing: a missing root counts as empty, and {@link createRoot} makes it.
  * @throws WorkflowError `NO_HOME`, `ROOT_UNUSABLE`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
  */
 export function openRoot(options: RootOptions = {}): Root {
@@ -42,17 +40,17 @@ export function openRoot(options: RootOptions = {}): Root {
   return root;
 }
 
-/** Makes the root and its folders, mode 0700, where they are missing; a new one is kept out of git. */
+/** Makes the root and its missing folders, mode 0700. A new root is excluded from git. */
 export function createRoot(root: Root): void {
-  // The last to be made: where it is, the others are durable.
+  // Created last: if it exists, the others are durable.
   if (system.files.exists(runDir(root))) return;
   makeFolder(root);
-  // Whatever is in a storage root, nobody wants it in a repository.
+  // A storage root does not belong in a repository.
   if (namesIn(root).length === 0) writeFileAtomic(join(root, ".gitignore"), "*\n");
   for (const folder of [bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }
 
-/** The storage root that is meant, and where another one would be named. */
+/** The selected storage root, and the imperative for a hint to change it. */
 type Chosen = { path: string; toChange: string };
 
 function chosen({ path, env = process.env, project }: RootOptions): Chosen {
@@ -66,7 +64,7 @@ function chosen({ path, env = process.env, project }: RootOptions): Chosen {
   throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
 }
 
-/** A path with `~` for the home folder, as a shell leaves it in `--root=~/x` and in quotes. */
+/** Expands `~` to the home folder, where a shell leaves it: in `--root=~/x` and in quotes. */
 function inHome(path: string, { HOME }: Environment): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   if (HOME) return join(HOME, path.slice(1));
@@ -84,7 +82,7 @@ function checkPath(root: Root, toChange: string): void {
     const hint = `${toChange} another folder`;
     throw WorkflowError.failed("ROOT_UNUSABLE", `the storage root ${show(root)} ${what}`, hint);
   };
-  // Bun takes the one for the beginning of a query and the other for a slash.
+  // Bun parses `?` as the start of a query and `\` as a slash.
   const sign = /[?\\]/.exec(root);
   if (sign) refuse(`has a ${sign[0]} in its path, from which no bundle can be loaded`);
   const most = longestPath - longestName;
@@ -95,13 +93,13 @@ function checkRoot(root: Root, found: FileStat, toChange: string): void {
   const refuse = (code: string, what: string, hint: string) =>
     WorkflowError.failed(code, `the storage root ${root} ${what}`, hint);
   if (!found.isDirectory()) {
-    throw refuse("ROOT_NOT_A_FOLDER", "is no folder", `${toChange} a folder`);
+    throw refuse("ROOT_NOT_A_FOLDER", "is not a folder", `${toChange} a folder`);
   }
   if (process.geteuid && found.uid !== process.geteuid()) {
     throw refuse("ROOT_NOT_OURS", "belongs to another user", `${toChange} a folder of your own`);
   }
   if ((found.mode & 0o022) === 0) return;
-  // What is no storage root yet may be shared on purpose, as /tmp is.
+  // A folder that is not a storage root yet may be shared on purpose, like /tmp.
   const isOurs = system.files.exists(runDir(root));
   const hint = isOurs
     ? `run: chmod 700 ${root}`

@@ -4,7 +4,7 @@ import { addDue, listDue, removeDue } from "./due.ts";
 import type { Root } from "./paths.ts";
 import { isPostponed } from "./postponed.ts";
 
-/** What a storage root's store knows of its threads. */
+/** Knowledge of a storage root's store about its threads. */
 export type KnownThreads = {
   info: (ref: ThreadRef) => ThreadInfo | null;
   list: () => Promise<ThreadInfo[]>;
@@ -12,7 +12,7 @@ export type KnownThreads = {
   isHeldElsewhere: (hash: string) => boolean;
 };
 
-/** The threads that a worker may drive now. @see ThreadStore.runnable */
+/** Lists the threads that a worker may drive now. @see ThreadStore.runnable */
 export async function runnableThreads(
   root: Root,
   { now, limit, hashes, onlyDue = false }: RunnableOptions,

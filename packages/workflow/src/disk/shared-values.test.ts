@@ -33,7 +33,7 @@ async function value(): Promise<unknown> {
 }
 
 describe("a shared value", () => {
-  test("loses no change of several processes that make them at once", async () => {
+  test("loses no change of concurrent processes", async () => {
     const script = `
       const { sharedIn } = await import(${JSON.stringify(join(import.meta.dir, "shared-values.ts"))});
       const shared = sharedIn(${JSON.stringify(root)});
@@ -48,7 +48,7 @@ describe("a shared value", () => {
     expect(await value()).toBe(150);
   });
 
-  test("stays as it is where its change is none, and may become shorter", async () => {
+  test("is kept when its change returns undefined, and may become shorter", async () => {
     await shared.update(name, () => "a long value");
     expect(await shared.update(name, () => undefined)).toBe(true);
     expect(await value()).toBe("a long value");
@@ -56,21 +56,21 @@ describe("a shared value", () => {
     expect(await value()).toBe(1);
   });
 
-  test.each(["", "{", '{"a":', "\0\0"])("that is damaged (%j) is none", async (text) => {
+  test.each(["", "{", '{"a":', "\0\0"])("that is damaged (%j) counts as missing", async (text) => {
     writeFileSync(path, text, { mode: 0o600 });
     expect(await value()).toBeUndefined();
     expect(await shared.update(name, plusOne)).toBe(true);
     expect(await value()).toBe(1);
   });
 
-  test("can't be changed while somebody holds it, and nobody waits for him", async () => {
+  test("can't be changed while it is locked, and the wait is short", async () => {
     const lock = takeLock(path, 0);
     expect(await shared.update(name, plusOne)).toBe(false);
     lock?.release();
     expect(await shared.update(name, plusOne)).toBe(true);
   });
 
-  test("can't be one that is too long, a folder, a link, or has a name of its own", async () => {
+  test("can't be too long, a folder, a link, or have another name", async () => {
     expect(await shared.update(name, () => "x".repeat(70_000))).toBe(false);
     expect(await value()).toBeUndefined();
     rmSync(path);

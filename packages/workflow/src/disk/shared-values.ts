@@ -6,12 +6,12 @@ import { type Lock, waitForLock } from "./lock.ts";
 import { isSharedName, type Root, sharedPath } from "./paths.ts";
 
 const mostBytes = 64 * 1024;
-// Who has a lock for longer has been stopped: nobody waits for him.
+// A holder that takes longer has been stopped.
 const mostWaitMs = 250;
 
 /**
- * The values that the threads of a storage root share: a file each, under its own lock, which is held for one change.
- * Nothing is synced, and what a crash leaves half written is no value.
+ * Returns the values shared by the threads of a storage root: a file each, under its own lock, held for one change.
+ * Nothing is synced, and a partial write of a crash counts as a missing value.
  */
 export const sharedIn = (root: Root): SharedValues => ({
   async update(name, change) {
@@ -34,7 +34,7 @@ async function lockOf(path: string): Promise<Lock | null> {
   const deadline = system.clock.elapsed() + mostWaitMs;
   try {
     return await waitForLock(path, () => {
-      if (system.clock.elapsed() > deadline) throw new Error("somebody has it for too long");
+      if (system.clock.elapsed() > deadline) throw new Error("held for too long");
     });
   } catch {
     return null;

@@ -27,7 +27,7 @@ const [hash, otherHash] = ["0000000000001", "0000000000002"];
 const book = () => JSON.parse(readFileSync(spendingPath(root), "utf8")) as Book;
 const bookOf = (of = hash) => new SpendingBook(root, of);
 
-/** Reserves a call of one dollar, and ends it with what it has cost. */
+/** Reserves a call of one dollar, and ends it with its cost. */
 async function pay(spending: SpendingBook, call: string, cost: number | null): Promise<void> {
   const reply = await spending.reserve("T", { costPerMonth: 1000 }, { call, least: 0, most: 1 });
   expect(reply).toEqual({ kind: "reserved", amount: 1 });
@@ -35,14 +35,14 @@ async function pay(spending: SpendingBook, call: string, cost: number | null): P
 }
 
 describe("the spending of a storage root", () => {
-  test("is not kept before there is a limit", async () => {
+  test("is not recorded before a limit is set", async () => {
     const spending = bookOf();
     await spending.begin("T", "a");
     await spending.end("a", { cost: 1, tokens: 1 });
     expect(existsSync(spendingPath(root))).toBe(false);
   });
 
-  test("counts a call once: as what is reserved, then as its cost, or not at all", async () => {
+  test("counts a call once: first its reservation, then its cost, or nothing", async () => {
     const spending = bookOf();
     const limits = { costPerDay: 1 };
     const call = { least: 0.1, most: 0.8 };
@@ -54,7 +54,7 @@ describe("the spending of a storage root", () => {
     await spending.begin("T", "a");
     await spending.end("a", { cost: 0.25, tokens: 5 });
     expect(spending.left(limits)).toBe(0.75);
-    // What is left bounds a call that alone would pass the limit.
+    // The remainder bounds a call that alone would exceed the limit.
     expect(await spending.reserve("T", limits, { call: "b", ...call })).toMatchObject({
       amount: 0.75,
     });
@@ -67,7 +67,7 @@ describe("the spending of a storage root", () => {
     expect(book().days).toEqual({ "2026-11-28": { cost: 0, unpriced: 1 } });
   });
 
-  test("begins anew with the day and the month of UTC", async () => {
+  test("restarts with each day and month of UTC", async () => {
     const spending = bookOf();
     for (const call of ["a", "b"]) await pay(spending, call, 1);
     const call = { call: "c", least: 0.5, most: 1 };
@@ -80,7 +80,7 @@ describe("the spending of a storage root", () => {
     const month = { kind: "spent", limit: "costPerMonth", amount: 2, spent: 2 };
     const [next, december] = [Date.UTC(2026, 10, 29), Date.UTC(2026, 11, 1)];
     expect(await asked({ costPerDay: 2 })).toEqual({ ...day, until: next } as never);
-    // Both are used up: the thread would only wait again for the longer one.
+    // Both are used up: the thread must wait for the longer one.
     expect(await asked({ costPerDay: 2, costPerMonth: 2 })).toEqual({
       ...month,
       until: december,
@@ -94,7 +94,7 @@ describe("the spending of a storage root", () => {
     expect(await asked({ costPerDay: 2, costPerMonth: 2 })).toMatchObject({ kind: "reserved" });
   });
 
-  test("keeps what a live worker has reserved, and gives back what a lost one had", async () => {
+  test("keeps reservations of live workers, and releases those of lost ones", async () => {
     const limits = { costPerDay: 1 };
     const lock = takeLock(lockPath(root, otherHash), 0);
     await bookOf(otherHash).reserve("T", limits, { call: "a", least: 1, most: 1 });
@@ -103,12 +103,12 @@ describe("the spending of a storage root", () => {
     lock?.release();
     expect(await bookOf().reserve("T", limits, next)).toEqual({ kind: "reserved", amount: 1 });
     expect(Object.keys(book().calls)).toEqual(["b"]);
-    // The next worker of the same version knows that the one before is gone.
+    // The next worker of the same version knows that its predecessor has ended.
     const own = { call: "c", least: 1, most: 1 };
     expect(await bookOf().reserve("T", limits, own)).toMatchObject({ kind: "reserved" });
   });
 
-  test("is never passed by calls that are reserved at once", async () => {
+  test("is never exceeded by concurrent reservations", async () => {
     const books = [bookOf("0000000000003"), bookOf("0000000000004"), bookOf("0000000000005")];
     const locks = ["3", "4", "5"].map((n) => takeLock(lockPath(root, `000000000000${n}`), 0));
     const replies = await Promise.all(

@@ -1,10 +1,10 @@
 /*
- * Owns: `run/spending.json`, what the threads of a storage root have spent, by day, and the calls of models that are in flight.
+ * Owns: `run/spending.json`, the spending of a storage root's threads by day, and the model calls in flight.
  *
- * M1 The file is a cache of the logs. When it is missing or unreadable, it is made again from them (disk/spent-in-logs).
+ * M1 The file is a cache of the logs. When it is missing or unreadable, it is rebuilt from them (disk/spent-in-logs).
  * M2 While it exists, each call is in it before it is made, and its cost when the call ends: a call is either in flight or counted.
  * M3 It is replaced as a whole under its lock, and durable before the lock is released.
- * M4 A call in flight whose worker is gone counts with what its thread's journal has of it.
+ * M4 A call in flight whose worker has ended counts as recorded in its thread's journal.
  * M5 A call counts on the day of UTC on which it ends.
  */
 import { isRecord } from "../contract/show.ts";
@@ -18,7 +18,7 @@ import { takeLock, waitForLock } from "./lock.ts";
 import { lockPath, type Root, spendingLockPath, spendingPath } from "./paths.ts";
 import { journalCall, spentInLogs } from "./spent-in-logs.ts";
 
-/** US dollars, and how many calls had no known price. */
+/** US dollars, and the number of calls without a known price. */
 type Spent = { cost: number; unpriced: number };
 type Flying = ThreadRef & { cost: number };
 
@@ -26,26 +26,26 @@ export type Book = {
   version: 1;
   /** By day of UTC, as `2026-11-28`. */
   days: Record<string, Spent>;
-  /** The calls in flight with what is reserved for each, by id. */
+  /** Calls in flight and their reservations, by id. */
   calls: Record<string, Flying>;
-  /** Calls that were found in the logs when the book was made, and whose workers are about to count them. */
+  /** Calls found in the logs when the book was built, which their workers will count soon. */
   found: string[];
 };
 
 const mostBytes = 64 * 1024 * 1024;
 const dayMs = 86_400_000;
-/** Within this time the worker of a call that has ended counts it. */
+/** Time within which a worker counts a call that has ended. */
 const soonMs = 60_000;
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** What a call has used: US dollars, null when its price is not known, and tokens. */
+/** Usage of a call: US dollars, null when its price is unknown, and tokens. */
 export type Paid = { cost: number | null; tokens: number };
 
-/** The spending of a storage root, as the worker of one hash keeps it. */
+/** The spending of a storage root, for the worker of one hash. */
 export class SpendingBook {
   readonly #root: Root;
   readonly #hash: string;
-  /** The calls of this process that are in flight. */
+  /** Calls of this process in flight. */
   readonly #own = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -54,18 +54,18 @@ export class SpendingBook {
     this.#hash = hash;
   }
 
-  /** Whether spending is kept: it is from the first limit on. */
+  /** Whether spending is recorded: it is from the first limit on. */
   get isKept(): boolean {
     return system.files.exists(spendingPath(this.#root));
   }
 
-  /** What is left of limits and not reserved. The lock is not needed for what may change at once. */
+  /** Returns the unreserved remainder of the limits. Reads without the lock, because the value may change at once. */
   left(limits: RootLimits): number {
     const book = this.#read() ?? emptyBook();
     return Math.max(0, roomIn(book, limits).room - reservedIn(book));
   }
 
-  /** Reserves what a call may cost. @throws WorkflowError those of the disk */
+  /** Reserves the cost of a call. @throws WorkflowError those of the disk */
   async reserve(threadId: string, limits: RootLimits, call: CallToPay): Promise<RootReservation> {
     this.#own.add(call.call);
     const reply = await this.#change((book) => {
@@ -82,7 +82,7 @@ export class SpendingBook {
     return reply;
   }
 
-  /** A call begins that may not be reserved. */
+  /** Records the start of a call that may have no reservation. */
   async begin(threadId: string, call: string): Promise<void> {
     this.#own.add(call);
     if (!this.isKept) return;
@@ -91,7 +91,7 @@ export class SpendingBook {
     });
   }
 
-  /** A call is over: counts what it has cost. */
+  /** Records the end of a call and its cost. */
   async end(call: string, { cost, tokens }: Paid): Promise<void> {
     if (!this.isKept) return void this.#own.delete(call);
     await this.#change((book) => {
@@ -111,7 +111,7 @@ export class SpendingBook {
     });
   }
 
-  /** Has one change after the other, in the order of the calls. @throws WorkflowError those of the disk */
+  /** Applies changes one after the other, in the order of the calls. @throws WorkflowError those of the disk */
   #change<T>(act: (book: Book) => T): Promise<T> {
     const changed = this.#last.then(() => this.#locked(act));
     this.#last = changed.catch(() => undefined);
@@ -171,7 +171,7 @@ export class SpendingBook {
     return hasCounted;
   }
 
-  /** Whether no worker of a hash lives: it would hold its lock. */
+  /** Whether no worker of a hash is running: it would hold its lock. */
   #isFree(hash: string): boolean {
     const lock = takeLock(lockPath(this.#root, hash), 0);
     lock?.release();
@@ -196,10 +196,10 @@ function count(book: Book, at: number, cost: number | null, tokens: number): voi
 const reservedIn = ({ calls }: Book): number =>
   Object.values(calls).reduce((sum, { cost }) => addCost(sum, cost) ?? sum, 0);
 
-/** What a limit leaves without what is reserved, and when it begins anew. */
+/** Unreserved remainder of a limit, and the time of its reset. */
 type Room = { limit: keyof RootLimits; amount: number; spent: number; room: number; until: number };
 
-/** The limit that leaves the least; of two that leave nothing, the one that lasts longer. */
+/** Returns the limit with the smallest remainder; of two used-up limits, the one with the later reset. */
 function roomIn({ days }: Book, { costPerDay, costPerMonth }: RootLimits): Room {
   const now = system.clock.now();
   const today = dayOf(now);
@@ -240,12 +240,12 @@ function reservation(
   const left = addCost(room, -reserved) ?? 0;
   const wanted = Math.min(most, room);
   if (left >= wanted) return { kind: "reserved", amount: wanted };
-  // What is reserved for a command is next to nothing, and held for long.
+  // Reservations of commands are tiny, and held for long.
   if (reserved < wanted / 10 && left >= least) return { kind: "reserved", amount: left };
   return { kind: "busy" };
 }
 
-/** The book that a text is; null when it is none. */
+/** Parses the book; null when it is invalid. */
 function bookIn(text: string): Book | null {
   let value: unknown;
   try {

@@ -11,7 +11,7 @@ import { foldFile, readLog } from "./log.ts";
 import { dataPath, journalPath, loggedHashes, type Root, threadIdsOf } from "./paths.ts";
 import { trashedThreads } from "./trash.ts";
 
-/** What was paid at a time: for a call of a model that the journal has, or for a step that recorded it alone. */
+/** A payment at a time: for a model call in the journal, or for a step without recorded calls. */
 export type SpentAt = {
   at: number;
   cost: number | null;
@@ -22,8 +22,8 @@ export type SpentAt = {
 const restEveryMs = 8;
 
 /**
- * What the threads of a storage root have spent from a time on, those in the trash too. What a fork has copied was paid by
- * another thread. A log that is damaged counts up to there.
+ * Yields the spending of a storage root's threads from a time on, including the trash. Copied steps of a fork were paid
+ * by another thread. A damaged log counts up to the damage.
  */
 export async function* spentInLogs(root: Root, since: number): AsyncGenerator<SpentAt> {
   let restedAt = system.clock.elapsed();
@@ -37,7 +37,7 @@ export async function* spentInLogs(root: Root, since: number): AsyncGenerator<Sp
   }
 }
 
-/** What the journal of a thread has of a call; null when it has nothing. */
+/** Returns a call's payment in a thread's journal; null without one. */
 export function journalCall(root: Root, ref: ThreadRef, call: string): SpentAt | null {
   const trashed = trashedThreads(root).find(({ threadId }) => threadId === ref.threadId);
   const files = trashed ? filesIn(root, ref, trashed.folder) : filesIn(root, ref);
@@ -74,7 +74,7 @@ function spentIn(files: Files): SpentAt[] {
     for (const id of journal.chainOf(attempt)) paid.add(id);
   }
   const steps = log.steps.slice(copiedIn(log.start)).flatMap(({ attempt, meta, timestamp }) => {
-    // Its calls are counted, or another thread has paid them.
+    // Its calls are already counted, or another thread has paid for them.
     const isElsewhere =
       attempt !== undefined && (paid.has(attempt) || journal.attempts.get(attempt)?.isForeign);
     if (isElsewhere) return [];
@@ -86,7 +86,7 @@ function spentIn(files: Files): SpentAt[] {
 
 const copiedIn = ({ forkFrom }: StartRecord): number => forkFrom?.steps ?? 0;
 
-/** The calls in a thread's journal, with the time of the last record of each. */
+/** Returns the calls in a thread's journal, with the time of the last record of each. */
 function callsIn({ ref, journal: path }: Files, given: JournalFold | null): SpentAt[] {
   const fold = given ?? new JournalFold(ref, null as JournalHead | null);
   const times = new Map<string, number>();

@@ -1,11 +1,11 @@
 import { WorkflowError } from "../contract/error.ts";
 import type { Root } from "./paths.ts";
 
-/** The error that a store was closed. */
+/** Error for a closed store. */
 export const closed = (root: Root): WorkflowError =>
   WorkflowError.failed("STORE_CLOSED", `${root}: the store is closed`, "open it again");
 
-/** The error that another process holds the threads of a thread's bundle. */
+/** Error for a thread whose bundle's threads are held by another process. */
 export const held = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_CLAIMED",
@@ -13,7 +13,7 @@ export const held = (threadId: string): WorkflowError =>
     "see which: uncaged-workflow ps",
   );
 
-/** Why a log is not continued, where that has nothing to do with the disk. */
+/** Codes of refusals to continue a log that do not come from the disk. */
 export const refusals: ReadonlySet<string> = new Set([
   "THREAD_NOT_FOUND",
   "LOG_CORRUPT",

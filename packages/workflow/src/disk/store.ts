@@ -64,16 +64,16 @@ import { durableWriting, type Writing } from "./writing.ts";
 export type DiskStoreOptions = {
   /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */
   lockedHash?: string;
-  /** The worker before this one was lost, so the system's cache may show bytes that are not on the disk. */
+  /** The previous worker was lost, so the system's cache may show bytes that are not on the disk. */
   distrustsCache?: boolean;
 };
 
 const createTimeoutMs = 5_000;
 
 /**
- * The thread store of a storage root. A claim holds as long as the process lives: the lock of the thread's bundle, which the
- * system ends with the process, keeps other processes away, so there are no leases and a live holder can't be fenced from
- * another process.
+ * The thread store of a storage root. A claim holds as long as the process lives: the lock of the thread's bundle,
+ * which the system releases with the process, excludes other processes. So there are no leases, and another process
+ * can't fence a live holder.
  */
 export class DiskStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;
@@ -82,9 +82,9 @@ export class DiskStore implements ThreadStore {
   readonly #writing = durableWriting();
   readonly #claims = new Map<string, { claim: DiskClaim; owner: string }>();
   readonly #locks: BundleLocks;
-  /** Threads whose log failed to sync: it is written anew before it is continued. */
+  /** Threads whose log failed to sync: it is renewed before it is continued. */
   readonly #unsynced = new Set<string>();
-  /** Threads that were claimed through this object, and so are trusted though the worker before was lost. */
+  /** Threads claimed through this object, and so trusted even though the previous worker was lost. */
   readonly #trusted = new Set<string>();
   readonly #closed = new AbortController();
 
@@ -94,7 +94,7 @@ export class DiskStore implements ThreadStore {
     this.#locks = new BundleLocks(root, options.lockedHash);
   }
 
-  /** Whether a log is left that failed to sync: the next process must not trust the system's cache. */
+  /** Whether a log remains that failed to sync: the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#unsynced.size > 0;
   }
@@ -280,13 +280,13 @@ export class DiskStore implements ThreadStore {
     if (before && !options.takeOver) return null;
     await before?.claim.fenced();
     this.#check();
-    // Another call may have come in between.
+    // Another call may have claimed it meanwhile.
     if (this.#claims.has(threadId) || !this.#locks.take(hash)) return null;
     try {
       return this.#open({ hash, threadId }, options);
     } catch (error) {
       this.#locks.release(hash);
-      // A refusal of the disk may have been that of a sync.
+      // The disk error may come from a sync.
       if (!isWorkflowError(error) || !refusals.has(error.code)) this.#unsynced.add(threadId);
       throw error;
     }
@@ -388,7 +388,7 @@ export class DiskStore implements ThreadStore {
     return durability === "os" ? { ...this.#writing, syncer: null } : this.#writing;
   }
 
-  // The name of a folder is made durable by each process once.
+  // Each process makes the name of a folder durable once.
   #makeFolder(folder: string): void {
     const { made } = this.#writing;
     if (made?.has(folder) && system.files.exists(folder)) return;
@@ -397,4 +397,4 @@ export class DiskStore implements ThreadStore {
   }
 }
 
-let fences = 0; // Two claims of one millisecond have different fences.
+let fences = 0; // Makes fences of the same millisecond distinct.

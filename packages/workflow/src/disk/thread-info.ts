@@ -43,7 +43,9 @@ export function readThread(path: string, threadId: string): ThreadLog {
 const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
 
-/** A thread as its files have it now; null when there is none. A damaged one has no steps: its claim names the damage. */
+/**
+ * Reads a thread from its files; null when there is none. A damaged thread has no steps: its claim reports the damage.
+ */
 export function readInfo(root: Root, ref: ThreadRef, owner: string | null): ThreadInfo | null {
   const { hash, threadId } = ref;
   const path = dataPath(root, hash, threadId);

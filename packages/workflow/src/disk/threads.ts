@@ -17,13 +17,13 @@ import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
 import { dataPath, loggedHashes, type Root, startLockPath, threadsDir } from "./paths.ts";
 
-/** The thread with this very id; null when there is none. */
+/** Finds the thread with this exact id; null when there is none. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
 
-/** What is noted of a thread beside its log. @throws WorkflowError `LOG_CORRUPT` when the note of its host is damaged */
+/** Reads the notes beside a thread's log. @throws WorkflowError `LOG_CORRUPT` when the note of its host is damaged */
 export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
   movedTo: movedTo(root, ref),
   paused: isPaused(root, ref),
@@ -35,7 +35,7 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log has this very answer already. One without a `requestId` is never the same. */
+/** Whether a thread's log already has this answer, by its `requestId`. Answers without one are never equal. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
@@ -48,20 +48,23 @@ export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: Input
   }
 }
 
-/** When a thread that nobody drives wakes, in milliseconds since the epoch; null when it does not. @throws the system's error. */
+/**
+ * Returns the wake time of a thread without a driver, in milliseconds since the epoch; null if it does not sleep.
+ * @throws the system's error.
+ */
 export function wakingTime(root: Root, ref: ThreadRef): number | null {
   const at = lastWakingTime(root, ref);
   return at === null || movedTo(root, ref) !== null ? null : at;
 }
 
-/** The same by its log alone, on whichever host it is. */
+/** Like {@link wakingTime}, by the log alone, on any host. */
 export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
   const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
   if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
   return wakesAt(last.record);
 }
 
-/** The same; null also for what can't be read, which can't be woken either. */
+/** Like {@link wakingTime}; null also for an unreadable thread, which can't be woken either. */
 export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   try {
     return wakingTime(root, ref);
@@ -76,7 +79,10 @@ export const isCreated = (root: Root, hash: string, threadId: string): boolean =
 
 const startTimeoutMs = 5_000;
 
-/** Does something while no worker of any version creates a thread with this id. @throws WorkflowError `START_PENDING`. */
+/**
+ * Runs a function while no worker of any version can create a thread with this id. @throws WorkflowError
+ * `START_PENDING`.
+ */
 export async function withThreadId<T>(
   root: Root,
   threadId: string,
@@ -99,7 +105,7 @@ export async function withThreadId<T>(
 }
 
 /**
- * Moves all that is kept of a thread to the trash. It is durable on return.
+ * Moves all files of a thread to the trash. Durable on return.
  * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
  */
 export const removeThreadFiles = (root: Root, hash: string, threadId: string): Promise<void> =>
@@ -107,7 +113,7 @@ export const removeThreadFiles = (root: Root, hash: string, threadId: string): P
 
 function toTrash(root: Root, hash: string, threadId: string): void {
   const isThere = system.files.exists(dataPath(root, hash, threadId));
-  // Whoever has removed it may have ended before that was durable.
+  // The process that removed it may have ended before that was durable.
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
@@ -116,13 +122,13 @@ function toTrash(root: Root, hash: string, threadId: string): void {
 }
 
 /**
- * Brings a thread back from the trash. It is durable on return.
+ * Restores a thread from the trash. Durable on return.
  * @throws WorkflowError `NOT_IN_TRASH` (missing), `THREAD_EXISTS`, and those of the disk
  */
 export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
   if (!system.files.exists(root)) throw notInTrash(threadId);
   return await withThreadId(root, threadId, () => {
-    // Of several with this id the one that was removed first, or a person could not get it back before the others.
+    // Of several threads with this id take the first removed, or it could not be restored before the others.
     const trashed = trashedThreads(root).findLast((one) => one.threadId === threadId);
     if (!trashed) throw notInTrash(threadId);
     if (threadWithId(root, threadId)) {
@@ -140,7 +146,7 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
   });
 }
 
-/** The error that the trash has no thread that is named so. */
+/** Error for a name that matches no thread in the trash. */
 export const notInTrash = (text: string): WorkflowError =>
   WorkflowError.missing(
     "NOT_IN_TRASH",
@@ -149,8 +155,8 @@ export const notInTrash = (text: string): WorkflowError =>
   );
 
 /**
- * Notes that a thread that is not driven goes on on another host, and returns the note, or the one that is there already. It
- * is durable on return: from then on the thread is only read and copied here.
+ * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
+ * return: from then on the thread is only read and copied here.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and those of the disk.
  */
@@ -172,7 +178,7 @@ export function noteLeft(
   };
   writeLocation(root, ref, location);
   notePaused(root, ref, false);
-  // One that is left is seen to be wrong when it is due.
+  // A remaining entry is found to be wrong when it is due.
   if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
   return location;
 }

@@ -1,8 +1,8 @@
 /*
  * Owns: the folders `trash/<time>-<hash>-<threadId>/`, each with the files of a thread that a person has removed.
  *
- * R1 A thread is there while its data log is in `logs/`: that goes first, and comes back last, each by one rename. What a crash
- *    leaves of it in `logs/` follows with the next act on the trash.
+ * R1 A thread exists while its data log is in `logs/`: the log is removed first and restored last, each by one rename.
+ *    The next operation on the trash moves the files that a crash has left in `logs/`.
  * R2 While a thread is in the trash its bundle and its worktrees are kept.
  */
 import { basename, join } from "node:path";
@@ -24,25 +24,25 @@ import {
   trashDir,
 } from "./paths.ts";
 
-/** A thread in the trash. `at` is when it was removed, in milliseconds since the epoch. */
+/** A thread in the trash. `at` is the time of its removal, in milliseconds since the epoch. */
 export type Trashed = ThreadRef & { at: number; folder: string };
 
 const movedName = "moved";
 const trashedName = /^(\d{1,16})-([0-9A-Z]{13})-([0-9A-Z]{26})$/;
 
-/** Whether a folder in the trash is of a thread. */
+/** Whether a folder in the trash belongs to a thread. */
 export const isTrashedThread = (name: string): boolean => {
   const [, , hash = "", threadId = ""] = trashedName.exec(name) ?? [];
   return isHash(hash) && isThreadId(threadId);
 };
 
-/** The threads in the trash, the one that was removed last first. A folder without a log is what a crash left. */
+/** Lists the threads in the trash, the last removed first. Folders without a log, left by a crash, are skipped. */
 export const trashedThreads = (root: Root): Trashed[] =>
   foldersOfThreads(root).filter(({ hash, threadId, folder }) =>
     system.files.exists(join(folder, basename(dataPath(root, hash, threadId)))),
   );
 
-/** The folders in the trash that hold nothing: a crash left them, or a thread is on its way into them. */
+/** Lists the empty folders in the trash: left by a crash, or targets of a move in progress. */
 export const emptyFolders = (root: Root): string[] =>
   foldersOfThreads(root)
     .map(({ folder }) => folder)
@@ -72,7 +72,9 @@ export function moveToTrash(root: Root, { hash, threadId }: ThreadRef): void {
   takeRest(root, { hash, threadId, folder });
 }
 
-/** Has what a crash left in `logs/` follow its threads into the trash. One that is restored now is left alone. */
+/**
+ * Moves files that a crash has left in `logs/` to their threads in the trash. Skips threads that are being restored.
+ */
 export function finishRemovals(root: Root): void {
   for (const trashed of trashedThreads(root)) {
     const { hash, threadId, folder } = trashed;
@@ -88,7 +90,7 @@ export function finishRemovals(root: Root): void {
   }
 }
 
-/** Moves a thread back. The caller holds the lock of its id and has made sure that no other has it. */
+/** Moves a thread back. The caller holds the lock of its id and has checked that no other thread has it. */
 export function moveFromTrash(root: Root, trashed: Trashed): void {
   const { hash, threadId, folder } = trashed;
   takeRest(root, trashed);
@@ -110,7 +112,7 @@ export function moveFromTrash(root: Root, trashed: Trashed): void {
   system.files.removeTree(folder);
 }
 
-/** Makes a folder of the trash. @throws WorkflowError `PLANTED_LINK` when a link is there */
+/** Makes a folder of the trash. @throws WorkflowError `PLANTED_LINK` for a symbolic link */
 export function makeOwnFolder(folder: string): void {
   makeFolder(folder);
   if (system.files.statLink(folder)?.isDirectory()) return;
@@ -129,7 +131,7 @@ function takeRest(root: Root, { hash, threadId, folder }: Omit<Trashed, "at">): 
   for (const changed of [folder, trashDir(root), from]) syncFolder(changed);
 }
 
-/** The names of a thread's files in `logs/`, once its log is gone. */
+/** Lists the names of a thread's files in `logs/`, after its log was moved. */
 const restOf = (root: Root, { hash, threadId }: ThreadRef): string[] =>
   namesIn(threadsDir(root, hash)).filter((name) => name.startsWith(`${threadId}.`));
 

@@ -26,7 +26,7 @@ const jsonOf = (length: number, letter = "x"): string => JSON.stringify(letter.r
 const size = () => statSync(path).size;
 
 describe("a value", () => {
-  test("is read back by the byte that it was kept at, whatever its length", () => {
+  test("is read back at its byte offset, for any length", () => {
     const values = new ValuesFile(path);
     const kept = [12_000, 65_534, 65_536, 200_000].map((length) => {
       const json = JSON.stringify({ text: "Grüße 😀\n".repeat(length / 10), length });
@@ -36,13 +36,13 @@ describe("a value", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("that comes again is not written again", () => {
+  test("that repeats is not written again", () => {
     const values = new ValuesFile(path);
     expect([jsonOf(9), jsonOf(8), jsonOf(9)].map((json) => values.keep(json))).toEqual([0, 12, 0]);
     expect(size()).toBe(23);
   });
 
-  test("is forgotten when many others have come since, and then written again", () => {
+  test("is written again after many other values", () => {
     const values = new ValuesFile(path);
     values.keep('"first"');
     values.keep('"second"');
@@ -65,7 +65,7 @@ describe("a value", () => {
     expect(valueAt(path, at) === json).toBe(true);
   });
 
-  test("begins only where a line begins, and ends where it ends", () => {
+  test("starts only at a line start, and ends at its end", () => {
     const values = new ValuesFile(path);
     values.keep('["one",1]');
     values.keep('{"two":2}');
@@ -79,7 +79,7 @@ describe("a value", () => {
 });
 
 describe("the file of values", () => {
-  test("has at most 256 MiB; what is short enough still gets its place", () => {
+  test("has at most 256 MiB; short values still fit", () => {
     const most = 256 * 1024 * 1024;
     writeFileSync(path, "");
     truncateSync(path, most - 21);
@@ -93,7 +93,7 @@ describe("the file of values", () => {
   });
 
   test.each(["", "[1,2", `"${"x".repeat(100_000)}`, "\0\0\0"])(
-    "goes on in a line of its own behind what a crash left half written: %p",
+    "continues on a new line after a partial line of a crash: %p",
     (torn) => {
       const before = new ValuesFile(path).keep("[1]") ?? -1;
       appendFileSync(path, torn);
@@ -103,7 +103,7 @@ describe("the file of values", () => {
     },
   );
 
-  test("that can't be written keeps nothing, and throws nothing", () => {
+  test("that can't be written keeps no value, and does not throw", () => {
     writeFileSync(join(folder, "precious"), "precious");
     symlinkSync(join(folder, "precious"), path);
     expect(new ValuesFile(path).keep("[1]")).toBeNull();
@@ -114,7 +114,7 @@ describe("the file of values", () => {
     expect(new ValuesFile(join(folder, "gone", "a")).keep("[1]")).toBeNull();
   });
 
-  test("takes back what the disk had no room for", () => {
+  test("undoes a write that the disk had no room for", () => {
     const program = `
       import { ValuesFile } from ${JSON.stringify(join(import.meta.dir, "values.ts"))};
       const values = new ValuesFile(${JSON.stringify(path)});

@@ -3,16 +3,16 @@ import { xxh64 } from "../record/xxh64.ts";
 import { windowsOf } from "./line-file.ts";
 import { newline, valueOf } from "../record/lines.ts";
 
-// As much as the debug log that refers to it: what only explains must not fill the disk.
+// Same limit as for the debug log that refers to it: diagnostics must not fill the disk.
 const largestFile = 256 * 1024 * 1024;
 const longestLine = 32 * 1024 * 1024;
 const mostRemembered = 256;
 const pieceSize = 64 * 1024;
 
 /**
- * The writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event,
- * as one line of JSON. An event refers to the byte at which the line begins. A line is in the file
- * before `keep` returns, and so before any event that refers to it. Nothing is synced.
+ * Writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event, as one line of JSON.
+ * An event refers to the byte offset of the line. A line is in the file before `keep` returns, and so before any event
+ * that refers to it. Nothing is synced.
  */
 export class ValuesFile {
   readonly #path: string;
@@ -23,9 +23,8 @@ export class ValuesFile {
   }
 
   /**
-   * Appends a value's JSON and gives the byte at which it begins. One that was written here lately is
-   * not written again. Null when its line has more than 32 MiB, the file would get more than 256 MiB,
-   * or it can't be written. Never throws.
+   * Appends a value's JSON and returns its byte offset. Recently written values are not written again. Returns null
+   * when its line has more than 32 MiB, the file would exceed 256 MiB, or the write fails. Never throws.
    */
   keep(json: string): number | null {
     if (json.length > longestLine) return null;
@@ -37,7 +36,7 @@ export class ValuesFile {
       if (at !== null) this.#remember(key, at);
       return at;
     } catch {
-      // What can't be kept must not stop the thread that it is about.
+      // A failed write must not stop the thread.
       return null;
     }
   }
@@ -51,16 +50,16 @@ export class ValuesFile {
 }
 
 /**
- * The JSON of the value that begins at a byte of a file of values; null when none begins there. Reads
- * no more of the file than that value.
- * @throws the system's error when the file is there and can't be read.
+ * Returns the JSON of the value at a byte offset of a file of values; null when no value starts there. Reads only that
+ * value.
+ * @throws the system's error for an existing but unreadable file.
  */
 export function valueAt(path: string, at: number): string | null {
   const read = (fd: number) => {
     if (at > 0 && byteAt(fd, at - 1) !== newline) return null;
     const [window] = windowsOf(fd, { from: at, to: at + longestLine, size: pieceSize });
     const line = window?.bytes.subarray(0, window.bytes.indexOf(newline));
-    // A crash of the system may have left a line half on the disk: a part of a value is none.
+    // A crash of the system may have left a partial line, which is not a value.
     return line && valueOf(line) !== undefined ? line.toString("utf8") : null;
   };
   return ifThere(() => withFile(path, read));

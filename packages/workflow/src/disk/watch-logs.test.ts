@@ -25,7 +25,7 @@ const open = () => {
   watch = watchLogs(root, ({ threadId }) => reported.push(threadId));
 };
 
-/** Writes a file again and again until something is reported: a folder is watched some moments later. */
+/** Writes a file repeatedly until a change is reported: watching a folder starts with a delay. */
 async function writeUntilTold(path: string): Promise<void> {
   mkdirSync(threadsDir(root, ref.hash), { recursive: true });
   for (let tries = 0; tries < 400 && reported.length === 0; tries += 1) {
@@ -35,13 +35,13 @@ async function writeUntilTold(path: string): Promise<void> {
   }
 }
 
-test("it reports a thread whose log has changed, also in a folder that came since", async () => {
+test("it reports a changed log, also in a new folder", async () => {
   open();
   await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
   expect(reported[0]).toBe(ref.threadId);
 });
 
-test("a folder of logs that can't be listed stops nothing, and is watched when it can be", async () => {
+test("an unreadable folder of logs is skipped, and watched once it is readable", async () => {
   const logs = logsDir(root);
   rmSync(logs, { recursive: true, force: true });
   symlinkSync(logs, logs);

@@ -6,9 +6,9 @@ import { loggedHashes, logsDir, namesIn, type Root, threadsDir } from "./paths.t
 const logFile = /^([0-9A-Z]{26})\.(.+)$/;
 
 /**
- * Calls `onFile` when a file of a thread was written, created or removed, as far as the system reports it. `file` is the
- * name without the thread's id, `data.jsonl` for one. A file of a new folder may be reported twice. `ensure` watches
- * folders that could not be watched before.
+ * Calls `onFile` when a file of a thread was written, created or removed, as far as the system reports it. `file` is
+ * the name without the thread's id, such as `data.jsonl`. A file of a new folder may be reported twice. `ensure`
+ * watches folders that could not be watched before.
  */
 export function watchLogs(
   root: Root,
@@ -36,7 +36,7 @@ export function watchLogs(
         if (isThreadId(threadId)) onFile({ hash, threadId }, file);
       };
       const isNew = add(threadsDir(root, hash), report);
-      // Files that came before the folder was watched.
+      // Files created before the folder was watched.
       if (isNew && isBegun) for (const name of quietNames(threadsDir(root, hash))) report(name);
     }
   };
@@ -50,7 +50,7 @@ export function watchLogs(
   return { ensure, close };
 }
 
-// What can't be read now may be readable at the next call.
+// An unreadable folder may be readable at the next call.
 function hashesIn(root: Root): string[] {
   try {
     return loggedHashes(root);

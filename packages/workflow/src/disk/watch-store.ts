@@ -11,14 +11,14 @@ import { watchLogs } from "./watch-logs.ts";
 const watchEveryMs = 2_000;
 const mostRegistryBytes = 16 * 1024 * 1024;
 
-/** The registry's text and what it is compared by. */
+/** Reads the registry's text and its version for comparisons. */
 export function readRegistryState(root: Root): RegistryState {
   const bytes = readOwnFile(registryPath(root), mostRegistryBytes);
   const text = bytes ? new TextDecoder().decode(bytes) : "";
   return { text, version: xxh64(encode(text)).toString(16) };
 }
 
-/** The changes of a storage root until `signal` is aborted. @see ThreadStore.watch */
+/** Yields the changes of a storage root until `signal` is aborted. @see ThreadStore.watch */
 export async function* watchStore(
   root: Root,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function* watchStore(
       if (!ref && version !== registry) yield { kind: "registry" };
       registry = version;
       if (changed.size > 0) continue;
-      // Not every file system reports every change.
+      // Some file systems do not report every change.
       const before = ref && sizesOf(root, ref);
       const cancel = system.clock.after(watchEveryMs, ring);
       await wake.promise;

@@ -1,8 +1,8 @@
 import { system } from "../system/system.ts";
 
 /**
- * Waits for changes of files. One that is not there yet is watched as soon as it is. Not every file system
- * reports changes, hence every wait has a bound.
+ * Waits for changes of files. A missing file is watched as soon as it exists. Some file systems report no changes, so
+ * every wait has a timeout.
  */
 export class FileWatch {
   readonly #signal: AbortSignal | undefined;
@@ -17,10 +17,7 @@ export class FileWatch {
     this.#watch();
   }
 
-  /**
-   * Resolves when a file has changed since it resolved last, when so much time has passed, or when the
-   * signal is aborted.
-   */
+  /** Resolves when a file has changed since the last call resolved, after a timeout, or when the signal is aborted. */
   async changed(atMostMs: number): Promise<void> {
     if (this.#signal?.aborted) return;
     this.#watch();

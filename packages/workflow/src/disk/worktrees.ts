@@ -1,7 +1,7 @@
 /*
- * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and what of it a host reads: the
- * notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits that the
- * steps name which a fork has copied. Does not own: what is in a worktree, and the rest of a note (workflow-agents).
+ * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and its files that a host reads:
+ * the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits named
+ * by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note (workflow-agents).
  */
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";
@@ -11,11 +11,11 @@ import { makeFolder, readOwnFile, writeFileAtomic } from "./files.ts";
 import { namesIn, type Root } from "./paths.ts";
 import { isThreadId } from "../contract/names.ts";
 
-/** Where a thread's worktrees lie; there is no such folder until it has one. */
+/** Path of the folder of a thread's worktrees, which exists once it has one. */
 export const worktreesDir = (root: Root, threadId: string): string =>
   join(root, "worktrees", threadId);
 
-/** The threads that have such a folder, and those that are gone, in no order. */
+/** Lists the threads with such a folder, including removed threads, unordered. */
 export const worktreeThreads = (root: Root): string[] =>
   namesIn(join(root, "worktrees")).filter(isThreadId);
 
@@ -23,7 +23,7 @@ const copiedName = ".commits.json";
 const ending = ".json";
 const mostBytes = 16 * 1024 * 1024;
 
-/** Takes the commits of a fork's copied steps, which its source may not take away with itself. */
+/** Collects the commits of a fork's copied steps, which must survive the removal of the source thread. */
 export class CopiedCommits {
   readonly #commits = new Map<string, WorktreeMeta>();
 
@@ -32,7 +32,7 @@ export class CopiedCommits {
     if (worktree) this.#commits.set(worktree.commit, worktree);
   }
 
-  /** Notes them for the fork. They are on the disk on return. */
+  /** Writes them for the fork; durable on return. */
   note(root: Root, threadId: string): void {
     if (this.#commits.size === 0) return;
     const folder = worktreesDir(root, threadId);
@@ -41,14 +41,14 @@ export class CopiedCommits {
   }
 }
 
-/** The commits that a thread's copied steps name. */
+/** Returns the commits that a thread's copied steps name. */
 export function copiedCommits(root: Root, threadId: string): WorktreeMeta[] {
   const found = jsonIn(join(worktreesDir(root, threadId), copiedName));
   if (!Array.isArray(found)) return [];
   return found.flatMap((one: unknown) => worktreeIn({ meta: { worktree: one } }) ?? []);
 }
 
-/** The worktrees of a thread by their names, each with the git directory of its repository. */
+/** Returns the worktrees of a thread by name, each with the git directory of its repository. */
 export function notedWorktrees(
   root: Root,
   threadId: string,
@@ -68,7 +68,7 @@ function jsonIn(path: string): unknown {
     const bytes = readOwnFile(path, mostBytes);
     return bytes && (JSON.parse(new TextDecoder().decode(bytes)) as unknown);
   } catch {
-    // What a crash has left of it names nothing.
+    // A partial file of a crash names no repository.
     return null;
   }
 }

@@ -62,7 +62,7 @@ const failing = (wanted: DiskCall, code: string) =>
   });
 
 describe("a new log", () => {
-  test("is there whole, with mode 0600, and nothing beside it", async () => {
+  test("is complete, with mode 0600, without other files", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
     expect(text()).toBe(firstLog.toString());
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -72,7 +72,7 @@ describe("a new log", () => {
 
   const calls: DiskCall[] = ["open", "write", "syncData", "rename", "syncFolder"];
   for (const call of calls) {
-    test(`is not there at all when ${call} fails`, () => {
+    test(`does not exist when ${call} fails`, () => {
       expect(() => LogWriter.create(path, first, writingTo(failing(call, "EIO")))).toThrow(
         "the disk reported an error",
       );
@@ -94,13 +94,13 @@ describe("a new log", () => {
     });
   }
 
-  test("is not there when the disk is full in the middle of it", () => {
+  test("does not exist when the disk is full in the middle of it", () => {
     const disk = faultyDisk({ room: { bytes: 40 }, most: 16 });
     expect(() => LogWriter.create(path, first, writingTo(disk))).toThrow("the disk is full");
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("is synced, renamed and its folder synced before anyone hears of it", async () => {
+  test("is synced, renamed and its folder synced before create returns", async () => {
     const disk = faultyDisk({});
     const writer = LogWriter.create(path, first, writingTo(disk));
     expect(disk.calls).toEqual(["open", "statOpen", "write", "syncData", "rename", "syncFolder"]);
@@ -119,7 +119,7 @@ describe("an append", () => {
     await writer.close();
   });
 
-  test("is there for nobody before it is synced, and for all when it resolves (L1)", async () => {
+  test("is invisible to readers before it is synced, and visible when it resolves (L1)", async () => {
     const seen: (number | null)[] = [];
     const steps = () => {
       const log = readLog(path);
@@ -139,7 +139,7 @@ describe("an append", () => {
     await writer.close();
   });
 
-  test("that could not be synced is taken back, and the log is written anew before it goes on", async () => {
+  test("that could not be synced is undone, and the log is renewed before it continues", async () => {
     let fails = false;
     const disk = faultyDisk({
       before: (call) => {
@@ -169,7 +169,7 @@ describe("an append", () => {
   });
 
   for (const call of ["open", "statOpen", "write", "syncData", "rename", "syncFolder"] as const) {
-    test(`is not lost when ${call} fails while its log is written anew`, () => {
+    test(`is not lost when ${call} fails while its log is renewed`, () => {
       const bytes = sealedLogOf(startLine, stepLine("a"));
       writeFileSync(path, bytes, { mode: 0o600 });
       const log = readLog(path, true);
@@ -179,7 +179,7 @@ describe("an append", () => {
     });
   }
 
-  test("that a killed process left without its newline is synced, and then ended, by the next", async () => {
+  test("left without its newline by a killed process is synced, then ended, by the next", async () => {
     writeFileSync(path, sealedLogOf(startLine, stepLine("a")).subarray(0, -1), { mode: 0o600 });
     expect(readLog(path)).toMatchObject({ steps: [], isEnded: false, broken: null });
     const log = readLog(path, true);
@@ -195,14 +195,14 @@ describe("an append", () => {
     await writer.close();
   });
 
-  test("is put together from short writes", async () => {
+  test("is completed after short writes", async () => {
     const writer = LogWriter.create(path, first, writingTo(faultyDisk({ most: 7 })));
     await writer.append(stepLine("a"));
     expect(lines()).toEqual([stepLine("a")]);
     await writer.close();
   });
 
-  test("stands in the order of the calls", async () => {
+  test("keeps the order of the calls", async () => {
     const disk = faultyDisk({});
     const writing = writingTo(disk);
     const other = LogWriter.create(join(folder, "b.data.jsonl"), first, writing);
@@ -215,7 +215,7 @@ describe("an append", () => {
     await Promise.all([writer.close(), other.close()]);
   });
 
-  test("that was acknowledged is not called into question by an error in closing", async () => {
+  test("that was acknowledged stays acknowledged after an error in close", async () => {
     const writer = LogWriter.create(path, first, writingTo(failing("close", "EIO")));
     await writer.append(stepLine("a"));
     await writer.close();
@@ -264,7 +264,7 @@ describe("an append", () => {
     });
   }
 
-  test("that can't be taken back is the last (L2)", async () => {
+  test("that can't be undone is the last (L2)", async () => {
     const disk = faultyDisk({
       most: 9,
       before: (call, number) => {
@@ -355,13 +355,13 @@ describe("opening a log", () => {
     expect(open).toThrow("there is a symbolic link");
   });
 
-  test("takes no file that has a second name", () => {
+  test("refuses a file with a second name", () => {
     writeFileSync(join(folder, "target"), firstLog);
     linkSync(join(folder, "target"), path);
     expect(open).toThrow("no plain file with one name");
   });
 
-  test("that gets a second name later is written no more", async () => {
+  test("that gets a second name later is not written again", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
     linkSync(path, join(folder, "target"));
     expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
@@ -371,7 +371,7 @@ describe("opening a log", () => {
     await writer.close();
   });
 
-  test("that is removed is not written for long without syncs", async () => {
+  test("that is removed is soon not written without syncs", async () => {
     const writer = LogWriter.create(path, first, { syncer: null });
     rmSync(path);
     const appendAll = async () => {
@@ -381,7 +381,7 @@ describe("opening a log", () => {
     await writer.close();
   });
 
-  test("does not wait at a FIFO", () => {
+  test("does not wait for a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(() =>
       LogWriter.open(path, { size: 0, sum: 0n, isEnded: true }, durableWriting()),

@@ -30,23 +30,24 @@ export function checkRecordSize(length: number): void {
 
 const newline = encode("\n");
 
-/** How a log ends: its length in bytes, and the last record's sum; null in a log that has none. */
+/** The end of a log: its length in bytes, and the last record's sum, null in a log without sums. */
 export type LogEnd = { size: number; sum: Sum | null };
-/** Adds a record to a log that is being made: its JSON text, or that of a copy as bytes without the closing brace. */
+/** Adds a record to a new log: its JSON text, or a copied record as bytes without the closing brace. */
 export type AddRecord = (record: string | Uint8Array) => void;
-/** About how many bytes of a new log are written at once. */
+/** Approximate number of bytes of a new log that are written at once. */
 const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
- * The one writer of a chained log: of a thread's records, and of its journal.
+ * The only writer of a chained log: of a thread's records, and of its journal.
  *
- * L1 A record is durable before `append` resolves. It gets its newline, without which no reader takes it, after the sync.
+ * L1 A record is durable before `append` resolves. After the sync it gets its newline, without which no reader takes
+ * it.
  * L2 A failed append leaves no part of a record, or every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
- * L4 When the file is not as long as this writer left it, another has written to it, and this one stops.
- * L5 Records that are appended while another one is being synced are synced together. Of those only the last has its newline
- *    after the sync: for a log where that matters the next record is appended when the last one is durable.
+ * L4 If the file's length differs from this writer's, another writer has changed it, and this one stops.
+ * L5 Records appended during a sync are synced together. Of these only the last gets its newline after the sync: a log
+ * where that matters appends the next record when the last one is durable.
  */
 export class LogWriter {
   readonly #path: string;
@@ -56,7 +57,7 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
-  /** The records that are written when the last ones are durable. */
+  /** Records to write once the last ones are durable. */
   #next: { records: string[]; done: Promise<void> } | null = null;
   #isSuspect = false;
 
@@ -69,7 +70,7 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log of the records that `fill` adds. It appears whole or not at all, also when `fill` throws, and is
+   * Makes a log of the records that `fill` adds. It appears complete or not at all, also when `fill` throws, and is
    * durable on return.
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
@@ -100,8 +101,8 @@ export class LogWriter {
   }
 
   /**
-   * Writes a log that ends so anew, into another file that takes its name. After a failed sync, or a process that
-   * ended before it could say, the system's cache may show bytes that are not on the disk.
+   * Rewrites a log with this end into another file, which takes its name. After a failed sync, or a process that ended
+   * without reporting one, the system's cache may show bytes that are not on the disk.
    */
   static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
     const read = (fd: number) => {
@@ -113,7 +114,7 @@ export class LogWriter {
       writer.#sum = sum;
     };
     const writer = LogWriter.#make(path, fillFile, writing, false);
-    // Shown once the file that has it is durable under the log's name.
+    // Visible to readers once its file is durable under the log's name.
     try {
       if (!isEnded) writer.#write(newline);
     } catch (error) {
@@ -129,7 +130,7 @@ export class LogWriter {
     writing: Writing,
     isNew: boolean,
   ): LogWriter {
-    // A log is renewed to have it on the disk, also where its steps are not synced.
+    // A log is renewed to make it durable, even where its steps are not synced.
     const isSynced = !isNew || writing.syncer !== null;
     const aside = asideName(path);
     let fd: number | null = null;
@@ -147,13 +148,13 @@ export class LogWriter {
     }
   }
 
-  /** Opens a log that ends so, and ends its last record where the newline is missing. */
+  /** Opens a log with this end, and adds a missing last newline. */
   static open(path: string, end: KnownEnd, writing: Writing): LogWriter {
     let fd: number | null = null;
     try {
       fd = openOwnFile(path, O_WRONLY | O_APPEND);
       const writer = new LogWriter(path, fd, end, writing);
-      // A record is shown once it has its newline.
+      // A record is visible to readers once it has its newline.
       if (!end.isEnded) system.files.syncData(fd);
       if (!end.isEnded) writer.#write(newline);
       return writer;
@@ -169,13 +170,12 @@ export class LogWriter {
   }
 
   /**
-   * Commits a record, given as its JSON text, after those that are being committed.
-   * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`,
-   * `RECORD_TOO_LARGE` …
+   * Commits a record, given as its JSON text, after the records being committed.
+   * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`, `RECORD_TOO_LARGE` …
    */
   async append(record: string): Promise<void> {
     if (this.#last === null && this.#next === null) return await this.#commitAll([record]);
-    // One that is too large refuses none of those that it would be written with.
+    // Checked alone, so that an oversized record does not fail the records of its batch.
     checkRecordSize(Buffer.byteLength(record));
     this.#next ??= this.#batch();
     this.#next.records.push(record);
@@ -204,8 +204,8 @@ export class LogWriter {
   }
 
   /**
-   * Has the newline of the last record on the disk too, where records are synced; resolves to whether it is. Without
-   * it readers show the thread as it was before, after a loss of power, until somebody continues it. Never rejects.
+   * Makes the last record's newline durable too, where records are synced; resolves with whether it is. Without it,
+   * after a loss of power, readers show the thread without that record until it is continued. Never rejects.
    */
   async settle(): Promise<boolean> {
     await this.#idle();
@@ -223,7 +223,7 @@ export class LogWriter {
     }
   }
 
-  /** Closes the file. What was being committed is waited for. Never throws. */
+  /** Closes the file after the commits in progress. Never throws. */
   async close(): Promise<void> {
     await this.#idle();
     const message = `the log ${this.#path} is closed`;
@@ -287,12 +287,12 @@ export class LogWriter {
     try {
       truncateSynced(this.#fd, size);
     } catch {
-      // It stays without its newline, so that no reader takes it.
+      // The record stays without its newline, so that no reader takes it.
     }
     throw refusal;
   }
 
-  /** A log must still be a plain file with one name and the length that this writer left. */
+  /** Checks that the log is still a plain file with one name and the length that this writer left. */
   #checkAlone(): void {
     let size: number;
     try {
@@ -326,15 +326,15 @@ export class LogWriter {
     }
   }
 
-  /** The error that this and every later append gets. */
+  /** Returns the error of this and every later append. */
   #refuse(error: unknown, doing: string): WorkflowError {
     return (this.#refusal = diskError(error, doing, this.#path));
   }
 }
 
 /**
- * Gives a log that is on the disk its name. Where that fails a new one is not there; one that is renewed is, with the old
- * bytes or the same new ones.
+ * Gives a durable log its name. If that fails, a new log does not exist; a renewed one does, with the old bytes or the
+ * same new ones.
  */
 function giveName(
   aside: string,
@@ -350,10 +350,10 @@ function giveName(
   }
 }
 
-// A failure is reported to the caller that wrote that record.
+// The caller that appended the record gets the failure.
 const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
 
-// The descriptor is gone also after an error: close(2).
+// The descriptor is closed even after an error: close(2).
 function closeQuietly(fd: number): void {
   try {
     system.files.close(fd);
@@ -365,15 +365,15 @@ function truncateSynced(fd: number, size: number): void {
   system.files.sync(fd);
 }
 
-/** What was truncated, and where it is kept. */
+/** The length of the truncated tail, and the file that keeps it. */
 export type TornTail = { bytes: number; keptIn: string };
 
 /**
- * Truncates what follows the first `size` bytes of a log: a record that a crash left half written
- * and that was never acknowledged. The bytes are kept beside the log in `<threadId>.torn-<size>` first.
+ * Truncates a log after its first `size` bytes: a partial record of a crash that was never acknowledged. The bytes are
+ * first saved beside the log in `<threadId>.torn-<size>`.
  *
  * Only the process that holds the hash's lock may call this.
- * @throws WorkflowError when the disk refuses; the log is then as it was.
+ * @throws WorkflowError those of the disk; the log is then unchanged.
  */
 export function truncateTail(path: string, threadId: string, size: number, torn: number): TornTail {
   const keptIn = join(dirname(path), `${threadId}.torn-${size}`);

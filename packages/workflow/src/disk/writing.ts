@@ -1,23 +1,22 @@
 import { system } from "../system/system.ts";
 
-/** How a process writes logs. Without a `syncer` it never syncs. `made` holds the folders whose names are durable. */
+/** Write options of a process. Without a `syncer` it never syncs. `made` holds the folders whose names are durable. */
 export type Writing = {
   syncer: Syncer | null;
   made?: Set<string>;
 };
 
-/** Syncs each step. */
+/** Returns options that sync each step. */
 export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
 
 /**
- * Decides how a process makes its logs durable. One log alone is synced on the spot, which is the
- * quickest; as soon as several logs are written in turn their syncs run in parallel on the thread
- * pool, where the disk does them together and the other threads go on.
+ * Syncs the logs of a process. A single log is synced in place, which is fastest. As soon as several logs are written
+ * in turn, their syncs run in parallel on the thread pool, where the disk combines them and other threads continue.
  */
 export class Syncer {
   #last: object | null = null;
 
-  /** Returns null when the bytes are durable already, else a promise of it. */
+  /** Returns null when the bytes are already durable, else a promise. */
   sync(fd: number, log: object): Promise<void> | null {
     const alone = this.#last === log || this.#last === null;
     this.#last = log;

@@ -86,7 +86,7 @@ export function bundleProblems(
   let own: string | null = null;
   attempt(path, () => {
     own = sha256(readHashed(root, hash));
-    const message = (where: string) => `its SHA-256 is not the one that ${where} records`;
+    const message = (where: string) => `its SHA-256 differs from the record in ${where}`;
     for (const { sha256: proof, where, isSuspect } of proofsOf(root, hash)) {
       const [, file = where, line] = /^(.*):(\d+)$/.exec(where) ?? [];
       // The seal is reported with what it covers, a start record with its thread.
