@@ -125,7 +125,7 @@ test("each hint was shown in a state, and led on", () => {
         "comes after a minute; doctor names the same command, which is run",
       "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
-      "what was committed is kept; see the status of the thread: uncaged-workflow threads": isRace,
+      "committed steps are kept; check the status of the thread: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
       "end the worker: uncaged-workflow kill --force <thread>, then resume":
         "of a bundle that replaces what sums are computed with",

@@ -76,7 +76,7 @@ describe("a twin in a bundle's place", () => {
     }
     const error = (await at.start().catch((thrown: unknown) => thrown)) as Error & { hint: string };
     expect(error.message).toStartWith(
-      `${bundlePath(root, hash)}: its SHA-256 is not the one that `,
+      `${bundlePath(root, hash)}: its SHA-256 differs from the record in `,
     );
     expect(error.message).toContain(`${registryPath(root)}:`);
     expect(error.message).not.toContain("\n");

@@ -52,7 +52,7 @@ export function checkProven(root: Root, hash: string, bytes: Uint8Array): string
     !other.isSuspect && (other === proofs[0] || file === descriptorPath(root, hash));
   throw WorkflowError.failed(
     "BUNDLE_CHANGED",
-    `${path}: its SHA-256 is not the one that ${other.where} records`,
+    `${path}: its SHA-256 differs from the record in ${other.where}`,
     isBundleWrong
       ? "add the original file again to restore it: uncaged-workflow add <name> <file>"
       : `restore ${file} from a backup`,
