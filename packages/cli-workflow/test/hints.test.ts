@@ -119,7 +119,7 @@ test("each hint was shown in a state, and led on", () => {
   const isRace = "of what another process does at the same moment";
   expect(
     unled("threads", {
-      "nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork … --anew":
+      "nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork … --anew":
         "of logs of an earlier version; the fork is run for a broken journal",
       "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",

@@ -237,6 +237,6 @@ export function journalCorrupt(
   { line, reason }: Break,
   threadId: string,
 ): WorkflowError {
-  const hint = `nothing was done again; put the file back from a backup, or have the step done anew, its tool calls too: uncaged-workflow fork ${threadId} --anew`;
+  const hint = `nothing was done again; put the file back from a backup, or repeat the step with its tool calls: uncaged-workflow fork ${threadId} --anew`;
   return WorkflowError.failed("LOG_CORRUPT", `${path}:${line}: ${reason}`, hint);
 }
