@@ -304,8 +304,8 @@ export type Observed = { cursor: string } & (
 
 /**
  * A command to a thread. An answer's `meta.requestId` is its idempotency key. `question` is the number of the
- * `__wait__` step that it answers; the answer is refused with `STALE_ANSWER` when another question is open. `input.by` names
- * the author of the answer, `api` by default. Processes started by a worker are refused with `ANSWER_FROM_STEP`.
+ * `__wait__` step that it answers; the answer is refused with `STALE_ANSWER` when another question is open. `input.by`
+ * names the author of the answer, `api` by default. Processes started by a worker are refused with `ANSWER_FROM_STEP`.
  */
 export type ThreadCommand =
   | { kind: "pause" }
@@ -365,8 +365,8 @@ export type CollectOptions = {
 };
 
 /**
- * The collected garbage: hashes of the `removed` bundles, number of `kept` bundles, `leftovers` (files left by crashes),
- * total `bytes` of removed bundles and leftovers, and `emptied` folders of trash.
+ * The collected garbage: hashes of the `removed` bundles, number of `kept` bundles, `leftovers` (files left by
+ * crashes), total `bytes` of removed bundles and leftovers, and `emptied` folders of trash.
  */
 export type Garbage = {
   removed: string[];
@@ -378,8 +378,8 @@ export type Garbage = {
 
 /**
  * The worker of a control socket. `silent`: it accepts connections and does not answer, for example while a role blocks
- * it. `stuck`: its process `pid` runs and no longer listens. `gone`: it ended without removing its socket; processes that
- * it started may still run (`orphans`).
+ * it. `stuck`: its process `pid` runs and no longer listens. `gone`: it ended without removing its socket; processes
+ * that it started may still run (`orphans`).
  */
 export type WorkerState = {
   hash: string;

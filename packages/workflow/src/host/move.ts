@@ -5,7 +5,8 @@
  * M2 Every refusal happens before the thread leaves.
  * M3 The moving process may crash at any moment. Repeating the move continues it: leaving for the same host again does
  *    nothing, a second copy has the same bytes, and arriving with the same number again does nothing.
- * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has seen at this or a later number.
+ * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has seen at this or a later
+ *    number.
  */
 import { WorkflowError } from "../contract/error.ts";
 import type { Workflow } from "../registry/registry.ts";
@@ -39,7 +40,9 @@ export interface MovingHost {
   bundle(hash: string): Promise<string>;
   /** A name with its versions. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
   workflow(name: string): Promise<Workflow>;
-  /** Sets a name's versions to another host's, whose bundles are stored here. @throws WorkflowError `VERSION_CONFLICT`. */
+  /**
+   * Sets a name's versions to another host's, whose bundles are stored here. @throws WorkflowError `VERSION_CONFLICT`.
+   */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
   /** @throws WorkflowError when this host can't take the thread, for example `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
@@ -58,8 +61,8 @@ export type Moved = { threadId: string; hash: string; from: string; to: string; 
  * Moves a thread that is not running to another host, with all of its files. The thread continues there. Finishes
  * interrupted moves.
  *
- * @throws WorkflowError `THREAD_RUNNING`; `THREAD_MOVED` when it is on a third host; `THREAD_EXISTS` when the other host has
- * a thread with its id; the other host's refusal, in which case the thread has not left.
+ * @throws WorkflowError `THREAD_RUNNING`; `THREAD_MOVED` when it is on a third host; `THREAD_EXISTS` when the other
+ * host has a thread with its id; the other host's refusal, in which case the thread has not left.
  */
 export async function moveThread(
   from: MovingHost,

@@ -13,8 +13,8 @@ import {
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
- * Observes a thread until it ends, waits for an answer, is corrupt or removed, or its worker is gone. Continues while the
- * thread is paused or sleeps.
+ * Observes a thread until it ends, waits for an answer, is corrupt or removed, or its worker is gone. Continues while
+ * the thread is paused or sleeps.
  */
 export async function* follow(
   host: Host,
@@ -123,8 +123,8 @@ function compared(step: Step | null) {
 export type ComparedTree = { name: string; repository: string; a: string; b: string };
 
 /**
- * The worktrees of two threads. When only one thread has a worktree of a name and repository, it is compared with its base
- * commit.
+ * The worktrees of two threads. When only one thread has a worktree of a name and repository, it is compared with its
+ * base commit.
  */
 export function comparedTrees(
   a: Pick<ThreadView, "steps">,

@@ -58,8 +58,8 @@ export type CopyHost = Omit<Host, "observe"> & {
 };
 
 /**
- * Opens a storage root with copies of another host's threads and bundles. Reads as the local host does; `drivers` reports
- * the driver of a thread.
+ * Opens a storage root with copies of another host's threads and bundles. Reads as the local host does; `drivers`
+ * reports the driver of a thread.
  */
 export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
 

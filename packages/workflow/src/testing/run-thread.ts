@@ -58,8 +58,8 @@ type Ending<Value = unknown> =
   | { status: "waiting"; wait: Step };
 
 /**
- * The end of a thread, with all of its steps. `waiting`: no answer was left for its last step. `failed` includes a return
- * code other than 0.
+ * The end of a thread, with all of its steps. `waiting`: no answer was left for its last step. `failed` includes a
+ * return code other than 0.
  */
 export type ThreadOutcome<Value = unknown> = {
   steps: Step[];
@@ -72,8 +72,8 @@ export type StepMismatch = { role: string; problem: string };
 /**
  * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next one is
  * requested, the thread ends with its maxRounds-th step, a `__wait__` gets the next answer as an `__input__` step, and
- * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the engine,
- * waits don't expire and sleeps end at once. A failure of the workflow is an outcome, not an error.
+ * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the
+ * engine, waits don't expire and sleeps end at once. A failure of the workflow is an outcome, not an error.
  *
  *     const { steps, status } = await runThread(run, { descriptor, prompt: "fix it", answers: ["yes"] });
  *

@@ -46,8 +46,8 @@ export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Ste
 export type BundleFacts = { rounds?: number; sha256?: string; startedIn?: StartedIn };
 
 /**
- * The error for a thread whose bundle's bytes changed since its start; null when they are unchanged, the thread runs another
- * version, or its log has an earlier format. `where` names the log.
+ * The error for a thread whose bundle's bytes changed since its start; null when they are unchanged, the thread runs
+ * another version, or its log has an earlier format. `where` names the log.
  */
 export function otherBundle(
   where: string,
@@ -64,10 +64,10 @@ export function otherBundle(
 }
 
 /**
- * Prepares a requested thread: its start record, and the recorded steps that a fork copies. `rounds` is the default limit
- * when neither the request nor the fork's source sets one.
- * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`; `BUNDLE_CHANGED`
- * when the source ran another bundle of the same hash.
+ * Prepares a requested thread: its start record, and the recorded steps that a fork copies. `rounds` is the default
+ * limit when neither the request nor the fork's source sets one.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`;
+ * `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
  */
 export async function prepareThread(
   store: ThreadStore,
@@ -170,8 +170,8 @@ export async function hasTaken(
 }
 
 /**
- * The steps copied by a fork. `isAll`: all steps of a thread that has not returned, so the fork continues from its journal;
- * `head` is that journal's head in the log.
+ * The steps copied by a fork. `isAll`: all steps of a thread that has not returned, so the fork continues from its
+ * journal; `head` is that journal's head in the log.
  */
 type Copied = {
   start: StartRecord;
@@ -294,7 +294,8 @@ async function inputStep(input: InputRequest, last: Step | undefined): Promise<S
 }
 
 /**
- * Checks the params of a new thread. A fork without new params, and a thread that starts with an answer, skip the check.
+ * Checks the params of a new thread. A fork without new params, and a thread that starts with an answer, skip the
+ * check.
  * @throws WorkflowError the errors of {@link checkStartParams}
  */
 export async function checkParams(

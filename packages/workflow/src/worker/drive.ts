@@ -50,8 +50,8 @@ export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
 });
 
 /**
- * Opens the journal of a claimed thread in a storage root, and the entries kept elsewhere by earlier versions. `find` makes
- * the fork's source thread available in the root.
+ * Opens the journal of a claimed thread in a storage root, and the entries kept elsewhere by earlier versions. `find`
+ * makes the fork's source thread available in the root.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 export async function rootJournal(
@@ -64,8 +64,8 @@ export async function rootJournal(
 }
 
 /**
- * Loads a bundle of a storage root to drive its threads: hashes and imports it, and compiles its schemas if its steps must
- * match them.
+ * Loads a bundle of a storage root to drive its threads: hashes and imports it, and compiles its schemas if its steps
+ * must match them.
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`
  */
 export const loadDriven = (root: Root, hash: string): Promise<LoadedBundle> =>
@@ -90,9 +90,9 @@ export type Driving = {
 };
 
 /**
- * Creates the engine of a claimed thread in a new async context, and a function that fails the thread for an error outside
- * its generator. Logs how driving ended in the debug log. The engine stops when the claim is lost. The caller releases the
- * claim.
+ * Creates the engine of a claimed thread in a new async context, and a function that fails the thread for an error
+ * outside its generator. Logs how driving ended in the debug log. The engine stops when the claim is lost. The caller
+ * releases the claim.
  */
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;

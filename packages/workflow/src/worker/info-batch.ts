@@ -28,10 +28,10 @@ const longestEntry = 16 * 1024;
 const quietMs = 50;
 
 /**
- * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry; only
- * concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible start of
- * a secret is held back until the rest arrives or the stream ends. The start of an attempt waits for the attempt's first
- * event, or 50 ms: an attempt committed earlier appears only in the thread's log.
+ * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry;
+ * only concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible
+ * start of a secret is held back until the rest arrives or the stream ends. The start of an attempt waits for the
+ * attempt's first event, or 50 ms: an attempt committed earlier appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;

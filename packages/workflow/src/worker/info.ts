@@ -19,8 +19,8 @@ const flushAtLength = 64 * 1024;
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
- * Writes a thread's debug log in batches, without blocking a step. Lines that can't be written are dropped. Streamed text
- * becomes a few lines per second; the cost of a model call is written at once. Never throws.
+ * Writes a thread's debug log in batches, without blocking a step. Lines that can't be written are dropped. Streamed
+ * text becomes a few lines per second; the cost of a model call is written at once. Never throws.
  */
 export class InfoLog {
   readonly #sink: EventSink;

@@ -24,8 +24,8 @@ const printing = [
 ];
 
 /**
- * Isolates the threads of a bundle in this process: output goes to the thread's debug log, `process.env` and `process.cwd()`
- * return the thread's values, and `process.exit` and uncaught errors fail the thread that caused them.
+ * Isolates the threads of a bundle in this process: output goes to the thread's debug log, `process.env` and
+ * `process.cwd()` return the thread's values, and `process.exit` and uncaught errors fail the thread that caused them.
  */
 export function isolate(threads: Driven): void {
   guardExit();
@@ -76,8 +76,8 @@ function guardExit(): void {
 }
 
 /**
- * Makes `process.env` and `process.cwd()` return the running thread's values, by its async context, and the worker's values
- * at a bundle's module level. `process.chdir` changes the folder of the process and of the thread.
+ * Makes `process.env` and `process.cwd()` return the running thread's values, by its async context, and the worker's
+ * values at a bundle's module level. `process.chdir` changes the folder of the process and of the thread.
  */
 function lendSurroundings(): void {
   const { env: own } = process;
@@ -119,10 +119,10 @@ export type Driven = {
 };
 
 /**
- * Fails only the thread that an uncaught error belongs to. Bun keeps a timer's async context for `uncaughtException` but not
- * for `unhandledRejection`: a rejection then belongs to the only thread that this worker has ever driven. If the worker
- * has driven several threads, also ended ones, the source is unknown: the error is noted in each debug log, and the threads
- * continue.
+ * Fails only the thread that an uncaught error belongs to. Bun keeps a timer's async context for `uncaughtException`
+ * but not for `unhandledRejection`: a rejection then belongs to the only thread that this worker has ever driven. If
+ * the worker has driven several threads, also ended ones, the source is unknown: the error is noted in each debug log,
+ * and the threads continue.
  */
 function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {

@@ -103,8 +103,8 @@ export class ThreadJournal {
   }
 
   /**
-   * Resolves to the journal's head when all records until now are durable; null without a journal. A record of the thread's
-   * log names the head.
+   * Resolves to the journal's head when all records until now are durable; null without a journal. A record of the
+   * thread's log names the head.
    */
   head(): Promise<JournalHead | null> | null {
     return this.#records + this.#pending.size === 0 ? null : this.#head();

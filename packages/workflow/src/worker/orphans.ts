@@ -26,8 +26,8 @@ const foundWith = (marks: readonly string[]): FoundProcess[] =>
   marks.length === 0 ? [] : system.processes.withVariable(markVariable, new Set(marks));
 
 /**
- * Ends the processes with one of these marks, and processes that they start meanwhile: SIGTERM, then SIGKILL. The workers
- * with these marks must have ended. Resolves to all found processes, including survivors.
+ * Ends the processes with one of these marks, and processes that they start meanwhile: SIGTERM, then SIGKILL. The
+ * workers with these marks must have ended. Resolves to all found processes, including survivors.
  */
 export async function endOrphans(marks: readonly string[]): Promise<Orphan[]> {
   const orphans = new Map<string, Orphan>();

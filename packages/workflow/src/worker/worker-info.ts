@@ -6,8 +6,9 @@ import { system } from "../system/system.ts";
 const longestFile = 1024 * 1024 * 1024;
 
 /**
- * The content of `run/<hash>.holder`: the process that took the lock, its driven threads, whether it ever drove a thread,
- * and the marks of processes that may outlive it. `follows` is the last worker before it that was lost with threads.
+ * The content of `run/<hash>.holder`: the process that took the lock, its driven threads, whether it ever drove a
+ * thread, and the marks of processes that may outlive it. `follows` is the last worker before it that was lost with
+ * threads.
  */
 export type WorkerInfo = {
   identity: ProcessIdentity;
@@ -23,8 +24,8 @@ export type WorkerInfo = {
  */
 export class WorkerInfoFile {
   /**
-   * Whether a previous worker left its file since the system started: it was lost, or could not sync a log. The affected
-   * logs are unknown, so a worker that follows a lost worker leaves its file too.
+   * Whether a previous worker left its file since the system started: it was lost, or could not sync a log. The
+   * affected logs are unknown, so a worker that follows a lost worker leaves its file too.
    */
   readonly followsLost: boolean;
   /** The marks of lost workers before this one. */

@@ -14,8 +14,8 @@ const freshMs = 400;
 const listEveryMs = 2_000;
 
 /**
- * Streams changes: the system reports growing logs; workers are asked for their threads twice a second, because logs don't
- * record a pause or the loss of a worker; and from time to time everything is listed. @see Host.changes
+ * Streams changes: the system reports growing logs; workers are asked for their threads twice a second, because logs
+ * don't record a pause or the loss of a worker; and from time to time everything is listed. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
   const seen = new SeenThreads(root);

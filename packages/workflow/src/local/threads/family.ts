@@ -39,8 +39,8 @@ export class Families {
   }
 
   /**
-   * Returns the family of a thread: the common ancestor and all forks that descend from it, including the thread itself,
-   * oldest first. Removed threads are left out; their forks are included.
+   * Returns the family of a thread: the common ancestor and all forks that descend from it, including the thread
+   * itself, oldest first. Removed threads are left out; their forks are included.
    *
    * @throws WorkflowError the errors of `findThread`.
    */

@@ -5,8 +5,8 @@ import type { ThreadView } from "../../record/thread.ts";
 import { git } from "../upkeep/git.ts";
 
 /**
- * A changed file: `patch` turns `a` into `b`; it is null for binary, too long or too many files. A `renamed` file was at
- * `from`.
+ * A changed file: `patch` turns `a` into `b`; it is null for binary, too long or too many files. A `renamed` file was
+ * at `from`.
  */
 export type FileChange = {
   path: string;

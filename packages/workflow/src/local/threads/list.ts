@@ -283,8 +283,8 @@ async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
 }
 
 /**
- * The threads that a text selects, as in `resolve`. A removed name still selects its threads. `logged` returns the hashes
- * of versions with threads, `stored` the hashes of bundles.
+ * The threads that a text selects, as in `resolve`. A removed name still selects its threads. `logged` returns the
+ * hashes of versions with threads, `stored` the hashes of bundles.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
  */

@@ -45,8 +45,8 @@ export function checkStored(root: Root, name: string, hash: string): void {
 }
 
 /**
- * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`, the errors of `resolveWorkflow`, `surroundingsIn` and of loading
- * the bundle; nothing is written then.
+ * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`, the errors of `resolveWorkflow`, `surroundingsIn` and of
+ * loading the bundle; nothing is written then.
  * @see Host.start
  */
 export async function startThread(

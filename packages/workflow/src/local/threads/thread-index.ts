@@ -1,14 +1,14 @@
 /*
- * Owns: the file `index/threads.sqlite` of a storage root, with a row for each log. Does not own: the state of a thread,
- * which only its log defines.
+ * Owns: the file `index/threads.sqlite` of a storage root, with a row for each log. Does not own: the state of a
+ * thread, which only its log defines.
  *
- * I1 A row is valid while its log has the size and modification time of the read. Logs without an end, and all logs that
- *    are shown, are checked each time. Ended logs don't change, and removing a log removes its row. A pause does not change
- *    the log, so it is compared separately.
+ * I1 A row is valid while its log has the size and modification time of the read. Logs without an end, and all logs
+ *    that are shown, are checked each time. Ended logs don't change, and removing a log removes its row. A pause does
+ *    not change the log, so it is compared separately.
  * I2 A folder is listed again when its modification time changes. Changes within the resolution of that time are not
  *    trusted.
- * I3 An index file that can't be opened, is broken or has another format is deleted and rebuilt. Without a writable index,
- *    the logs are read.
+ * I3 An index file that can't be opened, is broken or has another format is deleted and rebuilt. Without a writable
+ *    index, the logs are read.
  */
 import { join } from "node:path";
 import { readLast } from "../../disk/log.ts";

@@ -40,9 +40,9 @@ const weekMs = 7 * dayMs;
  * Collects every bundle that names, histories, threads and live workers don't use and that was stored more than an hour
  * ago, and files older than an hour that crashes left behind. `dryRun` reports them and writes nothing.
  *
- * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. It holds the registry's lock, so that no
- * `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker starts to use it. An
- * error does not undo earlier deletions.
+ * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. It holds the registry's lock, so that
+ * no `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker starts to use
+ * it. An error does not undo earlier deletions.
  */
 export async function collectGarbage(
   root: Root,
@@ -209,7 +209,9 @@ async function emptyThreads(root: Root, before: number, act: boolean): Promise<s
   return emptied;
 }
 
-/** An unused file left by a crash, or the blobs of a removed thread. Deleting it requires the lock of `hash`, if set. */
+/**
+ * An unused file left by a crash, or the blobs of a removed thread. Deleting it requires the lock of `hash`, if set.
+ */
 type Leftover = { path: string; bytes: number; hash: string | null };
 
 /** Whether a name is a temporary file of `writeFileAtomic`. */

@@ -46,7 +46,10 @@ const hour = 3_600_000;
 const map = (file: string) =>
   JSON.stringify({ version: 3, sources: [file], sourcesContent: [file], mappings: "" });
 
-/** Two files of a kind. The store has two versions of a name, and two threads that sleep, keep blobs and values, and moved. */
+/**
+ * Two files of a kind. The store has two versions of a name, and two threads that sleep, keep blobs and values, and
+ * moved.
+ */
 type Pair = [string, string];
 let root: Root;
 let hashes: Pair;

@@ -252,7 +252,9 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
 
 const removalMs = 200;
 
-/** Whether a log is lost: it is written before its debug log and values. A note alone may belong to an arriving thread. */
+/**
+ * Whether a log is lost: it is written before its debug log and values. A note alone may belong to an arriving thread.
+ */
 function isLost(root: Root, ref: ThreadRef, names: ReadonlySet<string>): boolean {
   const { threadId } = ref;
   if (names.has(`${threadId}.data.jsonl`)) return false;

@@ -26,9 +26,9 @@ import { bundleProblems, registryProblems } from "./verify-bundles.ts";
 import { dueProblems, lostLogs, moveProblems, threadProblems } from "./verify-threads.ts";
 
 /**
- * Reads the whole store and reports each violation, without changing or running anything. Reads the registry, bundles and
- * the files beside them, logs, journals, values and blobs of threads, due entries, and notes of moved threads. Also reports
- * unknown files, links, and files open to other users. Threads may be written meanwhile.
+ * Reads the whole store and reports each violation, without changing or running anything. Reads the registry, bundles
+ * and the files beside them, logs, journals, values and blobs of threads, due entries, and notes of moved threads. Also
+ * reports unknown files, links, and files open to other users. Threads may be written meanwhile.
  */
 export async function verifyStore(
   root: Root,
@@ -62,8 +62,8 @@ type Kind = "file" | "folder" | "socket";
 type Rule = (name: string) => Kind | null;
 
 /**
- * Lists every file of a storage root without opening any. Reports unknown files, links and special files in place of known
- * files, and files open to other users.
+ * Lists every file of a storage root without opening any. Reports unknown files, links and special files in place of
+ * known files, and files open to other users.
  */
 function takeInventory(root: Root): Problem[] {
   const problems = [bundlesDir(root), runDir(root)].flatMap((folder) => look(folder, rules.flat));

@@ -1,6 +1,6 @@
 /*
- * Owns: the files of a thread's git worktrees in the storage root and in repositories, and their removal with the thread.
- * Does not own: a role's work in a worktree (workflow-agents).
+ * Owns: the files of a thread's git worktrees in the storage root and in repositories, and their removal with the
+ * thread. Does not own: a role's work in a worktree (workflow-agents).
  *
  * T1 In a repository, only the thread's own data changes: its refs, `refs/uncaged/<threadId>/`, and the entries of
  *    worktrees in the thread's folder. T2 A commit named by a fork's copied steps gets a ref of the fork before the

@@ -190,8 +190,8 @@ async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boo
 }
 
 /**
- * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system closes a dead
- * process's files one by one: its socket may accept a request after its lock is free, so requests are repeated.
+ * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system closes a
+ * dead process's files one by one: its socket may accept a request after its lock is free, so requests are repeated.
  */
 async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
   const { hash, threadId } = view;
@@ -233,8 +233,8 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
 }
 
 /**
- * Moves a thread to the trash and removes its cache folder. Its worktrees are removed when the trash is emptied. A thread
- * that runs, is paused or waits requires `force`, which kills it first. @throws WorkflowError `WORKTREE_LOCKED`.
+ * Moves a thread to the trash and removes its cache folder. Its worktrees are removed when the trash is emptied. A
+ * thread that runs, is paused or waits requires `force`, which kills it first. @throws WorkflowError `WORKTREE_LOCKED`.
  */
 export async function removeThread(
   root: Root,

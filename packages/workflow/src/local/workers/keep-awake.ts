@@ -13,8 +13,8 @@ type KeepAwakeOptions = {
 };
 
 /**
- * Wakes a host's due threads, and with `resume` resumes interrupted threads, in the background of a process. Returns a stop
- * function. Failures are retried; only direct callers of {@link Host.wake} and {@link Host.recover} see errors.
+ * Wakes a host's due threads, and with `resume` resumes interrupted threads, in the background of a process. Returns a
+ * stop function. Failures are retried; only direct callers of {@link Host.wake} and {@link Host.recover} see errors.
  */
 export function keepAwake(
   host: Host,

@@ -24,8 +24,8 @@ const probeMs = 2_000;
 const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
 
 /**
- * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer is
- * invalid, is stuck: its threads are then the noted threads without an end.
+ * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer
+ * is invalid, is stuck: its threads are then the noted threads without an end.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);
