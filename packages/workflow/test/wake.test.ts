@@ -26,8 +26,8 @@ type Asleep = {
 };
 
 /**
- * A thread that sleeps, or waits, for so many milliseconds, and whose worker is gone. Of these at least half are left:
- * a machine that is too slow for that gets more.
+ * A thread that sleeps or waits for `ms` milliseconds, without a worker. At least half of the time is left: a slow
+ * machine gets a longer sleep.
  */
 async function asleep(
   ms: number,
@@ -95,7 +95,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 });
 
-describe("what is due", () => {
+describe("a due entry", () => {
   test("is found again in the logs when its folder is gone", async () => {
     const { store, ref, wake, due, expiresAt } = await asleep(day);
     rmSync(dueDir(store.root), { recursive: true });
@@ -168,7 +168,7 @@ test("threads are woken with the .env files of their projects, and not at all wh
   expect(store.roles(bad)).toEqual([undefined, "__wait__"]);
 });
 
-test("verify knows what is due, and names a thread that nobody would wake", async () => {
+test("verify checks the due entries and reports a thread without one", async () => {
   const { store, ref, wake, due } = await asleep(day);
   await wake();
   expect((await verifyStore(store.root)).problems).toEqual([]);

@@ -125,7 +125,7 @@ test("a broken registry is named by its line, and the rest is read", async () =>
   appendFileSync(bundlePath(root, hash), " ");
   const found = await problems();
   expect(found.map((problem) => problem.path)).toEqual([path, bundlePath(root, hash)]);
-  expect(found[0]).toMatchObject({ line: 2, message: "w is no map of keys and values" });
+  expect(found[0]).toMatchObject({ line: 2, message: "w is not a map of keys and values" });
 });
 
 test("a broken line in a log is named by line and offset", async () => {
