@@ -72,7 +72,7 @@ describe("a thread's id", () => {
 
   test("can't be given unless it is a ULID", async () => {
     for (const id of ["..", "x".repeat(300), "01KQXKW18CT8G75T53R8F4G7Y"]) {
-      await expectRefusal(["run", "play", "--thread-id", id], 2, "is no thread id");
+      await expectRefusal(["run", "play", "--thread-id", id], 2, "is not a thread id");
     }
   });
 });

@@ -346,7 +346,7 @@ describe("a bundle may require Node's own modules", () => {
       const rest = source.includes("run") ? end.split("\n", 1)[0] : end;
       const { code, message } = await refusal(`${source}\n${rest}`);
       expect(code).toBe("BUNDLE_REFUSED");
-      const text = `requires ${JSON.stringify(module)}, which is no Node built-in (no-require)`;
+      const text = `requires ${JSON.stringify(module)}, which is not a Node built-in (no-require)`;
       expect(message).toMatch(/^b\.esm\.js:2:\d+: /);
       expect(message.slice(message.indexOf(" ") + 1)).toBe(text);
     });
@@ -354,7 +354,7 @@ describe("a bundle may require Node's own modules", () => {
 
   test("a function that the engine leaves out of the stack may not either", async () => {
     const source = `${end.split("\n", 1)[0]} export const run = () => require("zod");`;
-    const message = 'b.esm.js: requires "zod", which is no Node built-in (no-require)';
+    const message = 'b.esm.js: requires "zod", which is not a Node built-in (no-require)';
     expect(await refusal(source)).toEqual({ code: "BUNDLE_REFUSED", message });
   });
 });

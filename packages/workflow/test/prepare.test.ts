@@ -125,7 +125,7 @@ describe("a bundle that breaks the rules", () => {
     const { code, kind, message, details } = await refusal(file);
     expect([code, kind]).toEqual(["BUNDLE_REFUSED", "failed"]);
     expect(message).toBe(
-      `${file}:1:15: imports "zod", which is no Node built-in (builtins-only), and 4 more`,
+      `${file}:1:15: imports "zod", which is not a Node built-in (builtins-only), and 4 more`,
     );
     expect(details).toHaveLength(5);
     expect(details?.[1]).toStartWith(`${file}:2:1: there must be no default export`);

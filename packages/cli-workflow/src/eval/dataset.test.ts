@@ -27,7 +27,7 @@ test.each([
   ['{"prompt":"a","metadata":[]}', "1:26: its metadata is no object"],
   ['{"prompt":"a","expcted":1}', '1:25: "expcted" is none of its fields'],
   ['{"id":"2","prompt":"a"}\n{"prompt":"b"}', '2:1: its id "2" is that of line 1'],
-  ['{"prompt":"a","fixture":7}', "1:25: this is no fixture"],
+  ['{"prompt":"a","fixture":7}', "1:25: invalid fixture"],
   ['{"prompt":"a","fixture":"none.json"}', '1:25: its fixture "none.json": '],
   ['{"a":1,"a":2}', '"a" is none of its fields'],
 ])("the data set %j is refused in one line that names the column: %s", async (text, why) => {

@@ -57,8 +57,8 @@ describe("a data set", () => {
     ['{"prompt":"a","metadata":[]}', "its metadata is no object"],
     ['{"prompt":"a","expcted":1}', '"expcted" is none of its fields'],
     ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: its id "2" is that of line 1'],
-    ['{"prompt":"a","fixture":{}}', "this is no fixture"],
-    ['{"prompt":"a","fixture":7}', "this is no fixture"],
+    ['{"prompt":"a","fixture":{}}', "invalid fixture"],
+    ['{"prompt":"a","fixture":7}', "invalid fixture"],
   ])("%j is refused: %s", async (text, why) => {
     expect(String(await read(text).catch((thrown: unknown) => thrown))).toContain(why);
   });

@@ -1,4 +1,4 @@
-// The process in which `build.ts` builds: Bun's bundler, away from the user's environment.
+// The process in which `build.ts` builds: Bun's bundler, isolated from the user's environment.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { findOwnPackages, lentFiles, writeConfig } from "./own-packages.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve, within } = request as BuildRequest;
-/** Prompts are often kept as Markdown, which Bun would make HTML of. */
+/** Prompts are often Markdown files, which Bun would convert to HTML. */
 const loader = { ".md": "text" } as const;
 const define = {
   "process.env.NODE_ENV": '"production"',
@@ -27,7 +27,7 @@ const define = {
   ...portableNames,
 };
 const noExport = /No matching export in "(.*)" for import "(.*)"/;
-/** Our packages: what is thrown in them is not the author's line. */
+/** Our packages: lines in them are not the author's. */
 const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
 const runtimeFolders = new Map<string, boolean>();
 
@@ -45,9 +45,9 @@ try {
   answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
 }
 
-// A macro is code that runs while it is built. Only Bun's command can forbid it (`--no-macros`): so
-// it builds first, to nowhere, and reports macros and every plain mistake. A standalone binary is that command too.
-// Returns the author's files and what they import.
+// A macro runs code during the build. Only Bun's command can forbid it (`--no-macros`), so that command builds first,
+// without output, and reports macros and all ordinary errors. A standalone binary contains that command. Returns the
+// author's files and their imports.
 function refuseMacros(): Inputs {
   const defines = Object.entries(define).map(([name, value]) => `--define=${name}:${value}`);
   const lendable = [...own.names, ...Object.keys(resolve)];
@@ -75,7 +75,7 @@ function refuseMacros(): Inputs {
   );
 }
 
-/** What may have been meant by an import of a name that a module does not export. */
+/** Suggests a name for an import that a module does not export. */
 function exportHint(problem: string): string | undefined {
   const [, file = "", name = ""] = noExport.exec(problem) ?? [];
   if (name === "") return undefined;
@@ -92,7 +92,7 @@ function exportsOf(file: string): string[] {
   }
 }
 
-/** `file:line:column: message` of each error that Bun's command printed. */
+/** Returns `file:line:column: message` for each error in the output of Bun's command. */
 function problemsIn(printed: string): string[] {
   const found = printed.matchAll(/^error: (.*)\n(?: {4}at (.+))?/gm);
   return [...found].map(
@@ -112,7 +112,7 @@ async function build(lent: Record<string, string>): Promise<string[]> {
     entrypoints: [source],
     target: "node",
     format: "esm",
-    // Errors are told apart by the names of their classes, and steps may have those of functions.
+    // Errors are distinguished by class name, and steps may be named after functions.
     minify: { whitespace: true, syntax: true, keepNames: true },
     sourcemap: "external",
     loader,
@@ -159,13 +159,13 @@ function packageName(path: string): string | null {
   }
 }
 
-/** Whether a source of the map is not the author's: a file of ours, or a module that was made of another file. */
+/** Whether a source of the map is not the author's: a file of ours, or a module generated from another file. */
 function isRuntime(name: string): boolean {
   const path = resolvePath(dirname(source), name);
   return (path === source && dirname(source) === out) || isOwnFile(path);
 }
 
-/** A source map that also has the author's files which the code holds as data: a prompt, a table. */
+/** Adds the author's files that the code holds as data, such as prompts, to a source map. */
 async function withTexts(map: string, inputs: string[]): Promise<string> {
   const parsed = JSON.parse(map) as { sources: string[]; sourcesContent: (string | null)[] };
   const data = inputs.filter((path) => isData.test(path) && !/(^|\/)node_modules\//.test(path));
@@ -176,7 +176,7 @@ async function withTexts(map: string, inputs: string[]): Promise<string> {
   return JSON.stringify(parsed);
 }
 
-/** Refuses what a file of the folder imports from outside of it. */
+/** Refuses imports of files outside of the folder. */
 function checkInside(folder: string, inputs: Inputs, lent: Record<string, string>): void {
   const isInside = (path: string) => resolvePath(path).startsWith(join(folder, "/"));
   const problems = Object.entries(inputs)

@@ -8,15 +8,14 @@ import { inTemporary, runChild } from "./child.ts";
 import { type RolePositions, SourceMap } from "./source-map.ts";
 
 /**
- * A built bundle: `map` is its source map; its sources are named from the source's folder. `inputs` are the paths of
- * all files that it was built from.
+ * A built bundle. `map` is its source map, whose sources are named relative to the source's folder. `inputs` are the
+ * paths of all files that it was built from.
  */
 export type Built = { code: Uint8Array; map: string; inputs: string[] };
 
 /**
- * What `build-child` is asked. It writes `code.js` and `code.map` into the folder `out`. `resolve` has
- * the files of packages that the source's folder need not have; from outside of `within` nothing else is
- * imported.
+ * Request to `build-child`, which writes `code.js` and `code.map` into the folder `out`. `resolve` maps packages that
+ * may be missing in the source's folder to files; no other file outside of `within` may be imported.
  */
 export type BuildRequest = {
   source: string;
@@ -26,19 +25,19 @@ export type BuildRequest = {
   resolve: Readonly<Record<string, string>>;
 };
 
-/** What `build-child` answers. */
+/** Response of `build-child`. */
 export type BuildAnswer = { inputs: string[] } | { refused: ErrorRecord };
 
 const timeoutMs = 120_000;
 const maxMemory = 4 * 2 ** 30;
 
 /**
- * Builds a source into one ES module without spaces, whose names stay, that imports nothing but Node's own modules.
+ * Builds a source into one minified ES module with its original names, which imports only Node's own modules.
  *
- * The same source gives the same bytes in every folder and environment: nothing of them reaches the build
- * but the project's own `tsconfig.json` and `node_modules`. No code of the source runs. Without a
- * `node_modules` it may import `@uncaged/workflow`: it then gets the copy that is running.
- * @param within a folder outside of which nothing is imported but the running program's own packages
+ * The same source gives the same bytes in every folder and environment: only the project's own `tsconfig.json` and
+ * `node_modules` reach the build. No code of the source runs. Without a `node_modules` the source may import
+ * `@uncaged/workflow`, which resolves to the running copy.
+ * @param within a folder to which imports are limited, except for the running program's own packages
  * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column.
  */
 export async function buildBundle(file: string, within?: string): Promise<Built> {
@@ -52,9 +51,9 @@ export async function buildBundle(file: string, within?: string): Promise<Built>
 }
 
 /**
- * Builds a module that was made from another kind of source, as {@link buildBundle} builds a file.
+ * Builds a module generated from another kind of source, as {@link buildBundle} builds a file.
  *
- * @param text the source itself
+ * @param text the text of that source
  * @param file its name as the user gave it, for messages
  * @throws WorkflowError `BUILD_FAILED`.
  */
@@ -81,7 +80,7 @@ const textOf = (path: string): Promise<string | null> => readFile(path, "utf8").
 
 type Source = Pick<BuildRequest, "source" | "resolve" | "within"> & { tsconfig: string | null };
 
-// `shown` makes the build's paths those that the user knows.
+// `shown` converts the build's paths to the user's.
 async function buildIn(
   out: string,
   { source, tsconfig, resolve, within }: Source,
@@ -107,7 +106,7 @@ async function buildIn(
   return { code, map: await readFile(join(out, "code.map"), "utf8"), inputs };
 }
 
-/** The error of a build that found these problems, each `file:line:column: message`. */
+/** Error for a failed build with these problems, each `file:line:column: message`. */
 export function buildFailed(problems: string[], hint?: string): WorkflowError {
   const found = problems.length > 0 ? problems : ["the build gave no code"];
   return new WorkflowError({
@@ -126,9 +125,9 @@ function hintFor(problem: string): string {
 }
 
 /**
- * The `tsconfig.json` that belongs to a source: the nearest one between it and its project's
- * `package.json`, both included; without a project that of its own folder. What lies above the project is
- * another's: it would make the bytes depend on the folder.
+ * Returns the `tsconfig.json` of a source: the nearest one from its folder up to its project's `package.json`, both
+ * included; without a project that of its own folder. Files above the project are ignored: they would make the bytes
+ * depend on the folder.
  */
 function projectConfig(source: string): string | null {
   const own = dirname(source);
@@ -144,22 +143,22 @@ const firstConfig = (folders: string[]): string | null =>
   folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
 
 /**
- * A source's text as a module that can be built. `resolve` maps the packages that it imports to files of
- * the program that is running, for the source's own folder need have none. `roles` says where in the text each
- * role is described: an error of that role shows it.
+ * A source's text as a module that can be built. `resolve` maps its imported packages to files of the running program,
+ * because the source's own folder may lack them. `roles` has the position in the text at which each role is described,
+ * for errors of that role.
  */
 export type SourceModule = {
   code: string;
   resolve: Readonly<Record<string, string>>;
-  /** The paths of other files whose text is in the module. */
+  /** Paths of other files whose text is in the module. */
   inputs?: readonly string[];
   roles?: RolePositions;
 };
 
 /**
- * A kind of source beside TypeScript, brought by the program that adds it: by the file's name, and by its text where
- * several kinds have such names. `module` must depend on the text alone: the same source then gives the same hash
- * everywhere. What is wrong it throws, with its position.
+ * A kind of source beside TypeScript, added by the calling program. It matches by file name, and by text where several
+ * kinds share such names. `module` must depend on the text alone, so that the same source gives the same hash
+ * everywhere. It throws problems of the source with their position.
  *
  * @example const sources = [{ matches: (file) => file.endsWith(".json"), module: toModule }];
  */
@@ -169,7 +168,7 @@ export type SourceKind = {
   module(text: string, file: string): Promise<SourceModule>;
 };
 
-/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and what the disk refuses. */
+/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and those of the disk. */
 export async function statSource(path: string): Promise<void> {
   try {
     checkStats(path, await stat(path));
@@ -179,7 +178,7 @@ export async function statSource(path: string): Promise<void> {
 }
 
 /**
- * The bytes of a file that the user named, at most `maxBytes`. Waits at no FIFO.
+ * Reads a file that the user named, at most `maxBytes`. Never waits for a FIFO.
  *
  * @throws WorkflowError as {@link statSource}, and `FILE_TOO_LARGE`.
  */

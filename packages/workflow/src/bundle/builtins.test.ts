@@ -8,19 +8,19 @@ test("Node's modules are allowed with and without their prefix", () => {
   }
 });
 
-test("modules that Node has under its prefix only are refused without it", () => {
+test("modules that need the prefix are refused without it", () => {
   for (const name of ["test", "test/reporters", "sqlite", "sea"]) {
     expect([name, isBuiltin(name), isBuiltin(`node:${name}`)]).toEqual([name, false, true]);
   }
 });
 
-test("what the runtime offers beside Node's modules is refused", () => {
+test("other modules of the runtime are refused", () => {
   const others = builtinModules.filter((name) => !isBuiltin(name));
   expect(others).toContain("bun:sqlite");
   expect(others.filter((name) => !/^(bun|ws|undici|_|@|node:)/.test(name))).toEqual([]);
 });
 
-test("what only looks like a module of Node's is refused", () => {
+test("names similar to Node's modules are refused", () => {
   for (const name of [
     "",
     "node:",

@@ -6,7 +6,7 @@ const named = `
   querystring readline readline/promises repl stream stream/consumers stream/promises stream/web
   string_decoder sys timers timers/promises tls trace_events tty url util util/types v8 vm wasi
   worker_threads zlib`;
-/** Modules that Node has under the prefix `node:` only. */
+/** Modules that need the prefix `node:`. */
 const prefixed = "sea sqlite test test/reporters";
 
 const words = (text: string) => text.trim().split(/\s+/);
@@ -16,8 +16,8 @@ const builtins: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a bundle may import this module: it is one of Node's own. The list is that of
- * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules and not the runtime's, which
- * offers more (`bun:sqlite`, `ws`): a bundle must not be right on one machine and wrong on another.
+ * Whether a bundle may import a module, that is, one of Node's own. The list is from
+ * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list has more
+ * (`bun:sqlite`, `ws`), and would make a bundle valid on one machine and invalid on another.
  */
 export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);

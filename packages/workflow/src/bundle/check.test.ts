@@ -5,11 +5,11 @@ import { checkBytes, checkSource } from "./check.ts";
 const sound = "export const descriptor = {};\nexport async function* run() {}\n";
 const findings = (source: string) => checkSource(source, "b.esm.js");
 const rules = (source: string) => findings(source).map(({ rule }) => rule);
-/** `rule line:column` of each finding in a source that is otherwise sound. */
+/** Returns `rule line:column` of each finding in a source that is otherwise valid. */
 const places = (source: string) =>
   findings(`${source}\n${sound}`).map(({ rule, line, column }) => `${rule} ${line}:${column}`);
 
-describe("a sound bundle passes", () => {
+describe("a valid bundle passes", () => {
   const spellings: Record<string, string> = {
     "exported where they are declared": sound,
     "exported at the end": "const descriptor={};var run=make();export { run, descriptor };",
@@ -46,7 +46,7 @@ describe("a sound bundle passes", () => {
   });
 });
 
-describe("what breaks a rule is reported with its position", () => {
+describe("a breach of a rule is reported with its position", () => {
   const cases: [string, string, string[]][] = [
     ["a dynamic import", 'const a = import("node:fs");', ["no-dynamic-import 1:11"]],
     ["a package", 'import z from "zod";', ["builtins-only 1:15"]],
@@ -111,7 +111,7 @@ describe("what breaks a rule is reported with its position", () => {
   });
 });
 
-describe("only code imports", () => {
+describe("only code counts as an import", () => {
   const allowed = [
     "const o = { import: 2 }; o.import('y'); class A { import() {} }",
     "// import('y')\nconst s = \"import('y') export default\";",
@@ -131,20 +131,20 @@ describe("only code imports", () => {
 describe("bytes", () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
 
-  test("bytes that are no UTF-8 are reported with their position", () => {
+  test("invalid UTF-8 is reported with its position", () => {
     const bad = new Uint8Array([...bytes("// é\nab"), 0xff, ...bytes(sound)]);
     expect(checkBytes(bad, "b.esm.js")).toEqual([
-      { rule: "utf-8", message: "byte 8 is no UTF-8", file: "b.esm.js", line: 2, column: 3 },
+      { rule: "utf-8", message: "byte 8 is not valid UTF-8", file: "b.esm.js", line: 2, column: 3 },
     ]);
     expect(checkBytes(new Uint8Array([0xc3]), "b")[0]?.rule).toBe("utf-8");
     expect(checkBytes(new Uint8Array([0xed, 0xa0, 0x80]), "b")[0]?.rule).toBe("utf-8");
   });
 
-  test("a byte order mark and a real replacement character are UTF-8", () => {
+  test("a byte order mark and a literal replacement character are valid UTF-8", () => {
     expect(checkBytes(bytes(`\ufeff// \ufffd \u0000\n${sound}`), "b")).toEqual([]);
   });
 
-  test("whatever the bytes are, the answer is findings", () => {
+  test("random bytes give findings only", () => {
     const anything = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
       fc.string({ unit: "binary" }).map(bytes),
@@ -159,7 +159,7 @@ describe("bytes", () => {
     );
   });
 
-  test("whatever words follow one another, the answer is findings", () => {
+  test("random words give findings only", () => {
     const words =
       "import export default from as run type ( ) { } [ ] ; , . * ` ${ = => ' \" / x 1 " +
       "class static # async function* yield await using const 'node:module' import.meta typeof ?. \n";
@@ -172,7 +172,7 @@ describe("bytes", () => {
     );
   });
 
-  test("deep nesting is a finding and no crash", () => {
+  test("deep nesting is a finding, not a crash", () => {
     expect(rules("(".repeat(100_000))).toEqual(["syntax"]);
     expect(rules(`x = ${"[".repeat(50_000)}${"]".repeat(50_000)}`)).toEqual(["syntax"]);
     expect(rules(`${"a+".repeat(200_000)}a`)[0]).toBeDefined();

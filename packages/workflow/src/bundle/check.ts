@@ -5,7 +5,7 @@ import { positionIn, syntaxPlace } from "./module.ts";
 import type { SourceMap } from "./source-map.ts";
 import { exportsOf, lexModule, positionOf } from "./syntax.ts";
 
-/** The rules that a bundle's source must keep. */
+/** Rules for a bundle's source. */
 export type Rule =
   | "utf-8"
   | "syntax"
@@ -15,26 +15,26 @@ export type Rule =
   | "no-default-export"
   | "named-exports";
 
-/** One breach of a rule: `line` and `column` count from 1, columns in UTF-16 code units. */
+/** One breach of a rule. `line` and `column` count from 1, columns in UTF-16 code units. */
 export type Finding = { rule: Rule; message: string; file: string; line: number; column: number };
 
 const maxDetails = 1000;
 
 /**
- * What in a bundle's bytes breaks the rules, in order of position; nothing when it is sound.
+ * Returns the breaches of rules in a bundle's bytes, in order of position; empty for a valid bundle.
  *
- * It reads and never runs the bundle, and throws nothing, whatever the bytes are.
+ * Never runs the bundle, and never throws.
  */
 export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
   const source = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   const bad = firstDifference(bytes, new TextEncoder().encode(source));
   if (bad === -1) return checkSource(source, file);
   const before = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, bad));
-  const message = `byte ${bad} is no UTF-8`;
+  const message = `byte ${bad} is not valid UTF-8`;
   return [{ rule: "utf-8", message, file, ...positionOf(before, before.length) }];
 }
 
-/** As {@link checkBytes}, of a source that is text already. */
+/** Like {@link checkBytes}, for a decoded source. */
 export function checkSource(source: string, file: string): Finding[] {
   try {
     const names = exportsOf(source);
@@ -61,7 +61,7 @@ function breachesIn(source: string, names: readonly string[]): Breach[] {
       offset: isListed ? each.start : each.exportStart,
     });
   }
-  // `export * from` a built-in may bring in any name: the loaded module shows.
+  // `export * from` a built-in may bring in any name, so the loaded module is checked instead.
   if (exports.some(({ type }) => type === "reexport-all")) return found;
   for (const name of ["run", "descriptor"]) {
     if (names.includes(name)) continue;
@@ -77,9 +77,9 @@ function breachOf({ type, specifier, importStart, start }: Import): Breach | nul
     return { rule: "no-dynamic-import", message, offset: importStart };
   }
   if (isBuiltin(specifier)) return null;
-  const what = /^bun(:|$)/.test(specifier) ? "is Bun's own" : "is no Node built-in";
+  const what = /^bun(:|$)/.test(specifier) ? "is Bun's own" : "is not a Node built-in";
   const message = `imports ${JSON.stringify(specifier)}, which ${what}`;
-  // The text begins behind its quote.
+  // The text begins after its quote.
   return { rule: "builtins-only", message, offset: start - 1 };
 }
 
@@ -90,7 +90,7 @@ function syntaxFinding(thrown: unknown, file: string): Finding {
 }
 
 /**
- * Refuses a bundle that breaks rules. `map` is the source map of a bundle whose author knows another source.
+ * Refuses a bundle that breaks rules. `map` is its source map when the author knows another source.
  *
  * @throws WorkflowError as {@link refusal}.
  */
@@ -98,14 +98,14 @@ export function refuse(findings: readonly Finding[], file: string, map?: SourceM
   if (findings.length === 0) return;
   throw refusal(
     findings.map((finding) => {
-      // In built code a line means nothing to the author: the source's line, or the file alone.
+      // Lines of built code are useless to the author: show the source's line, or only the file.
       const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
       return `${at}: ${finding.message} (${finding.rule})`;
     }),
   );
 }
 
-/** The error `BUNDLE_REFUSED` with the first of these problems in the message and all in `details`. */
+/** Returns the error `BUNDLE_REFUSED` with the first of these problems in the message and all in `details`. */
 export function refusal(problems: readonly string[]): WorkflowError {
   const more = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
   return new WorkflowError({

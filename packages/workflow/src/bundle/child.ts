@@ -11,16 +11,16 @@ import { readTree } from "../sandbox/process-tree.ts";
 import { commandOf, type Program } from "../system/programs.ts";
 import { confined } from "./confined.ts";
 
-/** A program of ours to run apart, and its bounds. */
+/** A program of ours to run in a child process, and its limits. */
 export type ChildTask = {
   program: Exclude<Program, "worker">;
   request: object;
   cwd: string;
   env?: Record<string, string>;
   timeoutMs: number;
-  /** In bytes, of the process and all that it starts. Watched where the system reports it (Linux). */
+  /** Maximum memory of the process and its descendants in bytes. Enforced where the system reports it (Linux). */
   maxMemory: number;
-  /** Whether it runs in a sandbox (it does not), and the files that it sees there besides `cwd`. */
+  /** Sandbox mode (none by default), and the files visible in the sandbox besides `cwd`. */
   sandbox?: { mode: SandboxMode; files: readonly string[] };
 };
 
@@ -29,14 +29,14 @@ export type ChildEnd =
   | { by: "exit"; how: string }
   | { by: "time" | "memory" };
 
-/** What is wrong where nothing can be written for a while. */
+/** Problem of an unwritable temporary folder. */
 export const temporaryProblem = (folder = tmpdir()) => ({
   code: "TMPDIR_UNUSABLE",
   message: `the temporary folder ${folder} can't be read and written: nothing can be built or added`,
   hint: "set TMPDIR to a folder that can be",
 });
 
-/** Makes a temporary folder; who makes it removes it. @throws WorkflowError `TMPDIR_UNUSABLE` */
+/** Makes a temporary folder, which the caller removes. @throws WorkflowError `TMPDIR_UNUSABLE` */
 export function makeTemporary(prefix: string): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
@@ -46,7 +46,7 @@ export function makeTemporary(prefix: string): string {
   }
 }
 
-/** Has something done in a temporary folder, which is then removed. Its path has no link in it. */
+/** Runs a function in a temporary folder, then removes the folder. The folder's path has no symbolic links. */
 export async function inTemporary<T>(
   prefix: string,
   act: (folder: string) => Promise<T>,
@@ -62,9 +62,9 @@ export async function inTemporary<T>(
 const maxAnswer = 8 << 20;
 
 /**
- * Runs a program of this folder in a process group of its own, in a sandbox where `sandbox` says so: no input, output to
- * nowhere, the given environment and no other. When it has answered, by {@link openChannel}, or has passed a bound, its
- * whole group is killed. Bun ends it also when this process dies.
+ * Runs a program of this folder in its own process group, in a sandbox if `sandbox` says so: no input, discarded
+ * output, and only the given environment. When it has answered, through {@link openChannel}, or has exceeded a limit,
+ * its whole group is killed. Bun also ends it when this process dies.
  *
  * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up
  */
@@ -99,7 +99,7 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
 
 const mostComplaint = 4096;
 
-/** Returns a function that gives the complaint of bubblewrap, if it has one: its first output is not the program's. */
+/** Returns a function that returns the error message of bubblewrap, if any. The first output is not the program's. */
 function complaintOf({ stderr }: ChildProcess): () => string | null {
   let text = "";
   stderr?.on("data", (chunk: Buffer) => {
@@ -118,11 +118,11 @@ async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
   return { by: "exit", how: signal ? `was ended by ${signal}` : `ended with code ${code}` };
 }
 
-/** The signal that an exit code of bubblewrap stands for. */
+/** Returns the signal that an exit code of bubblewrap stands for. */
 const signalIn = (code: number | null): string | undefined =>
   Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 
-// A line counts as the answer when it begins with the token, which only the child's entry knows.
+// A line is the answer when it starts with the token, which only the child's entry knows.
 async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
   const channel = child.stdio[3];
   if (!channel || !("setEncoding" in channel)) throw new Error("the child has no channel");
@@ -160,7 +160,7 @@ function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
 
 const memoryPollMs = 20;
 
-/** The resident memory of a process and of all that descend from it; 0 where the system does not report it. */
+/** Returns the resident memory of a process and its descendants; 0 where the system does not report it. */
 async function residentBytes(pid: number | undefined): Promise<number> {
   const tree = pid === undefined ? [] : await readTree(pid);
   return tree.reduce((sum, { resident }) => sum + resident, 0);
@@ -171,7 +171,7 @@ async function killGroup(child: ChildProcess): Promise<void> {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // Nothing of the group is left.
+    // The group has already ended.
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
@@ -179,12 +179,12 @@ async function killGroup(child: ChildProcess): Promise<void> {
 const channel = 3;
 
 /**
- * What the parent asks of this child, and the way to answer it: once, with JSON. To be called before any
- * foreign code runs, which must not see the request and may replace the functions that the answer needs.
+ * Returns the parent's request to this child, and a function that answers it once, with JSON. Call it before any
+ * foreign code runs: that must not see the request, and may replace functions used by the answer.
  */
 export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
   const [token, request] = process.argv.splice(2);
-  // Bubblewrap sets the second one.
+  // Bubblewrap sets PWD.
   for (const name of ["BUN_FEATURE_FLAG_NO_ORPHANS", "PWD"]) delete process.env[name];
   const write = writeSync;
   const stringify = JSON.stringify;

@@ -7,16 +7,16 @@ import { keyringFilter } from "../sandbox/seccomp.ts";
 import { outermost } from "../sandbox/view.ts";
 import { commandOf, fileOf, type Program } from "../system/programs.ts";
 
-/** A command line in a sandbox, and the open descriptors that its process gets from number 4 on. */
+/** A command line in a sandbox, and the open descriptors of its process from number 4 on. */
 export type Confined = Disposable & { argv: string[]; descriptors: number[] };
 
-/** The descriptor behind that of the channel on which a program of this folder answers. */
+/** First descriptor after that of the answer channel. */
 const firstDescriptor = 4;
 const temporaryBytes = 16 << 20;
 
 /**
- * Prepares the start of a program of ours in bubblewrap: it sees the system, its own code and `files` read-only,
- * and the folder `cwd`. It has no network. Null where there is no sandbox.
+ * Prepares to start a program of ours in bubblewrap. It sees the system, its own code and `files` read-only, and the
+ * folder `cwd`. It has no network. Returns null where there is no sandbox.
  *
  * @throws WorkflowError `SANDBOX_MISSING`
  */
@@ -54,7 +54,7 @@ export async function confined(
 
 type Task = { program: Program; args: readonly string[]; cwd: string; files: readonly string[] };
 
-/** Opens a new file that has no name any more. */
+/** Opens a new file and unlinks its name. */
 function unnamed(folder: Handle, content: string | Buffer): number {
   folder.write("file", content);
   const descriptor = folder.descriptor("file");
@@ -62,7 +62,7 @@ function unnamed(folder: Handle, content: string | Buffer): number {
   return descriptor;
 }
 
-/** The files and folders that a program is made of, without those of the system. */
+/** Returns the files and folders of a program, except the system's. */
 function codeOf(program: Program): string[] {
   const file = fileOf(program);
   const own = file === null ? [] : [...folderOf(file), ...packagesFor(file)];
@@ -70,11 +70,11 @@ function codeOf(program: Program): string[] {
   return outermost(paths.filter((path) => !systemPaths.some((folder) => isInside(path, folder))));
 }
 
-/** The folder of a packed program's files, or of all our sources. */
+/** Returns the folder of a packed program's files, or of all our sources. */
 const folderOf = (file: string): string[] =>
   file.endsWith(".ts") ? [dirname(dirname(file))] : [dirname(file)];
 
-/** The folders in which a source's imports of packages are looked for; a packed program has them inside. */
+/** Returns the folders that package imports of a source resolve in. A packed program contains them. */
 function packagesFor(file: string): string[] {
   if (!file.endsWith(".ts")) return [];
   const folders: string[] = [];

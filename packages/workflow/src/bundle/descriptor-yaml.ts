@@ -3,14 +3,14 @@ import type { Descriptor } from "../contract/contract.ts";
 import { messageOf } from "../contract/error.ts";
 import { badDescriptor, toDescriptor } from "./descriptor.ts";
 
-/** The descriptor as the YAML text beside its bundle. */
+/** Formats a descriptor as the YAML text beside its bundle. */
 export const descriptorYaml = (descriptor: Descriptor): string =>
   stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
 
 /**
- * The descriptor that a YAML text holds; `file` is named in errors.
+ * Parses a descriptor from YAML; `file` is named in errors.
  *
- * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column when the text is no YAML.
+ * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column for invalid YAML.
  */
 export function readDescriptor(yaml: string, file: string): Descriptor {
   const lines = new LineCounter();

@@ -30,19 +30,19 @@ const problem = async (value: unknown) => {
 };
 
 describe("a descriptor is checked as data", () => {
-  test("a sound one comes back as a copy", async () => {
+  test("a valid descriptor is returned as a copy", async () => {
     const checked = await checkDescriptor(sound);
     expect(checked).toEqual(sound);
     expect(checked.roles.planner).not.toBe(sound.roles.planner);
   });
 
-  test("keys that the contract does not name are kept, undefined ones left out", async () => {
+  test("unknown keys are kept, undefined ones dropped", async () => {
     const value = { ...sound, version: 2, missing: undefined };
     expect(JSON.stringify(await checkDescriptor(value))).toContain('"version":2');
     expect(await checkDescriptor(value)).not.toHaveProperty("missing");
   });
 
-  test("it may say how many rounds its threads have", async () => {
+  test("it may limit the rounds of its threads", async () => {
     expect(await checkDescriptor({ ...sound, maxRounds: 100_000 })).toHaveProperty("maxRounds");
     for (const maxRounds of [0, 1.5, -1, 1_000_001, "5", null]) {
       expect(await problem({ ...sound, maxRounds })).toBe(
@@ -60,7 +60,7 @@ describe("a descriptor is checked as data", () => {
     ["nothing", undefined, "descriptor is undefined"],
     ["null", null, "descriptor must be an object, not null"],
     [
-      "an input that is no schema",
+      "an input that is not a schema",
       { ...sound, input: "text" },
       "descriptor.input must be a JSON Schema (an object or a boolean), not a string",
     ],
@@ -119,7 +119,7 @@ describe("a descriptor is checked as data", () => {
     test(`${name} is refused`, async () => expect(await problem(value)).toBe(message));
   }
 
-  test("a pattern that is no regular expression is refused", async () => {
+  test("an invalid regular expression is refused", async () => {
     expect(await problem(withSchema({ pattern: "(" }))).toContain("descriptor.roles.a.schema");
   });
 
@@ -131,7 +131,7 @@ describe("a descriptor is checked as data", () => {
   });
 });
 
-test("nesting is taken whole or refused, and never breaks the check or the YAML", async () => {
+test("deep nesting is accepted whole or refused, and never breaks the check or the YAML", async () => {
   for (const depth of [50, 300, 5000]) {
     let schema: object = { type: "string" };
     for (let i = 0; i < depth; i++) schema = { properties: { p: schema } };
@@ -167,7 +167,7 @@ describe("the schemas of each draft compile", () => {
     test(name, async () => expect(await problem(withSchema(schema))).toBeNull());
   }
 
-  test("two roles may bear schemas of the same $id", async () => {
+  test("two roles may have schemas of the same $id", async () => {
     const schema = { $id: "https://example.com/s", type: "string" };
     const role = { description: "", schema };
     expect(await problem({ description: "x", roles: { a: role, b: { ...role } } })).toBeNull();
@@ -181,7 +181,7 @@ describe("the schemas of each draft compile", () => {
 });
 
 describe("the descriptor's YAML", () => {
-  test("reads back as what was written", async () => {
+  test("reads back as written", async () => {
     const hard = toDescriptor({
       description: "yes: no\n# not a comment\n  é \u2028 \"quoted\" 'x' \t",
       roles: {

@@ -8,7 +8,8 @@ import { compileSchema } from "./schema.ts";
 const maxDescriptorLength = 1 << 20;
 
 /**
- * The descriptor that a bundle exports, as data: a deep copy with all of its keys, its JSON Schemas compiled once.
+ * Checks a bundle's exported descriptor, and returns it as data: a deep copy with all of its keys. Compiles its JSON
+ * Schemas once to check them.
  *
  * @throws WorkflowError `BAD_DESCRIPTOR`, naming the path: `descriptor.roles.planner.schema …`.
  */
@@ -27,7 +28,7 @@ async function checkSchema(schema: JsonSchema, path: JsonPath): Promise<void> {
   if ("message" in compiled) throw bad([...path, ...compiled.path], compiled.message);
 }
 
-/** As {@link checkDescriptor}, without compiling the schemas. */
+/** Like {@link checkDescriptor}, without compiling the schemas. */
 export function toDescriptor(value: unknown): Descriptor {
   const descriptor = toData(value) as Descriptor;
   demand("an object", descriptor, []);
@@ -85,7 +86,7 @@ function toData(value: unknown): unknown {
 const bad = (path: JsonPath, message: string): WorkflowError =>
   badDescriptor(`${showPath("descriptor", path)} ${message}`);
 
-/** The error that a descriptor is not plain data as a bundle's must be. */
+/** Error for a descriptor that is not valid plain data. */
 export const badDescriptor = (
   message: string,
   hint = "a descriptor is plain data: {description, roles: {name: {description, schema}}}",

@@ -9,16 +9,16 @@ const debugId = /\n*\/\/# debugId=[0-9A-F]+\s*$/;
 type BuiltMap = { mappings: string; sources: string[]; ignoreList?: number[]; debugId?: string };
 
 /**
- * For Bun's option `define`: Bun would write the absolute `__dirname` and `__filename` of each
- * CommonJS file into the code. Under these names they are the bundle's own, when it runs.
+ * Values for Bun's option `define`: Bun would write the absolute `__dirname` and `__filename` of each CommonJS file
+ * into the code. Under these names they refer to the bundle itself at run time.
  */
 export const portableNames = { __dirname: dirname, __filename: filename };
 
 /**
- * Makes of Bun's output a bundle: takes out the debug id (a digest over paths), gives
- * {@link portableNames} their values, and makes `import("node:fs")`, which packages use to work in
- * browsers too, the static import that a bundle may have. Classes and functions keep their names. What is added is a line of its own and what is replaced keeps its length, so the map stays right.
- * Sources that are not the author's but of this program, by `isRuntime`, are on the map's `ignoreList`.
+ * Converts Bun's output to a bundle: removes the debug id (a digest over paths), defines {@link portableNames}, and
+ * turns `import("node:fs")`, which packages use to work in browsers too, into a static import, which a bundle may have.
+ * Classes and functions keep their names. Additions are lines of their own and replacements keep their length, so the
+ * map stays valid. Sources of this program, selected by `isRuntime`, go on the map's `ignoreList`.
  */
 export function finishBuild(
   code: string,
@@ -66,7 +66,7 @@ function importedBuiltins(code: string): { start: number; end: number; module: s
   });
 }
 
-// Short enough to replace, with its parentheses, `import("fs")`.
+// Returns a name short enough to replace `import("fs")` together with its parentheses.
 function unusedName(code: string, taken: string[]): string {
   for (let number = 0; ; number++) {
     const name = `$i${number}`;

@@ -4,22 +4,22 @@ import { crockford, hashOf } from "./hash.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
-test("the hash of no bytes is the one that the format names", () => {
+test("the hash of empty input is the format's example", () => {
   expect(hashOf(new Uint8Array())).toBe("EYHPV6X8XHTCS");
 });
 
-test("known XXH64 values stand in their Crockford digits", () => {
+test("known XXH64 values have their Crockford digits", () => {
   expect(hashOf(utf8("a"))).toBe(crockford(0xd24ec4f1a98c6e5bn));
   expect(hashOf(utf8("abc"))).toBe(crockford(0x44bc2cf5ad770999n));
   expect(hashOf(utf8("a"))).toBe("D4KP4Y6MRRVJV");
 });
 
-test("bytes that are no UTF-8 are hashed as they are", () => {
+test("invalid UTF-8 is hashed as bytes", () => {
   const lone = new Uint8Array([0x61, 0xff]);
   expect(hashOf(lone)).not.toBe(hashOf(utf8(new TextDecoder().decode(lone))));
 });
 
-test("a view into a larger buffer is hashed without its surroundings", () => {
+test("a view of a larger buffer is hashed without its surroundings", () => {
   const whole = utf8("xxabcxx");
   expect(hashOf(whole.subarray(2, 5))).toBe(hashOf(utf8("abc")));
 });

@@ -2,13 +2,13 @@ import { toBase32 } from "../contract/base32.ts";
 import { xxh64 } from "../record/xxh64.ts";
 
 /**
- * The hash that names a bundle: XXH64, seed 0, of its bytes (not of its text: invalid UTF-8 counts).
+ * Returns the hash that names a bundle: XXH64, seed 0, of its bytes (not of its text: invalid UTF-8 counts).
  *
  * @example hashOf(new Uint8Array()) // "EYHPV6X8XHTCS"
  */
 export const hashOf = (bytes: Uint8Array): string => crockford(xxh64(bytes));
 
-/** A number as 13 digits of Crockford Base32. @throws RangeError unless it is an unsigned one of 64 bits. */
+/** Formats a number as 13 digits of Crockford Base32. @throws RangeError unless it is an unsigned 64-bit integer. */
 export function crockford(value: bigint): string {
   if (value !== BigInt.asUintN(64, value)) throw new RangeError("not an unsigned 64-bit number");
   const low = 0xffffffffffn;

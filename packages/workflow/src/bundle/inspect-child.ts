@@ -1,4 +1,4 @@
-// The process in which `inspect.ts` loads a bundle: a stranger's code runs here.
+// The process in which `inspect.ts` loads a bundle: foreign code runs here.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import { checkRun, loadProblem, type LoadProblem, positionsIn, toBundle } from "./module.ts";
@@ -35,7 +35,7 @@ const endWatch = watchReads((what) => {
 
 try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
-  // A rejection that nobody handles is reported a turn later.
+  // An unhandled rejection is reported a turn later.
   await nextTurn();
   endWatch();
   const bundle = toBundle(module);
@@ -53,7 +53,7 @@ try {
   answerError(thrown);
 }
 
-/** Reports the variables and the folder that are read of this process; gives a function that ends it. */
+/** Reports reads of this process's environment variables and working directory; returns a function that stops it. */
 function watchReads(onRead: (what: string) => void): () => void {
   const { env } = process;
   const cwd = process.cwd.bind(process);

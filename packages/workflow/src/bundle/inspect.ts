@@ -7,13 +7,13 @@ import { type ChildEnd, inTemporary, runChild } from "./child.ts";
 import { type LoadProblem, loadFailed, positionIn } from "./module.ts";
 import type { SourceMap, SourcePosition } from "./source-map.ts";
 
-/** What `inspect-child` is asked. */
+/** Request to `inspect-child`. */
 export type InspectRequest = { path: string };
 
-/** What a bundle read of its process while it was loaded, and where: the positions in the bundle that led to it. */
+/** A read of process state while a bundle was loaded, and the positions in the bundle that led to it. */
 export type ReadAtLoad = { what: string; positions: SourcePosition[] };
 
-/** What `inspect-child` answers. */
+/** Response of `inspect-child`. */
 export type InspectAnswer =
   | { descriptor: Descriptor; reads: ReadAtLoad[] }
   | { refused: ErrorRecord }
@@ -26,17 +26,17 @@ type InspectOptions = {
   sandbox?: SandboxMode;
   file?: string;
   map?: SourceMap;
-  /** Is given what the bundle read at its module level. */
+  /** Called with the bundle's reads of process state at module level. */
   onReads?: (reads: ReadAtLoad[]) => void;
 };
 
 /**
- * Loads a bundle in a process apart and judges what it exports; gives its descriptor. `file` is its name in
- * messages, `map` its source map.
+ * Loads a bundle in a child process and checks its exports; returns its descriptor. `file` is its name in messages,
+ * `map` its source map.
  *
- * Its top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with no
- * environment, no input and an empty working directory. In a sandbox (`auto`) it also sees no file of the user and has no
- * network; without one this keeps accidents away, not attacks: the process has the rights of the user.
+ * Its top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with no environment, no input
+ * and an empty working directory. In a sandbox (`auto`) it also sees no files of the user and has no network. Without a
+ * sandbox this prevents accidents, not attacks: the process has the rights of the user.
  * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`, `SANDBOX_MISSING`.
  */
 export async function inspectBundle(

@@ -1,14 +1,14 @@
 import { TraceMap, traceSegment } from "@jridgewell/trace-mapping";
 
-/** A declared name that Bun's bundler may have made up: `RateLimited2`, or `errors_default`. */
+/** Matches a declared name that Bun's bundler may have made up: `RateLimited2`, or `errors_default`. */
 const renamed =
   /\b(?:class|function\*?|var|let|const) ?(?<declared>[\p{ID_Start}$_][\p{ID_Continue}$]*?(?:\d|_default\d*))(?![\p{ID_Continue}$])|,(?<listed>[\p{ID_Start}$_][\p{ID_Continue}$]*?(?:\d|_default\d*))(?==)/gu;
 const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*/u;
 
 /**
- * Gives classes and functions the names that they have in their sources, where two modules use the same name and the
- * bundler has renamed one: `error.name` and `retry.on` must see what the author wrote. Returns a line of code for the end
- * of the bundle; "" when nothing was renamed.
+ * Restores the source names of classes and functions that the bundler has renamed because two modules use the same
+ * name: `error.name` and `retry.on` must see the author's names. Returns a line of code for the end of the bundle; ""
+ * when no name changed.
  */
 export function keptNames(code: string, map: string): string {
   const found = new Map<string, string>();
@@ -17,7 +17,7 @@ export function keptNames(code: string, map: string): string {
     const name = groups.declared ?? groups.listed ?? "";
     const original = nameAt(index + text.length - name.length);
     if (original === null || original === name) continue;
-    // Another scope may have a name of its own like it.
+    // Another scope may have the same name.
     found.set(name, found.has(name) && found.get(name) !== original ? name : original);
   }
   const renames = [...found].filter(([name, original]) => name !== original);
@@ -26,11 +26,11 @@ export function keptNames(code: string, map: string): string {
     ([name, original]) =>
       `[typeof ${name}=="function"&&${name},${JSON.stringify(name)},${JSON.stringify(original)}]`,
   );
-  // A name that the class or function gave itself stays.
+  // A name set by the class or function itself stays.
   return `for(const[value,from,name]of[${entries.join()}])if(value&&value.name===from&&Object.getOwnPropertyDescriptor(value,"name")?.writable===false)Object.defineProperty(value,"name",{value:name,configurable:true});\n`;
 }
 
-/** What stands in the sources for the identifier at an offset; null for an offset that has no position of its own. */
+/** Returns a function from an offset to the identifier in the sources; null for an offset without its own position. */
 function originalNames(code: string, text: string): (offset: number) => string | null {
   const map = new TraceMap(text);
   const starts = [0];

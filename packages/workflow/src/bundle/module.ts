@@ -3,10 +3,10 @@ import { isRecord, kindOf } from "../contract/show.ts";
 import type { SourcePosition, SourceMap } from "./source-map.ts";
 import type { Bundle } from "../contract/contract.ts";
 
-/** What was thrown while a module was loaded, and where in that module if that is known. */
+/** An error while a module was loaded, and its position in that module if known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
 
-/** What an `import` of `path` threw, and the innermost position in `path` of its stack. */
+/** Describes an error of an `import` of `path`, with the innermost position in `path` of its stack. */
 export function loadProblem(thrown: unknown, path: string): LoadProblem {
   try {
     const error =
@@ -17,7 +17,7 @@ export function loadProblem(thrown: unknown, path: string): LoadProblem {
   }
 }
 
-/** A load problem as an error that names the file, line and column: by its source map the author's own. */
+/** Converts a load problem to an error that names the file, line and column: with a source map the author's. */
 export function loadFailed(
   { position, message }: LoadProblem,
   file: string,
@@ -32,7 +32,7 @@ export function loadFailed(
   );
 }
 
-/** A position as `file:line:column`: the author's own where a source map has it. */
+/** Formats a position as `file:line:column`: with a source map the author's. */
 export function positionIn(
   file: string,
   position: SourcePosition | null,
@@ -43,7 +43,7 @@ export function positionIn(
   return `${at.file}:${at.line}:${at.column}`;
 }
 
-/** The position of a syntax error of Bun's (a BuildMessage); null for another error. */
+/** Returns the position of a syntax error of Bun's (a BuildMessage); null for another error. */
 export function syntaxPlace(error: unknown): SourcePosition | null {
   const position = isRecord(error) ? error.position : null;
   if (!isRecord(position)) return null;
@@ -51,13 +51,13 @@ export function syntaxPlace(error: unknown): SourcePosition | null {
   return line > 0 ? { line, column: Math.max(1, Number(position.column)) } : null;
 }
 
-/** The innermost position in `path` of an error's stack. */
+/** Returns the innermost position in `path` of an error's stack. */
 export function stackPlace(error: unknown, path: string): SourcePosition | null {
   const stack = error instanceof Error ? error.stack : undefined;
   return typeof stack === "string" ? (positionsIn(stack, path)[0] ?? null) : null;
 }
 
-/** The positions in a file that a stack names, innermost first. */
+/** Returns a stack's positions in a file, innermost first. */
 export function positionsIn(stack: string, path: string): SourcePosition[] {
   return stack.split("\n", 100).flatMap((line) => {
     const at = line.lastIndexOf(`${path}:`);
@@ -69,8 +69,8 @@ export function positionsIn(stack: string, path: string): SourcePosition[] {
 const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {});
 
 /**
- * The bundle that a loaded module is; what its descriptor holds was checked when the bundle was added, and
- * what a `run` gives that is a plain function: see {@link checkRun}.
+ * Checks that a loaded module exports a bundle. The descriptor's content was checked by `add`. The return value of a
+ * `run` that is a plain function is checked by {@link checkRun}.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`; its message names no file.
  */
@@ -92,8 +92,8 @@ const isRun = (value: unknown): value is Bundle["run"] =>
   [asyncGeneratorFunction, Function.prototype].includes(Object.getPrototypeOf(value));
 
 /**
- * Calls a `run` that is a plain function, to see whether it gives a generator. Whatever it throws without a
- * thread is its own affair.
+ * Calls a `run` that is a plain function, to check that it returns a generator. Errors are ignored, because it may need
+ * a thread.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`
  */

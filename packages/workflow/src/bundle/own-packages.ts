@@ -4,27 +4,27 @@ import { fileURLToPath } from "node:url";
 import { entryFiles } from "../document/entry-files.ts";
 
 /**
- * The packages that a source may import without having them installed: it then gets the copies that are running. They
- * are `@uncaged/workflow`, and in a standalone binary all that it has inside for this purpose.
+ * Packages that a source may import without installing them: the running copies are used. They are `@uncaged/workflow`,
+ * and in a standalone binary all packages that it contains for this purpose.
  */
 export type OwnPackages = {
   names: readonly string[];
-  /** The file that an import of one of them stands for; null where it has no such entry point. */
+  /** Returns the file for an import of one of them; null for an unknown entry point. */
   fileOf(specifier: string): Promise<string | null>;
 };
 
 const coreName = "@uncaged/workflow";
 const ofCore = `node_modules/${coreName}/**`;
 
-/** The entry points of the core that a bundle may have parts of. */
+/** Entry points of the core that a bundle may contain. */
 const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 
-/** @param folder where a standalone binary may write its packages for one build, when they are needed */
+/** @param folder where a standalone binary may write its packages for one build, when needed */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   if (!Bun.isStandaloneExecutable) {
     return { names: [coreName], fileOf: async (name) => coreFiles()[name] ?? null };
   }
-  // A project whose dependencies are these packages; it is put here by the script that makes the binary.
+  // A project that depends on these packages; the script that makes the binary puts it here.
   const path = fileURLToPath(new URL("./library.tar", import.meta.url));
   const archive = new Bun.Archive(readFileSync(path));
   const manifest = await (await archive.files("package.json")).get("package.json")?.text();
@@ -35,7 +35,7 @@ export async function findOwnPackages(folder: string): Promise<OwnPackages> {
     names: Object.keys(dependencies),
     async fileOf(specifier) {
       await extract();
-      // The core depends on nothing, and most sources import nothing else.
+      // Most sources import only the core, which has no dependencies.
       if (!forBundles.includes(specifier)) await extractRest();
       return resolved(specifier, folder);
     },
@@ -57,12 +57,12 @@ function resolved(specifier: string, folder: string): string | null {
 
 const coreFiles = once(() => entryFiles(import.meta, forBundles));
 
-/** The files of a build by path, each with its imports: from Bun's metafile. */
+/** Files of a build by path, each with its imports: from Bun's metafile. */
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * The files of imports that a build left open: those in `resolve`, and our own packages where an importing file has no
- * copy. All files then get one copy: that of another importing file, else the one that is running.
+ * Returns the files of imports that a build left unresolved: those in `resolve`, and our own packages where an
+ * importing file has no copy. All files then get one copy: that of another importing file, else the running one.
  */
 export async function lentFiles(
   own: OwnPackages,
@@ -77,7 +77,7 @@ export async function lentFiles(
   for (const [file, { imports }] of Object.entries(inputs)) {
     for (const { path, external } of imports) if (external) add(path, file);
   }
-  // The build has not read these files.
+  // The build did not read these files.
   for (const file of Object.values(resolve)) for (const name of forBundles) add(name, file);
   const files: Record<string, string> = { ...resolve };
   for (const [specifier, folders] of importers) {
@@ -92,8 +92,8 @@ export async function lentFiles(
 }
 
 /**
- * Writes a `tsconfig.json` that adds files by import path to another one, and returns its path. A plugin that resolves
- * them would lose `sideEffects` of their packages, and the bytes would differ from build to build.
+ * Writes a `tsconfig.json` that extends another one by files for import paths, and returns its path. A plugin that
+ * resolves them would lose `sideEffects` of their packages, and the bytes would differ from build to build.
  */
 export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
   const lent = Object.entries(files).map(([specifier, file]) => [specifier, [file]] as const);
@@ -108,7 +108,7 @@ type Config = {
   compilerOptions?: { baseUrl?: string; paths?: Record<string, string[]> };
 };
 
-/** The absolute `paths` of a `tsconfig.json`: those of `extends` would be replaced, not extended. */
+/** Returns the `paths` of a `tsconfig.json` as absolute paths: `extends` replaces them instead of merging. */
 function pathsOf(file: string): Record<string, string[]> {
   const { baseUrl, paths, folder } = settingsOf(file);
   const base = baseUrl ?? folder;
@@ -134,7 +134,7 @@ function settingsOf(file: string): PathSettings {
     if (baseUrl !== undefined) settings.baseUrl = resolvePath(folder, baseUrl);
     if (paths !== undefined) settings = { ...settings, paths, folder };
   } catch {
-    // Bun reports what is wrong with it.
+    // Bun reports errors in it.
   }
   return settings;
 }

@@ -1,6 +1,6 @@
 let isOwn = false;
 
-/** Loads a module of this program, also where the guard of `require` finds a bundle further up the stack. */
+/** Loads a module of this program, even when the guard of `require` finds a bundle further up the stack. */
 export function requireOwn<T>(load: () => T): T {
   isOwn = true;
   try {
@@ -10,5 +10,5 @@ export function requireOwn<T>(load: () => T): T {
   }
 }
 
-/** Whether a `require` that is resolved now is this program's own. */
+/** Whether the current `require` is this program's own. */
 export const isOwnRequire = (): boolean => isOwn;

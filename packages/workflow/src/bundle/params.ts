@@ -7,9 +7,9 @@ const takesAll: Validate = () => null;
 const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
 
 /**
- * Checks what a thread is started with against its bundle's `descriptor.input`. Where a prompt comes
- * without params, the workflow may read them from it. `workflow` is its name, for the hint.
- * @throws WorkflowError `PARAMS_INVALID` (usage) that names all that is missing or wrong.
+ * Checks the params of a new thread against its bundle's `descriptor.input`. A prompt without params is accepted,
+ * because the workflow may parse it. `workflow` is its name, for the hint.
+ * @throws WorkflowError `PARAMS_INVALID` (usage) that names all missing and invalid params.
  */
 export async function checkStartParams(
   bundle: Pick<Bundle, "descriptor">,
@@ -26,7 +26,7 @@ export async function checkStartParams(
   throw WorkflowError.usage("PARAMS_INVALID", problem.slice(0, 2000), hint);
 }
 
-// A bundle that was added before this was checked may hold anything there.
+// A bundle added by an older version may have any value here.
 async function validatorOf(input: JsonSchema): Promise<Validate> {
   if (typeof input !== "boolean" && !isPlainObject(input)) return takesAll;
   const compiled = await compileSchema(input, { all: true, name: "params" });

@@ -20,40 +20,40 @@ import { maxBundleSize } from "../disk/bundle-files.ts";
 import type { SideFiles } from "./store.ts";
 import { bounded, fileWarnings, readWarnings } from "./warnings.ts";
 
-/** A sound bundle, ready for `putBundle`. */
+/** A valid bundle, ready for `putBundle`. */
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };
 
 const maxTextSize = 16 << 20;
 
-/** How a bundle is made of a file. */
+/** Options for making a bundle from a file. */
 export type PrepareOptions = {
-  /** The path of a `.d.ts` file to keep beside the bundle. */
+  /** Path of a `.d.ts` file to keep beside the bundle. */
   types?: string;
-  /** Other kinds of sources than TypeScript; the first that it is one of makes the module. */
+  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
   sources?: readonly SourceKind[];
-  /** A folder: a TypeScript source in it imports no file of any other. */
+  /** A folder to which imports of a TypeScript source are limited. */
   within?: string;
   /** Whether the bundle is loaded in a sandbox (`auto`: where bubblewrap works). */
   sandbox?: SandboxMode;
-  /** Is given the paths of the files that the bundle was built from, once they are known. */
+  /** Called with the paths of the files that the bundle was built from, once known. */
   onInputs?: (files: string[]) => void;
-  /** Is given what may not work in a started thread, each with file, line and column. */
+  /** Called for code that may not work in a started thread, with file, line and column. */
   onWarning?: (warning: string) => void;
 };
 
 /**
- * Makes a bundle of a file: an `.esm.js` is taken as it is, a `.ts`, `.mts` or `.tsx` is built first,
- * and so is what one of `sources` makes a module of. Then its source is checked and it is loaded in a
- * process apart. Writes nothing to a storage root.
+ * Makes a bundle from a file: an `.esm.js` is taken unchanged; a `.ts`, `.mts` or `.tsx`, and a source of another kind
+ * in `sources`, is built first. Then its source is checked and it is loaded in a child process. Writes nothing to a
+ * storage root.
  *
- * @throws WorkflowError those of `readSource`, `buildBundle`, `inspectBundle` and the kind of source;
- * `NOT_A_BUNDLE` (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
+ * @throws WorkflowError those of `readSource`, `buildBundle`, `inspectBundle` and the kind of source; `NOT_A_BUNDLE`
+ * (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
  */
 export async function prepareBundle(
   file: string,
   { types, sandbox, onInputs, onWarning, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
-  // Its answer is kept, and comes while the bundle is built and checked.
+  // The result is cached, and comes while the bundle is built and checked.
   if (sandbox !== "off") void findBubblewrap({ PATH: process.env.PATH });
   const hint = "give the .d.ts file that belongs to the bundle";
   const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
@@ -81,8 +81,8 @@ export async function prepareBundle(
 const mapComment = "sourceMappingURL=";
 
 /**
- * The source map that a bundle brings along: in itself, or in a file of the same folder, by its comment or its
- * name. What can't be read is none: it is a convenience.
+ * Returns the source map of a bundle: inline, or in a file of the same folder, named by its comment or its own name. An
+ * unreadable map is ignored: it is optional.
  */
 async function mapBeside(file: string, bytes: Uint8Array): Promise<SourceMap | undefined> {
   const code = new TextDecoder().decode(bytes);
@@ -107,7 +107,7 @@ function inlineText(url: string): string | null {
 }
 
 async function fileText(folder: string, name: string): Promise<string | null> {
-  // A stranger's comment may name any file of this machine: it is looked for beside the bundle alone.
+  // A foreign comment may name any file of this machine: look only beside the bundle.
   if (name === "" || name !== basename(name)) return null;
   try {
     return new TextDecoder().decode(await readSource(join(folder, name), maxBundleSize));
@@ -134,7 +134,7 @@ async function build(
   const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
   throw WorkflowError.usage(
     "NOT_A_BUNDLE",
-    `${show(file)} is no bundle and no TypeScript source${unknown}`,
+    `${show(file)} is neither a bundle nor a TypeScript source${unknown}`,
     /\.[cm]?jsx?$/.test(file)
       ? `rename it to ${plainName(file)}.ts to have it built, or to ${plainName(file)}.esm.js if it is a bundle already`
       : "give an .esm.js file, or a .ts, .mts or .tsx file to build",
@@ -148,6 +148,6 @@ async function readText(path: string, code: string, hint: string): Promise<strin
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw WorkflowError.failed(code, `${show(path)} is no UTF-8 text`, hint, cause);
+    throw WorkflowError.failed(code, `${show(path)} is not UTF-8 text`, hint, cause);
   }
 }

@@ -1,9 +1,9 @@
 /*
- * XXH64 names a bundle, and SHA-256 proves it: two files with one XXH64 are made in a second.
+ * XXH64 names a bundle, and SHA-256 proves it: collisions of XXH64 are easy to make.
  *
  * Owns: where the SHA-256 of a bundle is recorded, and which record decides. Does not own: reading and writing bundles.
  *
- * P1 The first record decides. A later file with other bytes is never accepted, whichever way it comes.
+ * P1 The first record decides. A later file with other bytes is never accepted from any source.
  * P2 Records in their order: the registry, the start record of the newest thread, the seal beside the bundle.
  * P3 A bundle without any record, of an earlier version of the format, is accepted by its hash alone. It gets its first
  *    record from the next start of a thread, the next change of the registry, or the next `add`.
@@ -28,19 +28,21 @@ import { sha256 } from "../record/sha256.ts";
 import { hashOf } from "./hash.ts";
 import { sealIn } from "./seal.ts";
 
-/** A recorded SHA-256 of a bundle, and the file, with its line, that has it. `isSuspect`: that file was damaged or edited. */
+/**
+ * A recorded SHA-256 of a bundle, and the file and line of the record. `isSuspect`: that file was damaged or edited.
+ */
 export type Proof = { sha256: string; where: string; isSuspect?: boolean };
 
-/** The largest stored descriptor, in bytes. */
+/** Maximum size of a stored descriptor, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 
-/** What is recorded of a bundle, the record that decides first. A file that can't be read records nothing. */
+/** Returns the records of a bundle's SHA-256, the decisive record first. Unreadable files are skipped. */
 export const proofsOf = (root: Root, hash: string): Proof[] => [
   ...inRegistry(root, hash),
   ...besideRegistry(root, hash),
 ];
 
-/** @throws WorkflowError `BUNDLE_CHANGED` when some bytes are not those that are recorded. */
+/** @throws WorkflowError `BUNDLE_CHANGED` when the bytes differ from the recorded ones. */
 export function checkProven(root: Root, hash: string, bytes: Uint8Array): string {
   const own = sha256(bytes);
   const proofs = proofsOf(root, hash);
@@ -86,8 +88,8 @@ function besideRegistry(root: Root, hash: string): Proof[] {
 }
 
 /**
- * A registry whose versions all have their SHA-256, but for those whose bundle is missing, or is not the one of their
- * hash. The same registry where none was missing. `known` are bundles whose bytes the caller has.
+ * Adds the SHA-256 to each version of a registry, except versions whose bundle is missing or does not match its hash.
+ * Returns the same registry if none was missing. `known` are bundles whose bytes the caller has.
  */
 export function withProofs(
   root: Root,

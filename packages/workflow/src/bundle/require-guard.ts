@@ -5,7 +5,7 @@ import { isBuiltin } from "./builtins.ts";
 import { type LoadProblem, stackPlace } from "./module.ts";
 import { isOwnRequire } from "./own-require.ts";
 
-/** Node and Bun resolve every `require` by this function, however a module came by its `require`. */
+/** Node and Bun resolve every `require` with this function, from any kind of module. */
 type Loader = {
   _resolveFilename: (
     this: unknown,
@@ -18,15 +18,15 @@ type Loader = {
 const guarded = new Map<string, (refused: LoadProblem) => void>();
 
 /**
- * Makes each `require` of a bundle throw that names anything but a Node built-in, for the life of this process.
- * `onRefused` is also told of those that the bundle catches.
+ * Makes each `require` of a bundle throw unless it names a Node built-in, for the life of this process. `onRefused`
+ * also gets the refusals that the bundle catches.
  */
 export function guardRequires(
   path: string,
   onRefused: (refused: LoadProblem) => void = () => undefined,
 ): void {
   if (guarded.size === 0) install(Module as unknown as Loader);
-  // Behind a link a stack names either path: the bundle's folder and name are the same in both.
+  // With a symbolic link a stack may show either path: the bundle's folder and name are the same in both.
   guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
 }
 
@@ -40,15 +40,15 @@ function install(loader: Loader): void {
 }
 
 /**
- * A bundle is on the stack, or owns the `require`: the engine drops a function from the stack whose last act is a call,
- * and `createRequire` takes any owner.
+ * Refuses a `require` when a bundle is on the stack or owns it: the engine omits functions with a tail call from the
+ * stack, and `createRequire` accepts any owner.
  *
  * @throws WorkflowError `BUNDLE_REFUSED` when a guarded bundle requires.
  */
 function refuseToBundle(request: string, owner: string): void {
   const error = WorkflowError.failed(
     "BUNDLE_REFUSED",
-    `requires ${show(request)}, which is no Node built-in`,
+    `requires ${show(request)}, which is not a Node built-in`,
     "import what the bundle needs, and bundle it",
   );
   for (const [path, onRefused] of guarded) {

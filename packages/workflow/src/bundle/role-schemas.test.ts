@@ -16,8 +16,8 @@ const step = (role: string, meta: RoleOutput["meta"] = {}): RoleOutput => ({
   meta,
 });
 
-describe("what a descriptor says of a step", () => {
-  test("names a role that it does not have", () => {
+describe("the check of a step against the descriptor", () => {
+  test("names a missing role", () => {
     expect(of().violationOf(step("coder"))).toEqual({
       of: "role",
       problem: 'the role "coder" is not in the descriptor, which names "any", "object", "planner"',
@@ -27,7 +27,7 @@ describe("what a descriptor says of a step", () => {
     }
   });
 
-  test("says nothing of the parts of a role", () => {
+  test("ignores the parts of a role", () => {
     expect(of().violationOf(step("planner/Set_A", { files: 1 }))).toBeNull();
     expect(of().violationOf(step("coder/Set_A"))).not.toBeNull();
   });
@@ -44,12 +44,12 @@ describe("what a descriptor says of a step", () => {
     expect(schemas.violationOf(step("planner", { files: [] }))).toBeNull();
   });
 
-  test("needs no schema compiled that says nothing", () => {
+  test("does not compile schemas that accept everything", () => {
     expect(of().violationOf(step("any", { a: 1 }))).toBeNull();
     expect(of().violationOf(step("object", { a: 1 }))).toBeNull();
   });
 
-  test("leaves out what a helper records, and the reserved roles", async () => {
+  test("ignores the records of helpers, and the reserved roles", async () => {
     const closed = { ...files, additionalProperties: false };
     const schemas = of({ roles: { planner: { description: "plans", schema: closed } } });
     await schemas.compile();
@@ -60,7 +60,7 @@ describe("what a descriptor says of a step", () => {
     expect(schemas.violationOf(step("__wait__", { for: "it" }))).toBeNull();
   });
 
-  test("is nothing where it names no role, or is not to be checked", () => {
+  test("is skipped for a descriptor without roles, or with strict: false", () => {
     expect(of({ roles: {} }).violationOf(step("coder"))).toBeNull();
     expect(of({ strict: false }).violationOf(step("coder"))).toBeNull();
     expect(of({ roles: {}, strict: true }).violationOf(step("coder"))).not.toBeNull();

@@ -3,21 +3,21 @@ import { isRecord, show } from "../contract/show.ts";
 import { compileSchema, type Validate } from "./schema.ts";
 
 const fitsAll: Validate = () => null;
-/** What says nothing about a value that is known to be an object. */
+/** Keywords that do not constrain a value known to be an object. */
 const annotations = new Set(["$schema", "$id", "$comment", "title", "description", "examples"]);
 const longestProblem = 1000;
 
-/** How a step breaks the descriptor: it does not name the role, or the role's meta does not fit its schema. */
+/** A step's breach of the descriptor: an unknown role, or a meta that does not fit the role's schema. */
 export type StepViolation = { of: "role" | "meta"; problem: string };
 
 /**
- * What a bundle's descriptor says of its roles, as a check of the steps that it yields. The schemas are compiled once
- * for all threads of a bundle, when the first step comes that one has something to say of.
+ * Checks yielded steps against the roles of a bundle's descriptor. The schemas are compiled once for all threads of a
+ * bundle, at the first step that needs one.
  */
 export class RoleSchemas {
   readonly isStrict: boolean;
   readonly #roles: Descriptor["roles"];
-  /** The roles whose schemas take every step. */
+  /** Roles whose schemas accept every step. */
   readonly #silent = new Set<string>();
   readonly #validators = new Map<string, Validate>();
   readonly #isChecked: boolean;
@@ -25,10 +25,10 @@ export class RoleSchemas {
   #isCompiled = false;
 
   constructor({ roles, strict }: Descriptor) {
-    // A bundle that was added before descriptors were checked may hold anything there.
+    // A bundle added by an older version may have any value here.
     this.#roles = isRecord(roles) ? roles : {};
     this.isStrict = strict === true;
-    // One that names no role says nothing of any.
+    // A descriptor without roles is not checked.
     this.#isChecked = this.isStrict || (strict !== false && Object.keys(this.#roles).length > 0);
     for (const [role, { schema }] of Object.entries(this.#roles)) {
       if (saysNothing(schema)) this.#silent.add(role);
@@ -36,8 +36,8 @@ export class RoleSchemas {
   }
 
   /**
-   * How a step breaks the descriptor; null when it does not, undefined when {@link compile} must be awaited before
-   * that is known. What a helper records in a step beside the role's meta is left out.
+   * Returns a step's breach of the descriptor; null when there is none, undefined when {@link compile} must be awaited
+   * first. Ignores data of helpers in the meta.
    */
   violationOf({ role, meta }: RoleOutput): StepViolation | null | undefined {
     if (this.#silent.has(role)) return null;
@@ -45,7 +45,7 @@ export class RoleSchemas {
     const named = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
     if (named === undefined) {
       const [whole = ""] = role.split("/", 1);
-      // A part of a role, as a step of a child workflow is: the descriptor says nothing of those.
+      // A part of a role, such as a step of a child workflow: the descriptor does not cover it.
       if (whole !== role && Object.hasOwn(this.#roles, whole)) return null;
       const names = Object.keys(this.#roles).map(show).join(", ").slice(0, longestProblem);
       const problem = `the role ${show(role)} is not in the descriptor, which names ${names || "none"}`;
@@ -60,7 +60,7 @@ export class RoleSchemas {
     return { of: "meta", problem: `the role ${show(role)}: ${problem}`.slice(0, longestProblem) };
   }
 
-  /** Compiles the schemas, once. One that does not compile, in a bundle of an older version, says nothing. */
+  /** Compiles the schemas, once. An invalid schema, in a bundle of an older version, is ignored. */
   compile(): Promise<void> {
     this.#compiling ??= this.#compile();
     return this.#compiling;
@@ -77,7 +77,7 @@ export class RoleSchemas {
   }
 }
 
-/** Whether a schema takes every plain object, so that nothing need be compiled. */
+/** Whether a schema accepts every plain object, and so need not be compiled. */
 function saysNothing(schema: unknown): boolean {
   if (!isRecord(schema)) return schema !== false;
   for (const key of Object.keys(schema)) {
@@ -88,14 +88,14 @@ function saysNothing(schema: unknown): boolean {
 
 const known = new WeakMap<Bundle, RoleSchemas>();
 
-/** What the descriptor of a bundle says of its roles, the same for all threads of the bundle. */
+/** Returns the role schemas of a bundle, shared by all its threads. */
 export function roleSchemasOf(bundle: Bundle): RoleSchemas {
   const schemas = known.get(bundle) ?? new RoleSchemas(bundle.descriptor);
   known.set(bundle, schemas);
   return schemas;
 }
 
-/** A bundle whose schemas are ready if its steps may not be committed without them. */
+/** Returns a bundle, after compiling its schemas if its steps may not be committed without them. */
 export async function withStrictSchemas<Loaded extends Bundle>(
   loading: Promise<Loaded>,
 ): Promise<Loaded> {

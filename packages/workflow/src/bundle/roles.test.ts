@@ -3,7 +3,7 @@ import { changedRoles } from "./roles.ts";
 
 type Files = Record<string, string>;
 
-/** Which of these roles an edit changes: a text that is replaced by another, in whatever file it is. */
+/** Returns the roles among `roles` changed by replacing a text in every file. */
 function changedBy(files: Files, roles: string, from = "", to = ""): string[] {
   const after = Object.entries(files).map(
     ([file, text]) => [file, text.replace(from, to)] as const,
@@ -37,7 +37,7 @@ const workflow: Files = {
 const changed = (from: string, to: string) =>
   changedBy(workflow, "planner writer critic", from, to);
 
-test("a role in a file of its own changes with that file and with what it imports", () => {
+test("a role in its own file changes with that file and its imports", () => {
   expect(changed("Tone.dry", "Tone[0]")).toEqual(["writer", "critic"]);
   expect(changed("await ask", "ask")).toEqual(["planner", "critic"]);
   expect(changed("async (text: string)", "async (text: any)")).toEqual(["planner", "critic"]);
@@ -51,7 +51,7 @@ test("a role in the workflow's own file changes with that file; the others stay"
   expect(changed("steps.length < 3", "steps.length < 4")).toEqual(["critic"]);
 });
 
-test("a role that another file defines from now on has changed", () => {
+test("a role moved to another file has changed", () => {
   expect(changed('import { planner } from "./roles/planner"', "const planner = 1")).toEqual([
     "planner",
     "critic",
@@ -59,7 +59,7 @@ test("a role that another file defines from now on has changed", () => {
   expect(changedBy(workflow, "gone", '"fine"', '"good"')).toEqual(["gone"]);
 });
 
-test("a library that has changed changes every role, one that comes or goes none", () => {
+test("a changed library changes every role, an added or removed one none", () => {
   expect(changed("library = 1", "library = 2")).toEqual(["planner", "writer", "critic"]);
   const more = { ...workflow, "../node_modules/lib/other.js": "export const more = 1;" };
   const versions = [workflow, more].map((files) => new Map(Object.entries(files))) as [

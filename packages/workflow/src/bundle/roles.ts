@@ -1,21 +1,21 @@
 import { posix } from "node:path";
 import { lexModule } from "./syntax.ts";
 
-/** The texts of the files that a version was built from, by their paths from the source's folder. */
+/** Texts of a version's source files, by their paths from the source's folder. */
 export type Sources = ReadonlyMap<string, string>;
 
 /**
- * Returns which of these roles may do something else in another version, file by file. A role belongs to the file that
- * it is imported from under its name (`import { planner } from "./planner.ts"`), any other to the workflow's own file.
- * It has changed when that file has, or a file that it imports by a relative path, and so on. A library that has
- * changed changes every role.
+ * Returns the roles that may behave differently in another version, by comparing files. A role belongs to the file that
+ * it is imported from under its name (`import { planner } from "./planner.ts"`), any other role to the workflow's own
+ * file. It has changed when that file has, or a file that it imports by a relative path, recursively. A changed library
+ * changes every role.
  */
 export function changedRoles(before: Sources, after: Sources, roles: readonly string[]): string[] {
   const files = new Set([...before.keys(), ...after.keys()]);
   const edited = new Set([...files].filter((file) => before.get(file) !== after.get(file)));
   if (edited.size === 0) return [];
   const versions = [new Modules(before), new Modules(after)];
-  // A file of a library may only come or go because an author's file imports something else.
+  // A library's files may come or go with the imports of the author's files.
   const isLibrary = (file: string) =>
     isCode.test(file) &&
     before.has(file) &&
@@ -32,7 +32,7 @@ const isCode = /\.[cm]?[jt]sx?$/;
 /** An import by a relative path: the file, and the text between `import` and the path. */
 type RelativeImport = { file: string; clause: string };
 
-/** The author's part of a version's sources: what its first module imports by a relative path, and so on. */
+/** The author's part of a version's sources: the first module and its relative imports, recursively. */
 class Modules {
   readonly #sources: Sources;
   readonly #entries: readonly string[];
@@ -48,7 +48,7 @@ class Modules {
     return this.#imports.has(file);
   }
 
-  /** The file that defines a role, and all that it imports. */
+  /** Returns the file that defines a role, and all its imports. */
   filesOf(role: string): string[] {
     const names = role.split("/");
     const defining = [...this.#imports.values()].flat().filter(({ clause }) => {
@@ -82,7 +82,7 @@ class Modules {
     });
   }
 
-  /** The file that a module imports by a relative path; null for a library. */
+  /** Returns the file that a module imports by a relative path; null for a library. */
   #find(specifier: string, from: string): string | null {
     if (!/^\.\.?(\/|$)/.test(specifier)) return null;
     const path = posix.join(posix.dirname(from), specifier);

@@ -4,20 +4,20 @@ import { messageOf } from "../contract/error.ts";
 import type { JsonPath } from "../contract/json.ts";
 import { show } from "../contract/show.ts";
 
-/** Why a value does not fit the schema, on one line; null when it does. */
+/** Returns the reason why a value does not fit the schema, on one line; null when it fits. */
 export type Validate = (value: unknown) => string | null;
 
-/** A schema that is ready, or what is wrong with it and where in it. */
+/** A compiled schema, or its problem and the path of that. */
 export type CompiledSchema = { validate: Validate } | { path: JsonPath; message: string };
 
-// Keywords and formats that ajv does not know say nothing, as JSON Schema has it.
+// Keywords and formats unknown to ajv are ignored, as JSON Schema requires.
 const common: Options = {
   strict: false,
   validateFormats: false,
   addUsedSchema: false,
   logger: false,
   unicodeRegExp: true,
-  // A property may be named as what every object inherits: `constructor`.
+  // A property may have the name of an inherited one, such as `constructor`.
   ownProperties: true,
 };
 
@@ -32,10 +32,10 @@ type Draft = keyof typeof drafts;
 const loaded = new Map<string, Promise<Ajv>>();
 
 /**
- * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With
- * `all` it gives each reason why a value does not fit, else the first; `name` is what a reason calls it, and `of`
- * what it calls the schema, to name the path in it that the value breaks.
- * Every `$ref` must lead to a path in the schema itself: nothing is fetched.
+ * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With `all` the
+ * validator reports each reason why a value does not fit, else the first. `name` is the value's name in a reason, and
+ * `of` the schema's, to name the path of the violated keyword. Every `$ref` must point into the schema itself: no
+ * schema is fetched.
  */
 export async function compileSchema(
   schema: JsonSchema,
@@ -50,7 +50,7 @@ export async function compileSchema(
     };
   }
   if (typeof schema === "object" && "$async" in schema) {
-    return { path: ["$async"], message: "is no keyword of JSON Schema" };
+    return { path: ["$async"], message: "is not a JSON Schema keyword" };
   }
   const ajv = await loadDraft(draft, all);
   try {
@@ -94,19 +94,19 @@ function loadDraft(draft: Draft, allErrors: boolean): Promise<Ajv> {
 function problemOf(ajv: Ajv, error: unknown): { path: JsonPath; message: string } {
   const first = ajv.errors?.[0];
   if (first && messageOf(error).startsWith("schema is invalid")) {
-    return { path: keysOf(first.instancePath), message: first.message ?? "is no JSON Schema" };
+    return { path: keysOf(first.instancePath), message: first.message ?? "is not a JSON Schema" };
   }
   return { path: [], message: `does not compile: ${messageOf(error)}` };
 }
 
-// A JSON pointer (RFC 6901).
+// Parses a JSON pointer (RFC 6901).
 const keysOf = (pointer: string) =>
   pointer
     .split("/")
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
-/** Compiles what a `__wait__` asks for, or says what is wrong with it. */
+/** Compiles the schema of a `__wait__`, or returns its problem. */
 export async function compileForAnswer(
   schema: JsonSchema,
 ): Promise<{ validate: Validate } | { problem: string }> {

@@ -2,8 +2,8 @@ import { isRecord } from "../contract/show.ts";
 import { isSha256, sha256 } from "../record/sha256.ts";
 
 /**
- * The first line of a stored descriptor: the SHA-256 of the bundle, and of each file beside it. `descriptor` is that of
- * the line up to this key and of the text after it, so it covers the whole file.
+ * The first line of a stored descriptor: the SHA-256 of the bundle, and of each file beside it. `descriptor` is the
+ * SHA-256 of the line up to this key and of the following text, so it covers the whole file.
  *
  *     # uncaged-workflow {"bundle":"…","map":"…","descriptor":"…"}
  */
@@ -11,7 +11,7 @@ export type Seal = { bundle: string; descriptor: string; types?: string; map?: s
 
 const mark = "# uncaged-workflow ";
 
-/** A descriptor's text with the seal as its first line. YAML reads that as a comment. */
+/** Adds the seal as the first line of a descriptor's text, where it is a YAML comment. */
 export function sealedDescriptor(text: string, seal: Omit<Seal, "descriptor">): string {
   const descriptor = sumOf(text, seal);
   return `${mark}${JSON.stringify({ ...seal, descriptor })}\n${text}`;
@@ -21,8 +21,8 @@ const sumOf = (text: string, { bundle, types, map }: Omit<Seal, "descriptor">): 
   sha256(`${JSON.stringify({ bundle, types, map })}\n${text}`);
 
 /**
- * The seal of a stored descriptor, and the text after it. The seal is null in a file of an earlier version of the format, and
- * "broken" where the file has changed since it was sealed.
+ * Splits a stored descriptor into its seal and its text. The seal is null in an earlier version of the format, and
+ * "broken" if the file has changed since it was sealed.
  */
 export function sealIn(stored: string): { seal: Seal | null | "broken"; text: string } {
   if (!stored.startsWith(mark)) return { seal: null, text: stored };

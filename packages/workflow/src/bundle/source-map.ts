@@ -18,33 +18,33 @@ const linesAround = 2;
 const otherPackage = /(^|[/\\])node_modules[/\\]/;
 
 /**
- * What a map of ours has beside the standard's keys: for a source that is data, where in it each role is described,
- * as `[source, line, column]`.
+ * Key of our extension of source maps: for a source that is data, the position at which each role is described, as
+ * `[source, line, column]`.
  */
 const rolesKey = "x_uncaged_roles";
 
 /** A position in a source text; both count from 1, columns in UTF-16 code units. */
 export type SourcePosition = { line: number; column: number };
 
-/** Where the roles of a source that is data are described, by their names. */
+/** Positions of roles in a source that is data, by role name. */
 export type RolePositions = Readonly<Record<string, SourcePosition>>;
 
-/** A position in the sources. `origin`: the author's own, a package's, or of what this program puts around them. */
+/** A position in the sources. `origin` is the author's code, a package, or this program's runtime code. */
 export type Original = { at: ErrorPosition; origin: "author" | "package" | "runtime" };
 
-/** From positions in a built bundle to those in the author's sources. It is parsed when it is first asked. */
+/** Maps positions in a built bundle to the author's sources. Parsed at first use. */
 export class SourceMap {
   readonly text: string;
   readonly #folder: string;
   #parsed: Parsed | null | undefined;
 
-  /** @param folder From which it names its sources; "" when nobody knows. */
+  /** @param folder The folder of its sources; "" when unknown. */
   constructor(text: string, folder = "") {
     this.text = text;
     this.#folder = folder;
   }
 
-  /** The source map at a path, or null when there is none that can be read. */
+  /** Reads the source map at a path; null when there is none or it is unreadable. */
   static at(path: string): SourceMap | null {
     try {
       const bytes = readOwnFile(path, largestMap);
@@ -64,7 +64,7 @@ export class SourceMap {
     }
   }
 
-  /** Where a position comes from; null when the map does not have it, or is damaged. */
+  /** Returns the original position; null when the map lacks it, or is damaged. */
   original({ line, column }: SourcePosition): Original | null {
     return this.#ask(({ tracing, map, ignored }) => {
       const found = tracing.originalPositionFor(map, { line, column: Math.max(0, column - 1) });
@@ -79,7 +79,7 @@ export class SourceMap {
     });
   }
 
-  /** What the author calls the thing whose name begins at this position; null when the map does not know. */
+  /** Returns the author's name for the identifier at this position; null when the map has none. */
   nameAt({ line, column }: SourcePosition): string | null {
     return this.#ask(({ tracing, map }) => {
       const segment = tracing.traceSegment(map, line - 1, column - 1);
@@ -91,7 +91,7 @@ export class SourceMap {
     });
   }
 
-  /** Where a role is described, if the source is data. */
+  /** Returns the position at which a role is described, if the source is data. */
   ofRole(role: string): ErrorPosition | null {
     return this.#ask(({ map, roles }) => {
       const [index, line, column] = (Object.hasOwn(roles, role) && roles[role]) || [-1, 0, 0];
@@ -101,7 +101,7 @@ export class SourceMap {
     });
   }
 
-  /** The source that is data, where there is one. */
+  /** The source that is data; null without one. */
   get document(): string | null {
     try {
       const json = JSON.parse(this.text) as { sources: string[]; [rolesKey]?: object };
@@ -111,7 +111,7 @@ export class SourceMap {
     }
   }
 
-  /** The map's text with sources that are data, and where in the last one the roles are described. */
+  /** Adds sources that are data to a map's text, and the positions of roles in the last one. */
   static withRoles(
     text: string,
     data: readonly (readonly [file: string, content: string | null])[],
@@ -145,10 +145,10 @@ export class SourceMap {
     }
   }
 
-  // At once and not as a promise: an attempt's end is recorded before the thread's.
+  // Synchronous, because an attempt's end is recorded before the thread's.
   #parse(): Parsed | null {
     try {
-      // Under this name, and no other, it is built into what is published.
+      // The published build includes it under exactly this name.
       const tracing = requireOwn(() => require("@jridgewell/trace-mapping") as Tracing);
       const json = JSON.parse(this.text) as SourceMapInput & { [rolesKey]?: Parsed["roles"] };
       const map = new tracing.TraceMap(json);
@@ -160,7 +160,7 @@ export class SourceMap {
   }
 }
 
-/** The text of the line of a source at a position, and the lines around it as far as people can read them. */
+/** Returns the text of the line of a source at a position, and its surrounding lines, shortened for people. */
 export function linesAt(
   content: string,
   { line, column }: SourcePosition,

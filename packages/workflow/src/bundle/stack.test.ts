@@ -25,7 +25,7 @@ export const any = () => Promise.any([middle("a"), middle("b")]);
 
 type MapKind = "own" | "none" | "damaged" | "no text" | "broken mappings";
 
-/** Makes a minified bundle of the source under a hash, and gives what its function throws. */
+/** Makes a minified bundle of the source under a hash, and returns the error of its function. */
 async function thrown(hash: string, map: MapKind, name = "outer"): Promise<AttemptError> {
   const entry = join(sources, "flow.ts");
   writeFileSync(entry, source);
@@ -99,7 +99,7 @@ describe("an error of a minified bundle", () => {
   });
 });
 
-describe("whatever is thrown", () => {
+describe("any thrown value", () => {
   const cyclic = new Error("round");
   cyclic.cause = cyclic;
   const deep = Array.from({ length: 50 }).reduce<Error>(

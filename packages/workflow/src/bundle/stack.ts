@@ -12,10 +12,9 @@ const frameLine = /^(\s*at )(?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;
 type Frame = { line: string; isKept: boolean; original: Original | null };
 
 /**
- * Rewrites the errors that a bundle throws: their stacks, and the position of the line that threw, become those of
- * the author's sources, by the source map beside the bundle, and functions get the names that they have there.
- * Without a map they are those of the bundle, `<hash>.esm.js`. No path of the storage root or of this program
- * remains. Bundle and map are read when the first error comes.
+ * Rewrites errors of a bundle: stacks, the throwing position and function names become those of the author's sources,
+ * by the source map beside the bundle. Without a map they refer to the bundle, as `<hash>.esm.js`. Paths of the storage
+ * root and of this program are removed. Bundle and map are read at the first error.
  */
 export class StackMapper {
   readonly #paths: { bundle: string; map: string };
@@ -28,12 +27,12 @@ export class StackMapper {
     this.#shown = basename(paths.bundle);
   }
 
-  /** That of a stored bundle. */
+  /** Returns the mapper of a stored bundle. */
   static of(root: Root, hash: string): StackMapper {
     return new StackMapper({ bundle: bundlePath(root, hash), map: mapPath(root, hash) });
   }
 
-  /** The error with its causes and parts rewritten. One without a position has that of the role, if it is known. */
+  /** Rewrites an error with its causes and parts. An error without a position gets the role's, if known. */
   rewrite(error: AttemptError, role: string | null = null): AttemptError {
     const rewritten = this.#rewriteOne(error);
     const ofRole = rewritten.at || role === null ? null : this.#sourceMap?.ofRole(role);
@@ -85,7 +84,7 @@ export class StackMapper {
     return { at: { ...at, ...linesAt(this.#bundle, position) }, origin };
   }
 
-  /** `async O` as `async fetchAll`, if the map knows what the function is called where it is defined. */
+  /** Replaces `async O` by `async fetchAll` if the map knows the function's name at its definition. */
   #originalName(shown: string, position: SourcePosition): string {
     const map = this.#sourceMap;
     const [, before = "", name] =
@@ -119,7 +118,7 @@ function textAt(path: string): string {
 
 const mostTried = 200;
 
-/** Where the name of the function stands that is defined last before a position; null when none is found. */
+/** Returns the position of the name of the last function defined before a position; null when none is found. */
 function definition(
   code: string,
   name: string,

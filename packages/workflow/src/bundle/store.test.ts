@@ -39,7 +39,7 @@ const errorOf = async (promise: Promise<unknown>) => {
 };
 
 describe("putBundle", () => {
-  test("stores the very bytes under their hash, with what stands beside them", async () => {
+  test("stores the exact bytes under their hash, with the files beside them", async () => {
     const odd = new Uint8Array([...bytes(source), 0xff, 0x00]);
     const hash = await putBundle(root, odd, { descriptor, types: "export {};", map: "{}" });
     expect(hash).toBe(hashOf(odd));
@@ -59,7 +59,7 @@ describe("putBundle", () => {
     expect(statSync(descriptorPath(root, hash)).mode & 0o777).toBe(0o600);
   });
 
-  test("writes bytes that are there into other files, for their first write may not have been synced", async () => {
+  test("writes existing bytes into new files, because the first write may not be synced", async () => {
     const hash = await put(source);
     const paths = [bundlePath(root, hash), descriptorPath(root, hash)];
     const before = paths.map((path) => ({
@@ -73,7 +73,7 @@ describe("putBundle", () => {
     }
   });
 
-  test("brings back a bundle that was changed, and a descriptor that was lost", async () => {
+  test("restores a changed bundle, and a lost descriptor", async () => {
     const hash = await put(source);
     await writeFile(bundlePath(root, hash), "changed");
     await rm(descriptorPath(root, hash));
@@ -82,13 +82,13 @@ describe("putBundle", () => {
     expect(await Bun.file(descriptorPath(root, hash)).exists()).toBe(true);
   });
 
-  test("adds types to a bundle that came without", async () => {
+  test("adds types to a bundle stored without them", async () => {
     const hash = await put(source);
     await putBundle(root, bytes(source), { descriptor, types: "export {};" });
     expect(await Bun.file(typesPath(root, hash)).text()).toBe("export {};");
   });
 
-  test("keeps what lies beside a bundle as the first gave it, also when it was read in between", async () => {
+  test("keeps the first files beside a bundle, also after they were read", async () => {
     const first = { descriptor, types: "export {};", map: '{"sources":["first.ts"]}' };
     const hash = await putBundle(root, bytes(source), first);
     const stored = () =>
@@ -105,7 +105,7 @@ describe("putBundle", () => {
     expect(stored()).toEqual(before);
   });
 
-  test("twenty at once store it once, and leave nothing half written", async () => {
+  test("twenty concurrent calls store it once, without partial files", async () => {
     const hashes = await Promise.all(Array.from({ length: 20 }, () => put(source)));
     expect(new Set(hashes).size).toBe(1);
     expect(readdirSync(bundlesDir(root))).toHaveLength(2);
@@ -122,7 +122,7 @@ describe("readBundle", () => {
     expect([code, kind]).toEqual(["BUNDLE_MISSING", "missing"]);
   });
 
-  test("refuses a bundle of which one byte was changed", async () => {
+  test("refuses a bundle with one changed byte", async () => {
     const hash = await put(source);
     await writeFile(bundlePath(root, hash), source.replace("role", "rolE"));
     const { code, kind, message } = await errorOf(readBundle(root, hash));
@@ -140,21 +140,21 @@ describe("readBundle", () => {
 });
 
 describe("loadBundle", () => {
-  test("gives run and descriptor", async () => {
+  test("returns run and descriptor", async () => {
     const bundle = await loadBundle(root, await put(source));
     expect(bundle.descriptor).toEqual(descriptor);
     const step = await bundle.run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
     expect(step.value).toEqual({ role: "a", content: "", meta: {} });
   });
 
-  test("runs nothing of a bundle that was changed", async () => {
+  test("does not run a changed bundle", async () => {
     const hash = await put(`${source}// untouched`);
     await writeFile(bundlePath(root, hash), "globalThis.wasLoaded = true;");
     expect((await errorOf(loadBundle(root, hash))).code).toBe("BUNDLE_CHANGED");
     expect(globalThis).not.toHaveProperty("wasLoaded");
   });
 
-  test("reports where a bundle throws at its top level", async () => {
+  test("reports the position of an error at a bundle's top level", async () => {
     const hash = await put(`${source}\nthrow new Error("no key");`);
     const { code, message } = await errorOf(loadBundle(root, hash));
     expect(code).toBe("BUNDLE_LOAD_FAILED");
@@ -167,14 +167,14 @@ describe("loadBundle", () => {
     expect((await errorOf(loadBundle(root, hash))).message).toBe("flow.ts:5:3: no key");
   });
 
-  test("a broken source map is no further error", async () => {
+  test("ignores a broken source map", async () => {
     const hash = await putBundle(root, bytes('throw new Error("x");'), { descriptor, map: "{" });
     expect((await errorOf(loadBundle(root, hash))).message).toBe(
       `${bundlePath(root, hash)}:1:11: x`,
     );
   });
 
-  test("a bundle can't require a package while it runs, also in a root behind a link", async () => {
+  test("a running bundle can't require a package, also in a root behind a link", async () => {
     const lazy = source.replace(
       "yield",
       'try { require("yaml") } catch (error) { throw error } yield',
@@ -187,14 +187,14 @@ describe("loadBundle", () => {
       const step = run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
       expect(await errorOf(step)).toMatchObject({
         code: "BUNDLE_REFUSED",
-        message: 'requires "yaml", which is no Node built-in',
+        message: 'requires "yaml", which is not a Node built-in',
       });
     } finally {
       await rm(link);
     }
   });
 
-  test("judges the exports again", async () => {
+  test("checks the exports again", async () => {
     const hash = await put("export const descriptor = {}; export async function run() {}");
     const { code, message } = await errorOf(loadBundle(root, hash));
     expect(code).toBe("BUNDLE_REFUSED");

@@ -22,19 +22,19 @@ import { sealedDescriptor, sealIn } from "./seal.ts";
 import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
 
-/** A bundle as it was loaded, and the SHA-256 of its bytes. */
+/** A loaded bundle, and the SHA-256 of its bytes. */
 export type LoadedBundle = Bundle & { readonly sha256: string };
 
 /** The files beside a bundle: its descriptor, the author's type declarations, its source map. */
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
 
 /**
- * Stores a bundle under its hash and gives the hash. What lies beside it is the first's: equal content that comes again, as
- * by a run of a document, adds what is missing and changes nothing. Files that are there are written anew, with the same
- * bytes: an earlier write of them may have failed to reach the disk, which its cache does not show.
+ * Stores a bundle and returns its hash. The files beside it stay those of the first call: equal content that is stored
+ * again, as by a run of a document, only adds missing files. Existing files are rewritten with the same bytes, because
+ * an earlier write may have failed to reach the disk while the cache still shows it.
  *
- * The bundle comes last: once it is there, all files beside it are there, on disk.
- * @throws WorkflowError `HASH_COLLISION`, and what the disk refuses.
+ * The bundle is written last: once it exists, all files beside it are durable.
+ * @throws WorkflowError `HASH_COLLISION`, and those of the disk.
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
   const hash = hashOf(bytes);
@@ -59,8 +59,8 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
 }
 
 /**
- * A file beside a bundle: the stored one where it is the one that was stored first, else the given one. `known` is the sum
- * of the first, which is kept for a file that was lost and is not given.
+ * Returns a file beside a bundle: the stored one if it is unchanged since it was first stored, else the given one.
+ * `known` is the recorded sum of the first, used for a lost file that is not given.
  */
 function sideFile(
   path: string,
@@ -76,8 +76,8 @@ function sideFile(
 }
 
 /**
- * Checks that a bundle with this SHA-256 may be stored under a hash: it is the one that is recorded, or else the one that
- * is stored, or there is none.
+ * Checks that a bundle with this SHA-256 may be stored under a hash: it must equal the recorded SHA-256, else that of
+ * the stored bundle, if any.
  *
  * @throws WorkflowError `HASH_COLLISION`
  */
@@ -96,10 +96,10 @@ const storedSeal = (root: Root, hash: string) => {
 };
 
 /**
- * What is wrong with the files beside a bundle whose SHA-256 this is: each with its path. None is in a bundle of an earlier
- * version of the format, whose descriptor has no seal.
+ * Returns the problems of the files beside a bundle with this SHA-256, each with its path. A bundle of an earlier
+ * version of the format has none, because its descriptor has no seal.
  *
- * @throws WorkflowError what the disk refuses
+ * @throws WorkflowError those of the disk
  */
 export function sideProblems(
   root: Root,
@@ -128,9 +128,9 @@ export function sideProblems(
 }
 
 /**
- * The bytes of a stored bundle, hashed again and compared with what is recorded of it.
+ * Reads a stored bundle and verifies its hash and its recorded SHA-256.
  *
- * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and what the disk refuses.
+ * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and those of the disk.
  */
 export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
   const bytes = readHashed(root, hash);
@@ -138,7 +138,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   return bytes;
 }
 
-/** The bytes of a stored bundle whose XXH64 is right. @throws WorkflowError as {@link readBundle}. */
+/** Reads a stored bundle and verifies its XXH64. @throws WorkflowError as {@link readBundle}. */
 export function readHashed(root: Root, hash: string): Uint8Array {
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
@@ -159,8 +159,7 @@ export function readHashed(root: Root, hash: string): Uint8Array {
 }
 
 /**
- * Hashes the bytes of a stored bundle again and loads it into this process: its top level runs. `prepare` is called
- * before that.
+ * Verifies a stored bundle and loads it into this process: its top level runs. `prepare` is called before that.
  *
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED`.
  */

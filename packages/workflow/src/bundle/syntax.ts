@@ -18,7 +18,7 @@ export function lexModule(source: string): {
   imports: readonly Import[];
   exports: readonly Export[];
 } {
-  // The lexer knows neither a `#!` line nor Unicode's spaces and line ends. Each offset stays.
+  // The lexer supports neither a `#!` line nor Unicode's spaces and line ends. Offsets stay the same.
   const plain = source
     .replace(/^#!.*/, (line) => " ".repeat(line.length))
     .replace(/[\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff]/g, " ");
@@ -26,7 +26,7 @@ export function lexModule(source: string): {
   return { imports, exports };
 }
 
-/** These two end a line, but not in a string, where the lexer takes a line's end for an error. */
+/** Unicode line ends are valid in strings, where the lexer reports an error for a line end. */
 const unicodeLineEnds = /[\u2028\u2029]/g;
 
 function parseLines(source: string): ReturnType<typeof parse> {
@@ -40,7 +40,7 @@ function parseLines(source: string): ReturnType<typeof parse> {
 
 const lineEnd = /\r\n|[\n\r\u2028\u2029]/;
 
-/** The position of an offset in a source. */
+/** Returns the position of an offset in a source. */
 export function positionOf(source: string, offset: number): SourcePosition {
   const lines = source.slice(0, offset).split(lineEnd);
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };

@@ -6,7 +6,7 @@ const mostWarnings = 20;
 const place = /\b__uncaged(Dirname|Filename)\b/g;
 const metaPlace = /^import\.meta\.(url|dirname|filename|resolve)\b/;
 
-/** At most 20 warnings, without those that are there twice. */
+/** Returns the first 20 distinct warnings. */
 export function bounded(warnings: readonly string[]): string[] {
   const all = [...new Set(warnings)];
   const rest = all.length - mostWarnings;
@@ -14,8 +14,8 @@ export function bounded(warnings: readonly string[]): string[] {
 }
 
 /**
- * Warns of modules that look for files by their own place: a bundle is one file, and what lies beside its sources is not
- * in it. One warning for each file.
+ * Warns of modules that look for files relative to themselves: a bundle is one file, without its sources' neighbors.
+ * One warning for each file.
  */
 export function fileWarnings(code: string, map: SourceMap): string[] {
   const found = new Map<string, string>();
@@ -38,7 +38,7 @@ export function fileWarnings(code: string, map: SourceMap): string[] {
   return [...found.values()];
 }
 
-/** Warns of what the author's code, or what it calls, reads at its module level: no thread runs there. */
+/** Warns of process state read at module level by the author's code or its callees: no thread runs there. */
 export function readWarnings(
   reads: readonly ReadAtLoad[],
   map: SourceMap | undefined,

@@ -2,8 +2,8 @@ import { type AnsweredBy, answererKinds, type InputMeta } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
 /**
- * Who gave the answer that an `__input__` step is; null where the log does not say. Plans wrote a text into the answer's
- * value before: `console`, a channel's name and its sender's id, or a login name.
+ * Returns the person or program that answered an `__input__` step; null where the log does not say. Older plans wrote a
+ * text into the answer's value: `console`, a channel's name and its sender's id, or a login name.
  */
 export function answererIn(meta: InputMeta): AnsweredBy | null {
   const { by, value } = meta;
@@ -19,6 +19,6 @@ function readAnswerer({ kind, name }: Record<string, unknown>): AnsweredBy | nul
   return { kind: known, ...(typeof name === "string" && { name }) };
 }
 
-/** Who gave an answer, in a few words: `terminal ada`. */
+/** Describes an answerer in a few words: `terminal ada`. */
 export const answererText = ({ kind, name }: AnsweredBy): string =>
   name === undefined ? kind : `${kind} ${name}`;

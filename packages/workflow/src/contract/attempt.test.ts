@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { attemptIds, attemptTime } from "./attempt.ts";
 
-test("an attempt's id is one, and rises, whatever the clock is set to", () => {
+test("attempt ids are valid and ascend at any clock setting", () => {
   for (const now of [-1e12, -1, 0, 1.5, 2 ** 45 - 1, 2 ** 45, 1e15]) {
     const nextId = attemptIds(() => now);
     const [first, second] = [nextId(), nextId()];

@@ -1,32 +1,32 @@
 import { fromBase32, toBase32 } from "./base32.ts";
 
 /**
- * One construct that a task runs in: `in` names it, `child` the task or chain in it, `iteration` its
- * iteration from 0; a child workflow has the id of its run instead.
+ * One construct around a task: `in` is its name, `child` the task or chain in it, `iteration` its iteration from 0. A
+ * child workflow has the id of its run instead.
  */
 export type PathPart =
   | { in: string; child: string; iteration?: number }
   | { in: string; run: string };
 
-/** Where a task runs, outermost construct first. Empty at the top of a workflow. */
+/** Position of a task, outermost construct first. Empty at the top of a workflow. */
 export type Path = readonly PathPart[];
 
-/** The failed attempt at the same step that an attempt follows, and how long it has waited. */
+/** The failed attempt at the same step before this attempt, and the delay between them. */
 export type AfterAttempt = { attempt: string; delay_ms: number };
 
 /**
- * What an attempt executes: a role, where, and how people call it when not by its role; `after` is the one that it
- * tries again.
+ * The role of an attempt, its path, its title where that differs from the role, and in `after` the failed attempt that
+ * it retries.
  */
 export type AttemptSpec = { role: string; path?: Path; title?: string; after?: AfterAttempt };
 
 /**
- * How an attempt ended. One that ends with a step of its own is committed by that step, which carries its id;
- * `committed` by `end` is the child of an attempt, whose result is part of that one's step.
+ * Outcome of an attempt. An attempt with its own step ends by committing that step, which carries the attempt's id.
+ * `committed` by `end` is for a child attempt whose result is part of its parent's step.
  */
 export type AttemptOutcome = "committed" | "failed" | "skipped" | "cancelled";
 
-/** Which try a failed attempt was, of how many, and after how many milliseconds the next one begins. */
+/** Number of a failed attempt, from 1; the maximum number of attempts; the delay until the next one in milliseconds. */
 export type RetriedTry = { try: number; of: number; delay_ms: number };
 
 /** One execution of one role, in progress. It ends with the committed step that carries its id, or with `end`. */
@@ -37,32 +37,32 @@ export type OpenAttempt = {
   /** Runs a function in the attempt's async context: every event published in it carries the attempt's id. */
   run<T>(fn: () => T): T;
   /**
-   * Ends it without a step of its own. The first end counts; an attempt whose step is committed has ended. `retry` is given
-   * for a failed one that is tried again.
+   * Ends the attempt without a step of its own. Only the first end counts. An attempt whose step is committed has
+   * already ended. `retry` describes the next attempt, if any, after a failure.
    */
   end(outcome: AttemptOutcome, error?: unknown, retry?: RetriedTry): void;
 };
 
 /**
- * What a host gives a workflow in `options.attempts`. A workflow that runs several roles concurrently opens
- * one attempt for each, runs the role in it, and yields the step with the attempt's id:
+ * Opens attempts: `options.attempts`. A workflow that runs several roles concurrently opens an attempt for each, runs
+ * the role in it, and yields the step with the attempt's id:
  *
  *     const attempt = options.attempts.open({ role: "reader" });
  *     const content = await attempt.run(() => read(file));
  *     yield { role: "reader", content, meta: {}, attempt: attempt.id };
  *
- * A workflow that opens none has one attempt for each `next()`. An attempt that is opened while another
- * one runs, in its async context, is that one's child.
+ * A workflow that opens none has one attempt for each `next()`. An attempt opened in the async context of another
+ * attempt is its child.
  */
 export type Attempts = {
   open(spec: AttemptSpec): OpenAttempt;
-  /** The id of the attempt in whose async context the running code is; null in none. */
+  /** Id of the attempt in whose async context the code runs; null outside of attempts. */
   readonly current?: string | null;
-  /** The id of the attempt that has no parent, in whose async context the running code is; null in none. */
+  /** Id of the outermost attempt in whose async context the code runs; null outside of attempts. */
   readonly outermost?: string | null;
 };
 
-/** Opens an attempt, also on a host that records none; `options` are those of `run`, or a role's context. */
+/** Opens an attempt; a stub on a host that records none. `options` are the options of `run`, or a role's context. */
 export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec): OpenAttempt {
   const { path = [] } = spec;
   return (
@@ -71,15 +71,15 @@ export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec)
 }
 
 /**
- * A role that uses the attempt that its caller opened for it, `ctx.attempt`, as its own has this property.
- * Any other role may call several such roles, each of which then opens a child of that attempt.
+ * Marks a role that runs in the attempt opened by its caller, `ctx.attempt`. Any other role may call several marked
+ * roles, each of which then opens a child of that attempt.
  */
 export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttempt") as never;
 
-/** A `run` with this property opens an attempt for each of its roles. */
+/** Marks a `run` that opens an attempt for each of its roles. */
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
-/** The step that recorded a failure: its role, and its attempt where the record names one. */
+/** The step that recorded a failure: its role, and its attempt if recorded. */
 export type FailedStep = { role: string; attempt?: string };
 
 const failedStep = Symbol.for("uncaged.workflow.failedStep");
@@ -90,7 +90,7 @@ export function markFailedStep(error: Error, { role, attempt }: FailedStep): voi
   Object.defineProperty(error, failedStep, { value });
 }
 
-/** The step whose recorded failure an error is; undefined for any other error. */
+/** Returns the step that recorded an error as its failure; undefined for any other error. */
 export const failedStepOf = (error: Error): FailedStep | undefined =>
   (error as { [failedStep]?: FailedStep })[failedStep];
 
@@ -102,14 +102,14 @@ const latest = 32 ** timeDigits - 1;
 
 const whole = (number: number): number => number - (number % 1);
 
-/** A moment that the digits of an id can hold, whatever the clock is set to. */
+/** Clamps a time to the range of an id's digits, for any clock setting. */
 const boundedTime = (now: number): number =>
   now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;
 
 /**
- * Makes the ids of attempts: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin
- * at random and rise within a millisecond, as ULIDs do. Ids of one source sort by the time of their making;
- * those of a thread and its forks, which several processes make, do not collide in practice.
+ * Returns a generator of attempt ids: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin at
+ * random and count up within a millisecond, as in ULIDs. Ids of one generator sort by creation time. Ids of a thread
+ * and its forks, which come from several processes, do not collide in practice.
  */
 export function attemptIds(
   now: () => number = Date.now,
@@ -129,6 +129,6 @@ export function attemptIds(
   };
 }
 
-/** When an attempt was opened, in milliseconds since the epoch, by its id; null for what is no id. */
+/** Returns the time of an attempt's start from its id, in milliseconds since the epoch; null for an invalid id. */
 export const attemptTime = (id: string): number | null =>
   /^[0-9A-HJKMNP-TV-Z]{13}$/.test(id) ? fromBase32(id.slice(0, timeDigits)) : null;

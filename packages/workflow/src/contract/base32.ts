@@ -1,8 +1,8 @@
 const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /**
- * A whole number in Crockford Base32, without a check symbol: so many digits, most significant first,
- * zero-padded on the left. @see https://www.crockford.com/base32.html
+ * Encodes a whole number in Crockford Base32 with `length` digits, most significant first, zero-padded on the left,
+ * without a check symbol. @see https://www.crockford.com/base32.html
  */
 export function toBase32(value: number, length: number): string {
   let text = "";
@@ -12,15 +12,15 @@ export function toBase32(value: number, length: number): string {
   return text;
 }
 
-/** Whether a text has such digits only. */
+/** Whether a text consists of Crockford Base32 digits. */
 export const isBase32 = (text: string): boolean => /^[0-9A-HJKMNP-TV-Z]*$/.test(text);
 
-/** The number that a text of such digits is. */
+/** Decodes a number from Crockford Base32. */
 export function fromBase32(text: string): number {
   let value = 0;
   for (const digit of text) value = value * 32 + digits.indexOf(digit);
   return value;
 }
 
-/** The time in a ULID, in milliseconds since the epoch: its first ten digits. */
+/** Returns the time of a ULID, its first ten digits, in milliseconds since the epoch. */
 export const ulidTime = (ulid: string): number => fromBase32(ulid.slice(0, 10));

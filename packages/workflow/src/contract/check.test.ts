@@ -20,7 +20,7 @@ const nested = (levels: number): unknown => {
 };
 
 describe("a step", () => {
-  test("is accepted with its text and a copy that shares nothing with it", () => {
+  test("is accepted with its text and a deep copy", () => {
     const files = ["a.ts"];
     const checked = checkStep(withMeta({ files }));
     files.push("b.ts");
@@ -31,7 +31,7 @@ describe("a step", () => {
     });
   });
 
-  test("loses what stands beside role, content and meta", () => {
+  test("loses keys other than role, content and meta", () => {
     expect(jsonOf({ ...withMeta({}), timestamp: 1, cost: 2n })).toBe(
       '{"role":"coder","content":"done","meta":{}}',
     );
@@ -55,7 +55,7 @@ describe("a step", () => {
     expect(reasonOf(inner)).toBe("the step is a generator: write yield* instead of yield");
   });
 
-  test("may not bear an empty, a broken or a reserved role", () => {
+  test("may not have an empty, malformed or reserved role", () => {
     const roleReason = (role: string) => reasonOf({ role, content: "", meta: {} });
     expect(roleReason("")).toBe("role is empty");
     expect(roleReason("a\nb")).toBe('role "a\\nb" has a control character');
@@ -69,7 +69,7 @@ describe("a step", () => {
 });
 
 describe("meta", () => {
-  test("is refused for what JSON would lose, with the path to it", () => {
+  test("is refused for values that JSON would lose, with their path", () => {
     expect(metaReason(["a", "b", () => 1])).toBe("meta.files[2] is a function");
     expect(metaReason({ "a b": Symbol("s") })).toBe('meta.files["a b"] is a symbol');
     expect(metaReason(1n)).toBe("meta.files is a bigint");
@@ -124,7 +124,7 @@ describe("meta", () => {
     expect(reasonOf(withMeta(nested(100_000)))).toContain("is nested deeper than 1000");
   });
 
-  test("that would fill the memory is refused before it does", () => {
+  test("that would exhaust memory is refused early", () => {
     let bomb: unknown = "x".repeat(1000);
     for (let i = 0; i < 100; i++) bomb = [bomb, bomb];
     expect(metaReason(bomb)).toContain("longer than 64 Mi characters");
@@ -134,7 +134,7 @@ describe("meta", () => {
     );
   });
 
-  test("that answers differently each time is written as it was read, once", () => {
+  test("with unstable getters is read once and written as read", () => {
     let reads = 0;
     const sly = {
       get value() {
@@ -161,7 +161,7 @@ describe("meta", () => {
     expect(metaReason(proxy)).toContain("meta.files can't be read");
   });
 
-  test("is not written by what a bundle put in JSON's place", () => {
+  test("is not written by a bundle's replacement of JSON", () => {
     const spoiled = Array.prototype as { toJSON?: unknown };
     const { stringify } = JSON;
     try {
@@ -182,7 +182,7 @@ describe("meta", () => {
     );
   });
 
-  test("never makes the check throw, nor yield a text that is not JSON", () => {
+  test("never makes the check throw or return invalid JSON", () => {
     const anything = fc.anything({
       withBigInt: true,
       withDate: true,
@@ -208,7 +208,7 @@ describe("meta", () => {
 describe("a __wait__ step", () => {
   const waitReason = (meta: object) => reasonOf({ role: "__wait__", content: "Ship it?", meta });
 
-  test("names what is waited for, and may have a schema, a time and more", () => {
+  test("names the expected answer, and may have a schema, a time and other keys", () => {
     expect(waitReason({ for: "approval" })).toContain("accepted");
     const more = {
       for: "a",
@@ -221,7 +221,7 @@ describe("a __wait__ step", () => {
     expect(waitReason({ for: "a", schema: false })).toContain("accepted");
   });
 
-  test("is refused when one of them is of another kind", () => {
+  test("is refused when a key has the wrong type", () => {
     expect(waitReason({})).toBe("meta.for is undefined, not a string");
     expect(waitReason({ for: "" })).toBe("meta.for is empty");
     expect(waitReason({ for: "a", schema: [] })).toBe("meta.schema is an array, not a JSON Schema");

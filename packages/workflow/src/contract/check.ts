@@ -3,23 +3,23 @@ import { messageOf } from "./error.ts";
 import { jsonText, maxJsonLength, toJson } from "./json.ts";
 import { isPlainObject, isRecord, kindOf, show } from "./show.ts";
 
-/** Why a value breaks the contract, naming the path: `meta.files[2] is a function`. */
+/** Reason why a value breaks the contract, with its path: `meta.files[2] is a function`. */
 export type Refused = { ok: false; reason: string };
 
 /**
- * A step that may be committed. `json` is its text, with exactly the keys role, content and meta; `step` is
- * what a reader of that text gets. `attempt` is the id that it names, if any.
+ * A valid step. `json` is its text, with exactly the keys role, content and meta; `step` is the parsed copy. `attempt`
+ * is the id that it names, if any.
  */
 export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 
 export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
 
 /**
- * Judges what a generator yielded: a string role and content, and meta that is a plain object and
- * survives `toJson`. What is beside them is left out. Runs once for every step, so it compiles no schema.
+ * Checks a yielded value: a string role and content, and a plain object meta that `toJson` accepts. Drops other keys.
+ * Runs once for every step, so it compiles no schema.
  *
- * Every property is read once and the text is made from what was read, so a getter, a `toJSON` or a
- * Proxy can't show one thing here and another to the log. Never throws.
+ * Reads every property once and makes the text from these reads, so a getter, a `toJSON` or a Proxy can't log a value
+ * that was not checked. Never throws.
  */
 export function checkStep(value: unknown): CheckedStep {
   try {
@@ -29,7 +29,7 @@ export function checkStep(value: unknown): CheckedStep {
   }
 }
 
-/** Judges what a generator returned, and gives the two keys of a result alone. Never throws. */
+/** Checks a generator's return value; drops keys that a result does not have. Never throws. */
 export function checkResult(value: unknown): CheckedResult {
   try {
     return judgeResult(value);

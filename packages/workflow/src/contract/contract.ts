@@ -4,8 +4,8 @@ import type { SharedValues } from "./shared-values.ts";
 import type { RootSpending } from "./spending.ts";
 
 /**
- * What each yield produces: one role's output. `attempt` is the id of the attempt that it is the result
- * of, for a workflow that opens attempts; the engine gives every other step one.
+ * Output of one role, from one `yield`. A workflow that opens attempts sets `attempt` to the id of the attempt that
+ * produced it; the engine gives every other step an attempt.
  */
 export type RoleOutput = {
   role: string;
@@ -15,8 +15,8 @@ export type RoleOutput = {
 };
 
 /**
- * What the generator returns when it is done. A `returnCode` of 0 means success. `value` is a JSON value for the callers
- * of the workflow, beside the summary for people.
+ * Return value of the generator. A `returnCode` of 0 means success. `summary` is for people, `value` is JSON for the
+ * workflow's callers.
  */
 export type WorkflowResult<Value = unknown> = {
   returnCode: number;
@@ -28,8 +28,8 @@ export type WorkflowResult<Value = unknown> = {
 export type Step = RoleOutput & { timestamp: number };
 
 /**
- * Input to a workflow. `steps` is empty for a new thread and holds every committed step after a resume or a
- * fork; a workflow continues after them. `params` is what the starter gave as structured input, if anything.
+ * Input to a workflow. `steps` is empty for a new thread and holds every committed step after a resume or a fork; a
+ * workflow continues after them. `params` is the structured input, if any.
  */
 export type ThreadInput = {
   prompt: string;
@@ -38,30 +38,30 @@ export type ThreadInput = {
 };
 
 /**
- * Bytes that a thread keeps beside its log, each under the hash of what they are. They go with the thread, and a fork
- * gets those that the steps it copies name.
+ * Blobs beside a thread's log, each under its content hash. They are deleted with the thread. A fork gets the blobs
+ * that its copied steps name.
  */
 export type Blobs = {
-  /** Keeps bytes: they are on the disk when it resolves with their id, or with null when the thread has too many. */
+  /** Stores bytes. Resolves with their id once they are durable, or with null when the thread has too many blobs. */
   put(bytes: Uint8Array): Promise<string | null>;
-  /** What was kept under an id; null when nothing was. */
+  /** Returns the blob with an id; null when there is none. */
   get(id: string): Promise<Uint8Array | null>;
-  /** The ids of all that is kept, in no order. */
+  /** Lists the ids of all blobs, unordered. */
   ids(): Promise<string[]>;
 };
 
 /**
  * The second argument of `run`.
  *
- * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` are
- * those of the command that started the thread. A host always gives `cwd`; it is optional for callers that know the bare
- * contract alone, and required in `ctx` and in the options of `durable`. One process runs many threads, so a workflow must
- * read these and never `process.cwd()` or `process.env`. `forkFrom` names the thread that the first
- * `steps` steps of a fork were copied from, and as `origin` the first one, where that was itself a fork. `attempts` records which events belong to which of several
- * roles that run concurrently. `blobs` keeps bytes beside the thread's log, `journal` what a step has done before it is
- * committed, `shared` what all threads of the machine share, `pause` is for a `run` that drains. `worktrees` is the folder in which git worktrees of the thread lie: whoever
- * makes one makes it too, and it goes with the thread. Whatever else the starter gave in `parameters.options` is here under
- * its own name.
+ * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` come from the command
+ * that started the thread. A host always gives `cwd`; it is optional for callers that implement only the bare contract,
+ * and required in `ctx` and in the options of `durable`. One process runs many threads, so a workflow must read these
+ * and never `process.cwd()` or `process.env`. `forkFrom` names the parent thread of a fork, the number of copied steps
+ * in `steps`, and as `origin` the root thread where the parent is itself a fork. `attempts` assigns events to
+ * concurrent roles. `blobs` stores bytes beside the thread's log, `journal` records the work of an uncommitted step,
+ * `shared` holds values of all threads of the machine, `pause` is for a `run` that drains. `worktrees` is the folder of
+ * the thread's git worktrees: create it before its first use; it is deleted with the thread. All other keys of the
+ * starter's `parameters.options` are here under their own names.
  */
 export type WorkflowOptions = {
   threadId: string;
@@ -74,29 +74,30 @@ export type WorkflowOptions = {
   blobs?: Blobs;
   journal?: Journal;
   worktrees?: string;
-  /** Answers each role in place of its execution: see {@link answersFromFixture}. */
+  /** Answers each role instead of executing it: see {@link answersFromFixture}. */
   recorded?: RecordedAnswers;
   shared?: SharedValues;
-  /** What the threads of the storage root spend under its limits. */
+  /** Spending of all threads of the storage root, under its limits. */
   spending?: RootSpending;
   pause?: Pause;
   [option: string]: unknown;
 };
 
-/** The folder of a thread: every host of ours gives one. Without one nothing can be run in it. */
+/** Returns the folder of a thread. All hosts in this package set it; without one nothing can run in it. */
 export const folderOf = ({ cwd }: { cwd?: string }): string => cwd as string;
 
 /**
- * What a `run` with the property {@link drainsOnPause} gets as `options.pause`. A pause does not stop it at its next
- * yield: while one `isWanted` it begins nothing, yields what is in flight, and then awaits that the pause is `over`.
+ * Pause requests for a `run` with the property {@link drainsOnPause}. A pause does not stop it at its next yield. While
+ * `isWanted` returns true it starts no work, yields the results in flight, and then awaits `over`.
  */
 export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
 
-/** A `run` with this property finishes what is in flight before it pauses. */
+/** Marks a `run` that finishes the work in flight before it pauses. */
 export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsOnPause") as never;
 
 /**
- * What the n-th execution of a role, from 1, has recorded; `member` is which of several of its name in a `step.all`.
+ * Returns the recorded output of the n-th execution of a role, from 1. `member` is the index among outputs of the same
+ * role in a `step.all`.
  *
  * @throws WorkflowError `NO_RECORDED_ANSWER`.
  */
@@ -115,10 +116,10 @@ export type ResultOf<Run extends WorkflowFn> = Run extends WorkflowFn<infer Valu
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
- * How a bundle describes itself. `maxRounds` is that of its threads when their starter does not say, 100
- * without it. `input` is what `params` must be: a form asks for it, and other params are refused. A step of a role that
- * is not in `roles`, or whose meta does not fit the role's schema, gets a warning; with `strict` it fails the thread, and
- * with `strict: false` steps are not checked.
+ * A bundle's description of itself. `maxRounds` is the default limit of its threads (100 without it). `input` is the
+ * schema of `params`: forms are made from it, and other params are refused. A step gets a warning when its role is not
+ * in `roles` or its meta does not fit the role's schema. With `strict` such a step fails the thread; with `strict:
+ * false` steps are not checked.
  */
 export type Descriptor = {
   description: string;
@@ -128,28 +129,28 @@ export type Descriptor = {
   roles: Record<string, { description: string; schema: JsonSchema }>;
 };
 
-/** The module that a bundle is, once loaded. */
+/** A loaded bundle's module. */
 export type Bundle = { run: WorkflowFn; descriptor: Descriptor };
 
-/** The role of what a moderator sees before any step: the prompt. */
+/** Role of the prompt, which a moderator sees before any step. */
 export const START = "__start__" as const;
-/** What a moderator returns to stop; also the role of a log's last record. */
+/** A moderator returns this to stop. Also the role of a log's last record. */
 export const END = "__end__" as const;
-/** The role of a step that asks for an answer from outside. */
+/** Role of a step that asks for an answer from outside. */
 export const WAIT = "__wait__" as const;
-/** The role of the step that is the answer. */
+/** Role of the step that holds the answer. */
 export const INPUT = "__input__" as const;
 
-/** The role of the first message that a moderator sees. */
+/** Role of the first message that a moderator sees. */
 export type START = typeof START;
-/** The role of the last record of a log; a moderator returns it to end the thread. */
+/** Role of the last record of a log; a moderator returns it to end the thread. */
 export type END = typeof END;
 
 /**
- * Meta of a `__wait__` step. `for` names what is waited for; an answer's value must fit `schema`;
- * after `expiresAt` (milliseconds since the epoch) no answer is taken and the thread continues with
- * `onTimeout` as the value. With `sleep` nothing is asked: the thread continues at `expiresAt`. An answer
- * that brings a token must bring this `token`. Further keys are kept.
+ * Meta of a `__wait__` step. `for` names the expected answer; an answer's value must fit `schema`. After `expiresAt`
+ * (milliseconds since the epoch) no answer is accepted and the thread continues with `onTimeout` as the value. With
+ * `sleep` nothing is asked: the thread continues at `expiresAt`. An answer with a token must have this `token`. Other
+ * keys are kept.
  */
 export type WaitMeta = {
   for: string;
@@ -161,16 +162,18 @@ export type WaitMeta = {
   [key: string]: unknown;
 };
 
-/** Where an answer can come from: a command, the console, a plan's channel, another program, a client of MCP. */
+/** Sources of answers: a command, the console, a plan's channel, another program, an MCP client. */
 export const answererKinds = ["terminal", "console", "channel", "api", "mcp"] as const;
 
-/** Who gave an answer. `name` is a login name, or the sender's id in a channel; absent where nothing is known. */
+/**
+ * The person or program that answered. `name` is a login name, or the sender's id in a channel; absent when unknown.
+ */
 export type AnsweredBy = { kind: (typeof answererKinds)[number]; name?: string };
 
 /**
- * Meta of an `__input__` step. `value` is the answer as JSON when it is JSON; `timedOut` is true when
- * nobody answered in time, and with `sleep` nobody was asked; `requestId` is the sender's own, by which the same answer is known again;
- * `by` is who gave the answer, as the program that took it says. Further keys are kept.
+ * Meta of an `__input__` step. `value` is the answer, parsed when it is JSON. `timedOut` is true when no answer came in
+ * time, and after a `sleep`. `requestId` is the sender's own id, which makes repeated requests idempotent. `by` is the
+ * answerer, as reported by the program that took the answer. Other keys are kept.
  */
 export type InputMeta = {
   for?: string;

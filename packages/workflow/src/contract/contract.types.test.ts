@@ -1,4 +1,4 @@
-// Checked by tsc: the types of the RFC, written down here independently, fit ours in both directions.
+// Checked by tsc: the types of the RFC, copied here, are assignable to and from the exported types.
 import { expect, test } from "bun:test";
 import { durable } from "../durable/durable.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
@@ -17,7 +17,7 @@ const descriptor = {
   roles: { counter: { description: "Counts", schema: { type: "object" } } },
 };
 
-test("a bundle that knows the RFC alone fits and runs", async () => {
+test("a bundle of the bare RFC contract type-checks and runs", async () => {
   const rfc: RfcWorkflow = async function* (input) {
     yield { role: "counter", content: String(input.steps.length), meta: { prompt: input.prompt } };
     return { returnCode: 0, summary: "counted" };
@@ -29,7 +29,7 @@ test("a bundle that knows the RFC alone fits and runs", async () => {
   expect(described).toBe(descriptor);
 });
 
-test("what the helpers make runs under anything that knows the RFC alone", async () => {
+test("workflows of the helpers run under a driver of the bare RFC contract", async () => {
   const made: RfcWorkflow[] = [
     createRoleModerator({
       roles: { a: async () => ({ content: "hi", meta: {} }) },

@@ -79,7 +79,7 @@ describe("a decision", () => {
     expect(decisionOf(value)).toBe(null);
   });
 
-  test("is nothing but these words and booleans", () => {
+  test("is one of these words or a boolean only", () => {
     const isWord = (one: unknown) =>
       typeof one === "boolean" ||
       (typeof one === "string" && words.includes(one.trim().toLowerCase()));
@@ -95,7 +95,7 @@ describe("the value that answers a question", () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const short = { properties: { decision: { enum: ["reject", "approve"] } } };
 
-  test("is the decision, in the form that the question asks for", () => {
+  test("is the decision in the question's form", () => {
     const given = { decision: "Yes", note: "go", more: 1 };
     expect(decidedValue({ for: "approval", schema }, given)).toEqual({
       decision: "approve",
@@ -123,7 +123,7 @@ describe("the value that answers a question", () => {
     for (const value of ["fine", {}, null, 1]) expect(decidedValue(wait, value)).toBe(null);
   });
 
-  test("is any value where a question asks for no decision", () => {
+  test("is any value for other questions", () => {
     const others: (JsonSchema | undefined)[] = [
       undefined,
       true,

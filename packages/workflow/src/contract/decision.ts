@@ -5,9 +5,9 @@ import { isRecord } from "./show.ts";
 export type ApprovalDecision = { decision: "approve" | "reject"; note: string };
 
 /**
- * Reads the decision that an answer is: a word, a boolean, or an object with `decision` or a boolean `approved`, and
- * perhaps a `note`. Words are trimmed and match in any case. Returns null for anything else, also where `decision` and
- * `approved` contradict each other: null must never count as an approval.
+ * Parses a decision from an answer: a word, a boolean, or an object with `decision` or a boolean `approved`, and
+ * optionally a `note`. Words are trimmed and match in any case. Returns null for anything else, also where `decision`
+ * and `approved` contradict each other: null must never count as an approval.
  */
 export function decisionOf(value: unknown): ApprovalDecision | null {
   if (typeof value !== "object") return decided(wordOf(value), "");
@@ -43,8 +43,8 @@ function wordOf(value: unknown): ApprovalDecision["decision"] | null {
 }
 
 /**
- * The value that answers a question, where the question is an approval or asks for a tool call. Undefined for any other
- * question, which takes any value that fits its schema; null where the value is not a decision.
+ * Converts an answer to an approval or a tool call question to the value that fits the question. Returns undefined for
+ * any other question, which takes any value that fits its schema, and null where the value is not a decision.
  */
 export function decidedValue(wait: WaitMeta, value: unknown): unknown {
   const { properties } = isRecord(wait.schema) ? wait.schema : {};
@@ -56,7 +56,7 @@ export function decidedValue(wait: WaitMeta, value: unknown): unknown {
   return { decision: given.decision };
 }
 
-/** What a tool call takes may also have another input, or a reason. */
+/** Parses a decision on a tool call, which may also have another input, or a reason. */
 function callDecision(value: unknown): unknown {
   if (isRecord(value) && Object.hasOwn(value, "approve")) return value;
   const given = decisionOf(value);
@@ -65,7 +65,9 @@ function callDecision(value: unknown): unknown {
   return { approve: decision === "approve", ...(note.trim() !== "" && { reason: note }) };
 }
 
-/** Whether a question is an approval: its schema has a `decision` of approve or reject, and at most a `note` beside it. */
+/**
+ * Whether a question is an approval: its schema has a `decision` of approve or reject, and at most a `note` beside it.
+ */
 export function isApproval({ schema }: WaitMeta): boolean {
   if (!isRecord(schema) || !isRecord(schema.properties)) return false;
   const { decision, note: _, ...others } = schema.properties;

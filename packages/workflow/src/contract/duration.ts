@@ -7,16 +7,16 @@ const units: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** A span of time: milliseconds, or a text such as `"90s"`, `"1h 30m"`, `"2d"`, in ms, s, m, h, d and w. */
+/** Milliseconds, or a text such as `"90s"`, `"1h 30m"`, `"2d"`, in ms, s, m, h, d and w. */
 export type Duration = number | string;
 
-/** The last moment that a date can be, in milliseconds since the epoch. */
+/** The latest time of a JavaScript date, in milliseconds since the epoch. */
 export const latestTime = 8.64e15;
 
-/** How duration texts are written, for hints. */
+/** Format of duration texts, for hints. */
 export const durationHint = 'give milliseconds, or a text such as "500ms", "90s", "1h 30m" or "2d"';
 
-/** A duration in milliseconds; null when it is none. Only a number may be negative. */
+/** Converts a duration to milliseconds; null when it is invalid. Only a number may be negative. */
 export function durationMs(duration: unknown): number | null {
   if (typeof duration === "number") return Number.isFinite(duration) ? duration : null;
   if (typeof duration !== "string") return null;

@@ -1,14 +1,14 @@
 import { isRecord, kindOf } from "./show.ts";
 import { withoutPasswords } from "./url.ts";
 
-/** What a caller can do about an error: nothing (it failed), call again otherwise, or name another thing. */
+/** Class of an error for its caller: the operation failed, the call is wrong, or the named thing does not exist. */
 export type ErrorKind = "failed" | "usage" | "missing";
 
 const brand = Symbol.for("uncaged.workflow.error");
 
 /**
- * An error as JSON: on the control socket and in `--json` output. `details` holds all of many findings,
- * one line each, when `message` is only the first.
+ * An error as JSON: on the control socket and in `--json` output. When `message` is only the first of several findings,
+ * `details` holds all, one line each.
  */
 export type ErrorRecord = {
   code: string;
@@ -26,10 +26,10 @@ const ofKind =
     new WorkflowError({ code, kind, message, hint }, { cause });
 
 /**
- * An error that a user can act on: `message` states what is wrong and where, `hint` what to do, both without the passwords
- * of URLs. Its kind is `failed` unless another is given.
+ * An error that a user can act on: `message` states the problem and its place, `hint` the remedy, both without the
+ * passwords of URLs. Its kind is `failed` unless another is given.
  *
- * It is recognised by a brand and not by its class, for a bundle carries its own copy of this file.
+ * It is recognised by a brand instead of its class, because each bundle carries its own copy of this file.
  */
 export class WorkflowError extends Error {
   readonly code: string;
@@ -50,11 +50,11 @@ export class WorkflowError extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** What was asked for can't be done as things are. */
+  /** The operation failed in the current state. */
   static readonly failed = /* @__PURE__ */ ofKind("failed");
-  /** The call is wrong: it must be made otherwise. */
+  /** The call is wrong and must be changed. */
   static readonly usage = /* @__PURE__ */ ofKind("usage");
-  /** What was named does not exist. */
+  /** The named thing does not exist. */
   static readonly missing = /* @__PURE__ */ ofKind("missing");
 }
 
@@ -63,7 +63,7 @@ export function isWorkflowError(value: unknown): value is WorkflowError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** An error as a record. Anything that is no {@link WorkflowError} becomes `INTERNAL`. */
+/** Converts an error to a record. Any value but a {@link WorkflowError} becomes `INTERNAL`. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isWorkflowError(error)) {
     const { code, kind, message, hint, details } = error;
@@ -72,7 +72,7 @@ export function toErrorRecord(error: unknown): ErrorRecord {
   return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
 }
 
-/** Several findings as one error has them: the first is its message, which counts the others, and all are its details. */
+/** Combines findings into one error: `message` has the first and the number of others, `details` has all. */
 export function foundProblems(problems: readonly string[]): {
   message: string;
   details?: string[];
@@ -97,7 +97,7 @@ export function messageOf(thrown: unknown): string {
   return line.length > 2000 ? `${line.slice(0, 2000)}…` : line;
 }
 
-// Clients of databases and HTTP services throw plain objects: their message counts, not their class.
+// Clients of databases and HTTP services throw plain objects: use their message instead of their class.
 function thrownText(thrown: unknown): string {
   if (typeof thrown !== "object" || thrown === null) return String(thrown);
   const { message, name } = thrown as { message?: unknown; name?: unknown };
@@ -116,7 +116,7 @@ function jsonOrKeys(thrown: object): string {
     const json = JSON.stringify(thrown);
     if (typeof json === "string" && json !== "{}") return json;
   } catch {
-    // A cycle or a BigInt: its keys are named.
+    // A cycle or a BigInt: list the keys instead.
   }
   const keys = Object.keys(thrown).join(", ");
   return `${kindOf(thrown)} ${keys && `with the keys ${keys} `}was thrown`;
@@ -137,14 +137,14 @@ const plainNames: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Returns the name of a thrown object; undefined when it has none. An error of a class that sets no name has the name of its
- * class. May throw, as its getter does.
+ * Returns the name of a thrown object; undefined when it has none. An error whose class sets no name gets the name of
+ * its class. May throw, as its getter does.
  */
 export function errorName(thrown: object): string | undefined {
   const { name } = thrown as { name?: unknown };
   if (thrown instanceof Error && plainNames.has(name) && !Object.hasOwn(thrown, "name")) {
     const own: unknown = thrown.constructor?.name;
-    // A shorter one is the work of a minifier.
+    // A minifier makes shorter names.
     if (typeof own === "string" && /^[A-Z]\w{2,}$/.test(own)) return own;
   }
   return typeof name === "string" && name !== "" ? name : undefined;

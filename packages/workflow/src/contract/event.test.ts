@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { truncated } from "./event.ts";
 
-test("a value of 10 KB of JSON stands as it is, a longer one as its beginning", () => {
+test("values above 10 KB of JSON are truncated to their beginning", () => {
   const fits = "x".repeat(10 * 1024 - 2);
   expect(truncated(fits)).toBe(fits);
   expect(truncated(`${fits}x`)).toEqual({
@@ -12,13 +12,13 @@ test("a value of 10 KB of JSON stands as it is, a longer one as its beginning", 
   });
 });
 
-test("an object is measured by its JSON", () => {
+test("the size of an object is the size of its JSON", () => {
   const small = { list: [1, 2, 3] };
   expect(truncated(small)).toBe(small);
   const large = { text: '"'.repeat(6000) };
   expect(truncated(large)).toMatchObject({ _truncated: true, type: "object", length: 12_011 });
 });
 
-test("what has no JSON is left alone", () => {
+test("values without JSON are unchanged", () => {
   expect(truncated(undefined)).toBeUndefined();
 });

@@ -1,21 +1,21 @@
 import type { AfterAttempt, AttemptOutcome, RetriedTry, Path } from "./attempt.ts";
 import { isRecord } from "./show.ts";
 
-/** The name of the `node:diagnostics_channel` on which a workflow publishes what happens inside a step. */
+/** Name of the `node:diagnostics_channel` on which a workflow publishes the events of a step. */
 export const eventsChannel = "uncaged.workflow";
 
 type Json = Record<string, unknown>;
 
-/** A process that a killed worker had left running, and the signal that has ended it; null when it runs on. */
+/** A process left running by a killed worker, and the signal that ended it; null when it still runs. */
 export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL" | null };
 
 /**
- * The payload of each event type that the command line and the console show. Values that may be long are
- * `unknown`: a recorded event may hold a `TruncatedValue` in their place. The engine itself writes
- * `worker_start`, `attempt_start`, `attempt_end` and `journal`; the others are published by step workflows, roles and agents.
+ * Payloads of the event types that the command line and the console show. Values that may be long are `unknown`: a
+ * recorded event may hold a `TruncatedValue` in their place. The engine itself writes `worker_start`, `attempt_start`,
+ * `attempt_end` and `journal`; the others are published by step workflows, roles and agents.
  */
 export type EventPayloads = {
-  /** A worker begins to drive the thread, after `steps` committed ones: attempts open before it are lost. */
+  /** A worker starts to drive the thread, after `steps` committed ones: attempts still open are lost. */
   worker_start: { pid: number; steps: number; orphans?: Orphan[] };
   attempt_start: {
     role: string | null;
@@ -26,8 +26,8 @@ export type EventPayloads = {
   };
   attempt_end: { outcome: AttemptOutcome; error?: AttemptError; retry?: RetriedTry };
   /**
-   * What an execution of a step has recorded for the next one, by the step's key; `after` so many entries of the step in
-   * the same debug log that were on the disk.
+   * A step's record for its next execution, by the step's key. `after` is the number of the step's entries that were
+   * durable in the same debug log before it.
    */
   journal: { key: string; entry: unknown; after?: number };
   workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
@@ -35,7 +35,7 @@ export type EventPayloads = {
   workflow_failed: { error: unknown; failed_step_id: string | null; duration_ms: number };
   workflow_cancelled: { duration_ms: number };
   step_start: { type: string; meta?: Json | null; resolvedInputs?: unknown };
-  /** `spent` is what the role spent in all, as a step's meta records it. */
+  /** `spent` is the total spending of the role, in the format of a step's meta. */
   step_done: { outputs?: unknown; selected?: string | null; spent?: unknown };
   step_error: { error: unknown; spent?: unknown };
   step_skipped: { condition?: unknown };
@@ -56,12 +56,12 @@ export type EventPayloads = {
   llm_tool_use: { tool_use_id: string; name: string; input: unknown };
   llm_tool_result: { tool_use_id: string; content: unknown; is_error?: boolean };
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
-  /** A call waits for its turn: its provider's limit allows no more for about so long. */
+  /** A call waits for its provider's rate limit, for about `delay_ms`. */
   llm_wait: { delay_ms: number; reason: string };
   /** One of several agents failed, and another takes over; they are counted from 1. */
   llm_fallback: { failed: number; next: number; code: string; error: unknown };
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
-  /** A conversation continues after the turns and tool calls that an earlier execution of the step recorded. */
+  /** A conversation continues after the turns and tool calls recorded by an earlier execution of the step. */
   llm_resumed: { turns: number; tool_calls: number };
   llm_compacted: { tokens: number; summary: string };
   llm_done: {
@@ -70,7 +70,7 @@ export type EventPayloads = {
     usage?: unknown;
     cost_usd?: number | null;
   };
-  /** A command agent's own session, by which a later step of the role continues it. */
+  /** A command agent's own session. A later step of the role continues it. */
   session: { agent: string; session_id: string };
   tool_start: { name: string; input: unknown };
   tool_message: { name: string; level?: string; message: unknown; data?: unknown };
@@ -85,12 +85,12 @@ export type EventPayloads = {
   var_changed: { name: string; oldValue?: unknown; newValue?: unknown };
 };
 
-/** The name of an event. */
+/** Name of an event type. */
 export type EventType = keyof EventPayloads;
 
 /**
- * A position in an author's source, counted from 1, and the text of that line. `frame` has that line and those around
- * it as they are in the file, from the line `from` on.
+ * A position in an author's source, counted from 1, and the text of that line. `frame` has that line and its
+ * surrounding lines as in the file, starting at the line `from`.
  */
 export type ErrorPosition = {
   file: string;
@@ -101,8 +101,8 @@ export type ErrorPosition = {
 };
 
 /**
- * What was thrown. Where a source map has it, `stack` and `at`, the author's line that threw, are of the sources.
- * `cause` is what it was caused by, and `errors` has those that an `AggregateError` is made of.
+ * A thrown value. Where a source map has the position, `stack` and `at`, the author's line that threw, refer to the
+ * sources. `errors` has the parts of an `AggregateError`.
  */
 export type AttemptError = {
   name: string;
@@ -115,11 +115,11 @@ export type AttemptError = {
 };
 
 /**
- * What a workflow publishes, as one plain JSON object. `type` may also be a word of its own. `stepID` is
- * the name of the step that the event belongs to, null for the workflow as a whole. `attempt` is the
- * attempt's id; without it, the attempt in whose async context the event is published.
+ * An event of a workflow, as one plain JSON object. `type` may also be a custom word. `stepID` is the name of the step
+ * that the event belongs to, null for the workflow as a whole. `attempt` is the attempt's id; without it, the attempt
+ * in whose async context the event is published.
  *
- * A workflow need not publish anything. One that does imports nothing but Node:
+ * A workflow need not publish anything. To publish, it imports only Node modules:
  *
  *     import { channel } from "node:diagnostics_channel";
  *     import { eventsChannel, type WorkflowEvent } from "@uncaged/workflow";
@@ -127,7 +127,7 @@ export type AttemptError = {
  *     const event: WorkflowEvent = { type: "llm_token", stepID: "coder", payload: { delta: "Hi" } };
  *     channel(eventsChannel).publish(event);
  *
- * Which thread it belongs to is determined by the async context it is published in.
+ * The async context of the publisher determines the event's thread.
  */
 export type WorkflowEvent = {
   type: EventType | (string & {});
@@ -137,8 +137,8 @@ export type WorkflowEvent = {
 };
 
 /**
- * An event as the debug log holds it. `seq` counts up within the thread; `step` is the number, from 1, of
- * the next step to be committed when it was published; `timestamp` is in milliseconds since the epoch.
+ * An event in the debug log. `seq` counts up within the thread; `step` is the number, from 1, of the next step to be
+ * committed when it was published; `timestamp` is in milliseconds since the epoch.
  */
 export type EventRecord = WorkflowEvent & { seq: number; step?: number; timestamp: number };
 
@@ -147,7 +147,7 @@ export type KnownEvent = {
   [T in EventType]: Omit<EventRecord, "type" | "payload"> & { type: T; payload: EventPayloads[T] };
 }[EventType];
 
-/** The fields that distinguish each type from a stranger's event of the same name. */
+/** Fields that distinguish each type from a foreign event of the same name. */
 const required: { [T in EventType]: Record<string, "string" | "number" | "any"> } = {
   worker_start: { pid: "number", steps: "number" },
   attempt_start: {},
@@ -190,7 +190,7 @@ const required: { [T in EventType]: Record<string, "string" | "number" | "any"> 
   var_changed: { name: "string" },
 };
 
-/** A line of a debug log as an event, of whatever type; null when it is none. */
+/** Parses a line of a debug log as an event of any type; null when it is not an event. */
 export function readEvent(line: unknown): EventRecord | null {
   if (!isRecord(line) || typeof line.type !== "string") return null;
   const { type, seq, stepID, payload, timestamp, step, attempt } = line;
@@ -206,7 +206,7 @@ export function readEvent(line: unknown): EventRecord | null {
   };
 }
 
-/** An event with the payload of its type, when it has the fields that the type needs; else null. */
+/** Returns an event with the payload of its type when the payload has the required fields; else null. */
 export function knownEvent(event: EventRecord): KnownEvent | null {
   const fields = Object.hasOwn(required, event.type) ? required[event.type as EventType] : null;
   if (fields === null) return null;
@@ -216,16 +216,16 @@ export function knownEvent(event: EventRecord): KnownEvent | null {
   return isWhole ? (event as KnownEvent) : null;
 }
 
-/** The most characters of JSON that a value may have in an event. */
+/** Maximum JSON length of a value in an event, in characters. */
 export const longestShown = 10 * 1024;
 const previewLength = 200;
 
-/** The values of an event's payload that list others: each of those is cut, and not the list. */
+/** Payload values that are lists: their items are truncated, not the list itself. */
 export const listNames: readonly string[] = ["resolvedInputs", "outputs"];
 
 /**
- * What an event holds in place of a value whose JSON is longer than 10 KB, of `length` characters. `at` is
- * where in the thread's file of values the whole of it begins, in bytes; without it the rest is lost.
+ * Marker in place of a value whose JSON is longer than 10 KB, of `length` characters. `at` is the byte offset of the
+ * whole value in the thread's file of values; without it the rest is lost.
  */
 export type TruncatedValue = {
   _truncated: true;
@@ -236,8 +236,8 @@ export type TruncatedValue = {
 };
 
 /**
- * A value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB.
- * Who records events does the same and keeps the whole: truncate only what is recorded in full elsewhere.
+ * Returns a value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB. Recorders of
+ * events do the same and keep the whole value: truncate only values that are recorded in full elsewhere.
  */
 export function truncated<T>(value: T): T | TruncatedValue {
   if (typeof value === "string" && value.length * 6 + 2 <= longestShown) return value;
@@ -245,7 +245,7 @@ export function truncated<T>(value: T): T | TruncatedValue {
   return json.length <= longestShown ? value : markerOf(json);
 }
 
-/** The marker of the value that has this JSON. */
+/** Returns the marker of a value with this JSON. */
 export function markerOf(json: string): TruncatedValue {
   const type = json.startsWith('"') ? "string" : "object";
   const preview = `${json.slice(0, previewLength)}...`;

@@ -10,7 +10,7 @@ import {
   roundedIn,
 } from "./exact.ts";
 
-test("a number is rounded when it is an integer that comes out as another", () => {
+test("a number is rounded when its integer changes by parsing", () => {
   const exact = [
     "0",
     "-1",
@@ -20,7 +20,7 @@ test("a number is rounded when it is an integer that comes out as another", () =
     "1e21",
   ];
   expect([...exact, "0.1", "1.5e3", "9007199254740993.5"].filter(isRounded)).toEqual([]);
-  // A number holds the least integer of 64 bits, and writes it as -9223372036854776000.
+  // A JavaScript number holds the smallest 64-bit integer, but writes it as -9223372036854776000.
   const rounded = ["9007199254740993", "-9007199254740993", "-9223372036854775808"];
   rounded.push("123456789012345678901", "1e400");
   expect(rounded.filter(isRounded)).toEqual(rounded);
@@ -30,7 +30,7 @@ describe("parseExact", () => {
   const json =
     '{"9007199254740993": "\\"9007199254740993", "a": [1, {"id":9007199254740993}, -1e400, 1e300]}';
 
-  test("finds numbers outside of texts alone", () => {
+  test("finds numbers only outside of strings", () => {
     const [id, huge] = ["9007199254740993", "-1e400"];
     expect([...allRounded(json)]).toEqual([
       { text: id, offset: json.lastIndexOf(id) },
@@ -40,7 +40,7 @@ describe("parseExact", () => {
     expect(roundedIn('{"id":1,"text":"9007199254740993"}')).toBeNull();
   });
 
-  test("gives their texts, or what is made of them", () => {
+  test("returns their texts, or converted values", () => {
     const found = { "9007199254740993": '"9007199254740993' };
     const [id, huge] = ["9007199254740993", "-1e400"];
     expect(parseExact(json)).toEqual({ ...found, a: [1, { id }, huge, 1e300] });
@@ -100,7 +100,7 @@ describe("exactJson", () => {
   });
 });
 
-test("losslessJson reads all JSON that a value holds", () => {
+test("losslessJson parses all JSON without loss", () => {
   const read = ['"yes"', "1.0", "1e3", " 5 "].map((text) => losslessJson(text)?.value);
   expect(read).toEqual(["yes", 1, 1_000, 5]);
   for (const text of ["yes", "007", "9007199254740993", "1e400", '{"a":1,"a":1}', ""])

@@ -9,7 +9,7 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Matches any text that has a rounded number. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
-/** Whether the text of a number is an integer that a number would write with other digits, or one that no number holds. */
+/** Whether a number's text is an integer that a JavaScript number would write with other digits, or is out of range. */
 export function isRounded(text: string): boolean {
   const number = Number(text);
   if (!Number.isFinite(number)) return true;
@@ -17,14 +17,14 @@ export function isRounded(text: string): boolean {
   return significant(text) !== significant(String(number));
 }
 
-/** The digits of an integer without the zeros at their ends. */
+/** Strips leading and trailing zeros from the digits of an integer. */
 const significant = (text: string): string =>
   text
     .replace(/e.*$/, "")
     .replace(/\D/g, "")
     .replace(/^0+|0+$/g, "");
 
-/** The numbers of a JSON text that parsing would round, each with its offset. */
+/** Yields the numbers of a JSON text that parsing would round, each with its offset. */
 export function* allRounded(json: string): Generator<{ text: string; offset: number }> {
   if (!candidate.test(json)) return;
   for (const { 0: text, index: offset } of json.matchAll(token)) {
@@ -32,7 +32,7 @@ export function* allRounded(json: string): Generator<{ text: string; offset: num
   }
 }
 
-/** The first number of a JSON text that parsing would round; null when there is none. */
+/** Returns the first number of a JSON text that parsing would round; null when there is none. */
 export const roundedIn = (json: string): { text: string; offset: number } | null =>
   allRounded(json).next().value ?? null;
 
@@ -61,10 +61,13 @@ export function parseExact(
   });
 }
 
-/** A number that `JSON.stringify` writes with the digits of its text; rounded on a runtime without `JSON.rawJSON`. */
+/**
+ * Returns a number that `JSON.stringify` writes with the digits of its text; rounded on a runtime without
+ * `JSON.rawJSON`.
+ */
 export const rawNumber = (text: string): unknown => raw.rawJSON?.(text) ?? Number(text);
 
-/** Whether a value is one of {@link rawNumber}. */
+/** Whether a value comes from {@link rawNumber}. */
 export const isRawNumber = (value: unknown): boolean => raw.isRawJSON?.(value) ?? false;
 
 // Node 20 lacks both.
@@ -76,8 +79,9 @@ const raw = JSON as unknown as {
 const literals: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 /**
- * The JSON value that a text says exactly: an object, an array, a boolean, null, or a number as JSON writes it. Returns
- * null for any other text, also for a string in quotes, `007`, `1.0`, an integer above 2^53, or an object with a key twice.
+ * Parses a text that is the exact form of a JSON value: an object, an array, a boolean, null, or a number as JSON
+ * writes it. Returns null for any other text, also for a string in quotes, `007`, `1.0`, an integer above 2^53, or an
+ * object with a duplicate key.
  */
 export function exactJson(text: string): { value: unknown } | null {
   const trimmed = text.trim();
@@ -86,11 +90,11 @@ export function exactJson(text: string): { value: unknown } | null {
   return isNested || isScalar ? losslessJson(trimmed) : null;
 }
 
-/** The value of a JSON text; null where it is not JSON, or has a number or a key twice that the value can't hold. */
+/** Parses JSON; null where the text is invalid, or has a number or a duplicate key that the value can't hold. */
 export function losslessJson(text: string): { value: unknown } | null {
   let depth = 0;
   let keys = 0;
-  // JSON.parse calls itself for each level.
+  // JSON.parse recurses for each level.
   for (const [part, colon] of text.matchAll(
     /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[[\]{}]|-?[0-9][0-9.eE+-]*/g,
   )) {

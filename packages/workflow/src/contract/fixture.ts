@@ -2,17 +2,17 @@ import type { RoleOutput } from "./contract.ts";
 import { WorkflowError } from "./error.ts";
 import { isRecord } from "./show.ts";
 
-/** What a fixture's `format` is: nothing else in a thread's options is taken for one. */
+/** `format` of a fixture. Other values in a thread's options are not fixtures. */
 export const fixtureFormat = "uncaged-workflow-fixture";
 
 /**
- * A thread as a document: its prompt, its params and its steps, as the log has them. As the option `fixture` of another
- * thread it answers that thread's roles: the n-th execution of a role gets what the n-th one recorded.
+ * A thread as a document: its prompt, its params and its steps, as in the log. As the option `fixture` of another
+ * thread it answers that thread's roles: the n-th execution of a role gets the n-th recorded output.
  */
 export type Fixture = {
   format: typeof fixtureFormat;
   version: 1;
-  /** The thread that was recorded, its workflow, and the hash of the version that it ran. */
+  /** The recorded thread, its workflow, and the hash of its version. */
   threadId: string;
   workflow: string;
   hash: string;
@@ -21,17 +21,17 @@ export type Fixture = {
   steps: RoleOutput[];
 };
 
-/** A `run` with this property asks `options.recorded`, where there is one, in place of executing a role. */
+/** Marks a `run` that asks `options.recorded`, when set, instead of executing a role. */
 export const answersFromFixture: unique symbol = Symbol.for(
   "uncaged.workflow.answersFromFixture",
 ) as never;
 
-/** The fixture that a thread's options hold, null for none. @throws WorkflowError `BAD_FIXTURE`. */
+/** Returns the fixture in a thread's options; null when there is none. @throws WorkflowError `BAD_FIXTURE`. */
 export function fixtureIn({ fixture }: Readonly<Record<string, unknown>>): Fixture | null {
   return isRecord(fixture) && fixture.format === fixtureFormat ? checkFixture(fixture) : null;
 }
 
-/** A value that is a fixture, with what is known of one. @throws WorkflowError `BAD_FIXTURE`. */
+/** Checks a fixture and drops unknown keys. @throws WorkflowError `BAD_FIXTURE`. */
 export function checkFixture(value: unknown): Fixture {
   if (!isRecord(value) || value.format !== fixtureFormat) {
     throw badFixture(`it has no "format": "${fixtureFormat}"`);
@@ -39,9 +39,9 @@ export function checkFixture(value: unknown): Fixture {
   const { version, threadId, workflow, hash, prompt, params, steps } = value;
   if (version !== 1) throw badFixture(`its version is ${JSON.stringify(version)}, not 1`);
   for (const [name, text] of Object.entries({ threadId, workflow, hash, prompt })) {
-    if (typeof text !== "string") throw badFixture(`its ${name} is no text`);
+    if (typeof text !== "string") throw badFixture(`its ${name} is not a text`);
   }
-  if (!Array.isArray(steps)) throw badFixture("its steps are no list");
+  if (!Array.isArray(steps)) throw badFixture("its steps are not a list");
   return {
     ...({ format: fixtureFormat, version, threadId, workflow, hash, prompt } as Fixture),
     ...(params !== undefined && { params }),
@@ -53,12 +53,12 @@ function checkStep(step: unknown, index: number): RoleOutput {
   const { role, content, meta } = isRecord(step) ? step : {};
   const isSound = typeof role === "string" && role !== "" && typeof content === "string";
   if (isSound && isRecord(meta)) return { role, content, meta };
-  throw badFixture(`step ${index + 1} is no {role: a text, content: a text, meta: an object}`);
+  throw badFixture(`step ${index + 1} is not {role: a text, content: a text, meta: an object}`);
 }
 
 const badFixture = (what: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_FIXTURE",
-    `this is no fixture: ${what}`,
+    `invalid fixture: ${what}`,
     "export one: uncaged-workflow thread <id> --fixture",
   );

@@ -1,35 +1,35 @@
 import { messageOf } from "./error.ts";
 import { isPlainObject, kindOf, show } from "./show.ts";
 
-// Captured before a bundle is loaded, which may replace built-ins: records are written by these (rfc 0021).
+// Captured before a bundle is loaded, which may replace built-ins: records are written with these (rfc 0021).
 const { stringify } = JSON;
 const { keys: keysOf } = Object;
 const { isArray } = Array;
 const { isFinite } = Number;
 
-/** How deeply values may be nested; the value itself is the first level. */
+/** Maximum nesting depth of values; the value itself is the first level. */
 export const maxJsonDepth = 1000;
-/** The longest JSON text that is made of a value, in characters: as long as a log's longest record. */
+/** Maximum length of a JSON text in characters: that of a log's longest record. */
 export const maxJsonLength = 64 * 1024 * 1024;
 
-/** A value as JSON text, or why it can't be one; the reason names the path to the culprit. */
+/** A value as JSON text, or the reason why it can't be one, with the path to the cause. */
 export type JsonText = { ok: true; json: string } | { ok: false; reason: string };
 
 class Refusal extends Error {}
 
-/** Where a walk is: the `depth` first keys lead there, past the `depth` first parents. */
+/** Position of a walk: the first `depth` keys lead there, past the first `depth` parents. */
 type Walk = { keys: (string | number)[]; parents: object[]; depth: number; length: number };
 
 /**
- * Writes a value as JSON, or refuses what JSON would lose without a word: functions, symbols, BigInt, NaN,
- * the infinities, `undefined` and holes in arrays, objects that are neither plain nor arrays, a value
- * inside itself, what is too deep or too long. As in JSON, properties that are `undefined`, have a symbol
- * as key or can't be listed are left out.
+ * Writes a value as JSON, or refuses values that JSON would silently lose: functions, symbols, BigInt, NaN, the
+ * infinities, `undefined` and holes in arrays, objects that are neither plain nor arrays, cycles, and values that are
+ * too deep or too long. As in JSON, properties that are `undefined`, have a symbol as key or can't be listed are left
+ * out.
  *
- * Each property is read once, and no `toJSON` is called: a getter or a Proxy that answers
- * differently the next time can't put into the log what was not checked. Never throws.
+ * Reads each property once and calls no `toJSON`: a getter or a Proxy that returns another value the next time can't
+ * put unchecked data into the log. Never throws.
  *
- * @param name What the value is called in the reason, `meta` in `meta.files[2] is a function`.
+ * @param name Name of the value in the reason: `meta` in `meta.files[2] is a function`.
  */
 export function toJson(value: unknown, name: string): JsonText {
   const walk: Walk = { keys: [], parents: [], depth: 0, length: 0 };
@@ -43,8 +43,8 @@ export function toJson(value: unknown, name: string): JsonText {
 }
 
 /**
- * Data of our own as JSON text. It calls no `toJSON`: a bundle shares its worker's process, and what
- * it puts on `Object.prototype` must reach neither a log nor an answer.
+ * Writes internal data as JSON. Calls no `toJSON`: a bundle shares its worker's process, and its changes of
+ * `Object.prototype` must reach neither a log nor an answer.
  */
 export function jsonText(data: unknown): string {
   const written = toJson(data, "data");
@@ -118,7 +118,7 @@ function counted(walk: Walk, piece: string): string {
 const tooLong = (): Refusal =>
   new Refusal(`makes the JSON longer than ${maxJsonLength / 1024 / 1024} Mi characters`);
 
-/** A value inside itself is only looked for here, where it must end: it costs nothing before. */
+/** Looks for a cycle only at the maximum depth, so that normal values need no check. */
 function tooDeep(walk: Walk, value: object): Refusal {
   const seen = new Set<object>();
   for (const [depth, parent] of [...walk.parents.slice(0, walk.depth), value].entries()) {
@@ -131,10 +131,10 @@ function tooDeep(walk: Walk, value: object): Refusal {
   return new Refusal(`is nested deeper than ${maxJsonDepth} levels`);
 }
 
-/** The keys and indices that lead to a position in a JSON value. */
+/** Keys and indices from the root to a position in a JSON value. */
 export type JsonPath = readonly (string | number)[];
 
-/** A path as a person reads it: `meta.files[0]["a b"]`. */
+/** Formats a path: `meta.files[0]["a b"]`. */
 export function showPath(name: string, keys: JsonPath): string {
   let path = name;
   for (const key of keys) {

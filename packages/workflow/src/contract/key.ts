@@ -1,8 +1,8 @@
 import type { WorkflowOptions } from "./contract.ts";
 
 /**
- * The idempotency key of the n-th step of a name (from 1): of the thread that all its forks and retries come from, so
- * that it is theirs too. It has ASCII characters alone, for a header.
+ * Returns the idempotency key of the n-th step of a name (from 1). It contains the root thread's id, so all forks and
+ * retries share it. Only ASCII characters, for a header.
  */
 export function stepKey(
   { threadId, forkFrom }: Pick<WorkflowOptions, "threadId" | "forkFrom">,

@@ -8,11 +8,11 @@ const secrets = `ANTHROPIC_API_KEY OPENAI_APIKEY GITHUB_TOKEN npm_config__authTo
   AZURE_STORAGE_CONNECTION_STRING`;
 const none = "HOME PWD OLDPWD COMPASS_MODE GIT_AUTHOR_NAME SSH_AUTH_SOCK XAUTHORITY LANG";
 
-test.each(secrets.split(/\s+/))("%s says that it is a secret", (name) => {
+test.each(secrets.split(/\s+/))("%s is the name of a secret", (name) => {
   expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe("it is ***.");
 });
 
-test.each(none.split(" "))("%s is none", (name) => {
+test.each(none.split(" "))("%s is not the name of a secret", (name) => {
   expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe(`it is ${value}.`);
 });
 
@@ -29,7 +29,7 @@ test("each password in a list of addresses is a secret", () => {
   expect(mask("first-secret other-secret 80/d")).toBe("*** *** 80/d");
 });
 
-test("all variables that are named are secrets, but for a model's name", () => {
+test("all named variables are secrets, except model names", () => {
   const env = { GREETING: "hello there", PIN: "1234", CODE: "s3cret", OPENAI_MODEL: "gpt-large" };
   expect(maskOf(env, Object.keys(env))("hello there 1234 s3cret gpt-large")).toBe(
     "*** 1234 *** gpt-large",
@@ -59,14 +59,14 @@ test("a secret is one in base64, in hexadecimal and in a URL too", () => {
 });
 
 describe("masking", () => {
-  test("takes out each secret wherever it stands", () => {
+  test("masks each secret at every position", () => {
     const env = { API_KEY: "sk-12345678", GITHUB_TOKEN: "ghp_abcdefgh", HOME: "/home/ada" };
     expect(maskOf(env)("sk-12345678 at /home/ada by ghp_abcdefgh, sk-12345678")).toBe(
       "*** at /home/ada by ***, ***",
     );
   });
 
-  test("leaves short values alone, which stand everywhere", () => {
+  test("does not mask short values", () => {
     expect(maskOf({ TOKEN: "1", AUTH: "true" })("1 true")).toBe("1 true");
   });
 
@@ -78,16 +78,16 @@ describe("masking", () => {
     expect(pem("see the second line")).toBe("see ***");
   });
 
-  test("takes out the longer of two of which one begins the other", () => {
+  test("masks the longer of two secrets with a common prefix", () => {
     const mask = maskOf({ A_KEY: "12345678", B_KEY: "12345678abcd" });
     expect(mask("12345678abcd 12345678")).toBe("*** ***");
   });
 
-  test("takes a secret as text, whatever signs it has", () => {
+  test("escapes special characters of secrets", () => {
     expect(maskOf({ SECRET: "$&.*+?^(1)" })("is $&.*+?^(1) it")).toBe("is *** it");
   });
 
-  test("keeps the form of a JSON value, also where a number or a bracket would be a secret", () => {
+  test("keeps JSON valid when a number or a bracket is a secret", () => {
     const mask = maskOf({ PIN_TOKEN: "12345678", ODD_KEY: '","secret":"' });
     const given = { a: ["is 12345678", 12345678, null], "12345678": true, b: ["", "secret"] };
     expect(mask.value(given)).toEqual({
@@ -100,13 +100,13 @@ describe("masking", () => {
 });
 
 describe("a text that comes in pieces", () => {
-  test("ends with what may be the beginning of a secret", () => {
+  test("holds back a possible prefix of a secret", () => {
     const mask = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
     const texts = ["", "no", "is a", "is abcabc", "abcabcabc", "is xyzxyzxy"];
     expect(texts.map((text) => mask.pending(text))).toEqual([0, 0, 1, 6, 6, 8]);
   });
 
-  test("lets no secret through, wherever it is cut, and loses nothing else", () => {
+  test("masks secrets across any chunk boundary and keeps all other text", () => {
     const secret = "abcabcabd";
     const mask = maskOf({ MY_KEY: secret, PLAIN: "plainplain", A_KEY: "short" });
     const parts = fc.array(fc.oneof(fc.constantFrom(secret, "abc", "ab", "abd", "x"), fc.string()));
@@ -123,7 +123,7 @@ describe("a text that comes in pieces", () => {
   });
 });
 
-test("a mask that is made later is made once, by its first use, and masks as that one does", () => {
+test("maskLater makes the mask once, at first use", () => {
   let made = 0;
   const now = maskOf({ MY_KEY: "abcabcabd" });
   const later = maskLater(() => ((made += 1), now));

@@ -1,9 +1,9 @@
 import { urlPassword } from "./url.ts";
 
 /**
- * Takes the secrets of an environment out of a text: `mask(text)`. `value` masks the texts of a JSON value.
- * `pending` counts the characters at the end of a text with which a secret may have begun, and `stream` holds those
- * back: it masks a text that comes in pieces, also a secret that lies in two of them.
+ * Masks the secrets of an environment in a text: `mask(text)`. `value` masks the texts of a JSON value. `pending`
+ * counts the characters at the end of a text that may be the start of a secret. `stream` holds those back: it masks a
+ * text that comes in chunks, also a secret that spans two of them.
  */
 export type Mask = {
   (text: string): string;
@@ -17,17 +17,17 @@ const secretName =
 const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
-/** Of what somebody has put apart from the environment. */
+/** Minimum length for explicitly named secrets. */
 const shortestNamed = 6;
-/** What a model costs is found by its name, which the events of its calls have. */
+/** Names of models must stay readable: prices are found by the names in the events of model calls. */
 const modelName = /(^|_)MODEL$/i;
 
 /**
- * Masks the values of variables whose names say that they are secrets (`…_KEY`, `…TOKEN…`, `…_PWD`),
- * whole and line by line, also in base64, hexadecimal and percent encoding, passwords in addresses (`postgres://me:password@host`) and the headers of
- * `…_HEADERS` whose names say so (`Authorization: Bearer …`), from 8 characters on; and those of the variables that
- * `secrets` names, but for a model's name, from 6 characters on. What was found is replaced by `***`, and each value of
- * `named`, from 6 characters on, by `[secret:NAME]`.
+ * Returns a mask of an environment. It masks, from 8 characters on, the values of variables with secret names (`…_KEY`,
+ * `…TOKEN…`, `…_PWD`), passwords in addresses (`postgres://me:password@host`) and the headers of `…_HEADERS` with
+ * secret names (`Authorization: Bearer …`); from 6 characters on, the values of the variables in `secrets`, except
+ * model names. Values are masked whole and line by line, also in base64, hexadecimal and percent encoding. They become
+ * `***`, and each value of `named`, from 6 characters on, `[secret:NAME]`.
  */
 export function maskOf(
   env: Readonly<Record<string, string>>,
@@ -80,7 +80,7 @@ export function maskOf(
   return Object.assign(mask, { value, pending, stream });
 }
 
-/** A mask that is made when it is first used. */
+/** Returns a mask that is created at first use. */
 export function maskLater(make: () => Mask): Mask {
   let made: Mask | null = null;
   const mask = () => (made ??= make());
@@ -92,7 +92,7 @@ export function maskLater(make: () => Mask): Mask {
 }
 
 function maskBy(masked: string[], marks: ReadonlyMap<string, string>): (text: string) => string {
-  // In one pass: what stands in place of one secret may look like another one.
+  // One pass: the replacement of one secret may look like another secret.
   const pattern = new RegExp(masked.map(escaped).join("|"), "g");
   return (text) => text.replace(pattern, (secret) => marks.get(secret) ?? "***");
 }
@@ -120,7 +120,10 @@ function headerSecrets([, name = "", value = ""]: RegExpMatchArray): string[] {
   return secretName.test(name) || secretHeader.test(name) ? [value, ...value.split(/\s+/)] : [];
 }
 
-/** A secret as other programs write it: in base64 and base64url, alone and within other bytes, in hexadecimal, in a URL. */
+/**
+ * Returns a secret's encodings by other programs: base64 and base64url, alone and within other bytes, hexadecimal, and
+ * percent encoding.
+ */
 function encodingsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -140,7 +143,9 @@ function inUrl(secret: string): string {
   return encodeURIComponent(secret.toWellFormed());
 }
 
-/** The characters that bytes have in base64 whatever stands around them, when `before` bytes do. */
+/**
+ * Returns the base64 characters of bytes that do not depend on their surroundings, when `before` bytes precede them.
+ */
 function base64Within(bytes: Uint8Array, before: number): string {
   const padded = new Uint8Array(before + bytes.length);
   padded.set(bytes, before);

@@ -2,22 +2,22 @@ import { isBase32 } from "./base32.ts";
 import { WorkflowError } from "./error.ts";
 import { show } from "./show.ts";
 
-/** Workflow names: what is a file name on every system and an argument in every shell. */
+/** Workflow names: valid as a file name on every system and as an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Names that Windows keeps for devices, with or without an ending. */
+/** Names that Windows reserves for devices, with or without an extension. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 /** A ULID in its canonical upper case. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
-/** Whether the text, standing alone, may be the prefix of a hash, or a whole one: 4 digits or more. */
+/** Whether a text may be a hash or a prefix of one: 4 digits or more. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
 /** Whether a value has the form of a thread's id, a ULID. */
 export const isThreadId = (id: unknown): id is string =>
   typeof id === "string" && threadIdPattern.test(id);
 
-/** The name, when a workflow may have it; else throws `BAD_NAME` (usage). */
+/** Returns a valid workflow name. @throws WorkflowError `BAD_NAME` (usage) */
 export function checkWorkflowName(name: string): string {
   if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
   throw WorkflowError.usage(
@@ -29,19 +29,22 @@ export function checkWorkflowName(name: string): string {
 
 const devEnding = "@dev";
 
-/** The name of the versions that `dev` makes of a workflow's source. */
+/** Returns the name of the versions that `dev` makes of a workflow's source. */
 export const devNameOf = (name: string): string => `${name}${devEnding}`;
 export const isDevName = (name: string): boolean => name.endsWith(devEnding);
 
-/** The name, when the registry may have it: a workflow's, or what {@link devNameOf} makes of one; else throws `BAD_NAME`. */
+/**
+ * Returns a valid name of the registry: a workflow name, or a result of {@link devNameOf}. @throws WorkflowError
+ * `BAD_NAME`
+ */
 export function checkRegisteredName(name: string): string {
   checkWorkflowName(isDevName(name) ? name.slice(0, -devEnding.length) : name);
   return name;
 }
 
-/** The id, when it is one; else throws `BAD_THREAD_ID` (usage). */
+/** Returns a valid thread id. @throws WorkflowError `BAD_THREAD_ID` (usage) */
 export function checkThreadId(id: string): string {
   if (isThreadId(id)) return id;
   const hint = "a thread id is a ULID: 26 digits and capital letters";
-  throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is no thread id`, hint);
+  throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is not a thread id`, hint);
 }

@@ -1,32 +1,31 @@
 import { INPUT, type RoleOutput, WAIT, type WaitMeta } from "./contract.ts";
 import { type Answer, answerOf, sentInput, type WaitRequest, waitOutput } from "./wait.ts";
 
-/** What was asked, and the answer. */
+/** A question and its answer. */
 export type Answered<T = unknown> = { asked: WaitMeta; answer: Answer<T> };
 
 /**
- * What a step's work may ask from outside while it goes on. The thread waits then, and what is asked and answered is in
- * the log before the step. If the process has ended meanwhile, the next execution of the step asks under the same id and
- * has the answer at once.
+ * Questions of a running step. The thread waits for the answer, and both are in the log before the step. If the process
+ * ends meanwhile, the next execution of the step asks under the same id and gets the answer at once.
  */
 export type Questions = {
-  /** The answer that the log has to the question of this id. */
+  /** Returns the answer in the log to the question with this id. */
   answered(id: string): Answered | undefined;
   /**
    * Asks for `what`, unless the log has the answer.
-   * @throws the reason of the thread's signal when it is aborted meanwhile.
+   * @throws the abort reason of the thread's signal.
    */
   ask(id: string, what: string, request: WaitRequest): Promise<Answered>;
 };
 
-/** Whether a step asks for the work of another one, which is not committed yet. */
+/** Whether a step asks for the work of another, uncommitted step. */
 export const isStepQuestion = ({ role, meta }: RoleOutput): boolean =>
   role === WAIT && typeof meta.stepQuestion === "string";
 
-/** Asks a question of a step's work, and gives the `__input__` step. */
+/** Asks a running step's question; resolves with the `__input__` step. */
 export type AskOutside = (wait: RoleOutput) => Promise<RoleOutput>;
 
-/** The questions that steps have asked, with their answers: a fold of the log. */
+/** Questions of steps and their answers: a fold of the log. */
 export class QuestionLog {
   readonly #answers = new Map<string, Answered>();
   readonly #inputs = new Map<string, RoleOutput>();
@@ -42,12 +41,12 @@ export class QuestionLog {
     return true;
   }
 
-  /** The answer to a question that was given while it waited for its turn: another step has asked the same. */
+  /** Returns the answer to a queued question if another step has asked the same meanwhile. */
   given({ meta }: RoleOutput): RoleOutput | undefined {
     return this.#inputs.get(String(meta.stepQuestion));
   }
 
-  /** What the work of a step gets, whose questions are asked by `ask`. */
+  /** Returns the questions interface of a step, which asks with `ask`. */
   for(ask: AskOutside, signal: AbortSignal | undefined): Questions {
     const answered = (id: string) => this.#answers.get(id);
     return {
@@ -72,10 +71,10 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
   });
 }
 
-/** A question that is to be yielded, and what takes its answer. */
+/** A question to yield, and the callback for its answer. */
 export type OpenQuestion = { wait: RoleOutput; answer: (input: RoleOutput) => void };
 
-/** Questions that the one work in progress asks, for a generator that yields them. */
+/** Questions of one running task, for a generator that yields them. */
 export class AskedMeanwhile {
   readonly #queue: OpenQuestion[] = [];
   #wake: (() => void) | null = null;
@@ -86,7 +85,7 @@ export class AskedMeanwhile {
       this.#wake?.();
     });
 
-  /** The next question; null when the work is over. */
+  /** Returns the next question; null when the work has ended. */
   async next(work: Promise<unknown>): Promise<OpenQuestion | null> {
     const isOver = await new Promise<boolean>((resolve) => {
       const end = (): void => resolve(true);

@@ -1,4 +1,4 @@
-/** A user's text as an error may quote it: on one line, with no control character, not long. */
+/** Formats a user's text for an error message: one line, no control characters, truncated. */
 export function show(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return JSON.stringify(short).replace(
@@ -7,7 +7,7 @@ export function show(text: string): string {
   );
 }
 
-/** What a value is, in words that follow "is". */
+/** Describes the type of a value, to follow "is". */
 export function kindOf(value: unknown): string {
   if (Number.isFinite(value)) return "a number";
   if (Array.isArray(value)) return "an array";
@@ -18,11 +18,11 @@ export function kindOf(value: unknown): string {
   return name === "Object" || !/^[\w$]{1,80}$/.test(name) ? "an object" : `an instance of ${name}`;
 }
 
-/** A value as an error names it: a text or a number itself, anything else by its kind. */
+/** Formats a value for an error message: a text or a number itself, anything else by its type. */
 export const shown = (value: unknown): string =>
   typeof value === "string" ? show(value) : typeof value === "number" ? `${value}` : kindOf(value);
 
-/** Whether a value is an object, of whatever class, and no array. */
+/** Whether a value is an object of any class, but not an array. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -1,24 +1,30 @@
-/** US dollars that all threads of a storage root may spend, in a day and in a month of UTC. */
+/** Limits on the spending of all threads of a storage root, in US dollars per day and month of UTC. */
 export type RootLimits = { costPerDay?: number; costPerMonth?: number };
 
-/** A call that may cost up to `most` US dollars, and is of use with `least`. `call` is the `call_id` of its `llm_start`. */
+/**
+ * A call that may cost up to `most` US dollars, and is useful from `least` on. `call` is the `call_id` of its
+ * `llm_start`.
+ */
 export type CallToPay = { call: string; least: number; most: number };
 
 /**
- * What becomes of a reservation: `amount` US dollars are reserved; or calls in flight hold what is left, and may leave enough;
- * or a limit is used up, until a moment in milliseconds since the epoch.
+ * Result of a reservation: `amount` US dollars are reserved; or calls in flight hold the remainder and may release
+ * enough; or a limit is used up, until a time in milliseconds since the epoch.
  */
 export type RootReservation =
   | { kind: "reserved"; amount: number }
   | { kind: "busy" }
   | { kind: "spent"; limit: keyof RootLimits; amount: number; spent: number; until: number };
 
-/** What the threads of a storage root spend together, under its limits. */
+/** Common spending of all threads of a storage root, under its limits. */
 export type RootSpending = {
-  /** US dollars that are left and not reserved; null without a limit. @throws WorkflowError when the limits can't be read */
+  /**
+   * Returns the US dollars that are neither spent nor reserved; null without a limit. @throws WorkflowError when the
+   * limits can't be read
+   */
   left(): number | null;
-  /** Reserves what a call may cost. @throws WorkflowError when the limits, or what was spent, can't be read */
+  /** Reserves the cost of a call. @throws WorkflowError when the limits or the spending can't be read */
   reserve(call: CallToPay): Promise<RootReservation>;
-  /** Gives back what is reserved for a call and was not paid. */
+  /** Releases the unpaid part of a call's reservation. */
   release(call: string): Promise<void>;
 };

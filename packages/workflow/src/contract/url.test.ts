@@ -10,7 +10,7 @@ test.each([
   expect(withoutPasswords(text)).toBe(shown);
 });
 
-test("an error has no password of a URL, whatever threw it", () => {
+test("errors of every source are free of URL passwords", () => {
   const url = "postgres://ada:s3cret@db";
   const error = new WorkflowError({ code: "X", message: url, hint: url, details: [url] });
   expect(JSON.stringify([error, toErrorRecord(error), String(error)])).not.toContain("s3cret");

@@ -1,6 +1,6 @@
-/** The password of each URL in a text: `postgres://me:password@host`. */
+/** Matches the password of each URL in a text: `postgres://me:password@host`. */
 export const urlPassword = /([a-z][a-z0-9+.-]*:\/\/[^/?#\s@]*?):([^/?#\s]+)@/gi;
 
-/** A text without the passwords of its URLs, as it may be shown and logged. */
+/** Removes the passwords of URLs from a text that is shown or logged. */
 export const withoutPasswords = (text: string): string =>
   text.includes("://") ? text.replace(urlPassword, "$1:***@") : text;

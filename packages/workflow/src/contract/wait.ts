@@ -4,8 +4,8 @@ import { WorkflowError } from "./error.ts";
 import { show, shown } from "./show.ts";
 
 /**
- * What is asked. `content` is the question as people read it (what is waited for, when absent); `within` is how long it
- * can be answered, such as `"1h"`, and takes the place of `expiresAt`; the rest is that of `WaitMeta`.
+ * A question. `content` is its text for people, by default the name of the expected answer. `within` is the time to
+ * answer, such as `"1h"`, and replaces `expiresAt`. All other keys are those of `WaitMeta`.
  */
 export type WaitRequest = {
   content?: string;
@@ -17,8 +17,8 @@ export type WaitRequest = {
 };
 
 /**
- * An answer. `value` is the JSON that it says, or its text where the schema takes text; `content` the text as given;
- * `timedOut` means that nobody answered in time; `meta` is the `__input__` step's.
+ * An answer. `value` is its parsed JSON, or its text where the schema takes text; `content` is the text as given;
+ * `timedOut` means that no answer came in time; `meta` is that of the `__input__` step.
  */
 export type Answer<T = unknown> = {
   value: T;
@@ -27,7 +27,9 @@ export type Answer<T = unknown> = {
   meta: InputMeta;
 };
 
-/** The `__wait__` step that asks for `what`. @throws WorkflowError `BAD_WAIT` (usage) for a `within` that is not a time. */
+/**
+ * Returns the `__wait__` step that asks for `what`. @throws WorkflowError `BAD_WAIT` (usage) for an invalid `within`.
+ */
 export function waitOutput(what: string, request: WaitRequest): RoleOutput {
   const { content = what, within, ...meta } = request;
   if (within === undefined) return { role: WAIT, content, meta: { ...meta, for: what } };
@@ -44,26 +46,26 @@ function deadlineOf(what: string, within: Duration, expiresAt: number | undefine
   throw bad(`can't be answered within ${shown(within)}`, durationHint);
 }
 
-/** The `__wait__` step that sleeps until a moment, in milliseconds since the epoch. */
+/** Returns the `__wait__` step that sleeps until a time in milliseconds since the epoch. */
 export const sleepOutput = (what: string, until: number, why = ""): RoleOutput => ({
   role: WAIT,
   content: `${why === "" ? "" : `${why}; `}sleeping until ${new Date(until).toISOString()}`,
   meta: { for: what, sleep: true, expiresAt: until },
 });
 
-/** Until when a step sleeps, in milliseconds since the epoch; null for a question, and for any other step. */
+/** Returns the end of a sleep, in milliseconds since the epoch; null for any step but a sleep. */
 export function sleepsUntil(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
   if (step?.role !== WAIT || step.meta.sleep !== true) return null;
   return wakesAt(step);
 }
 
-/** When a thread continues that nobody answers, in milliseconds since the epoch; null when it never does. */
+/** Returns the time at which a thread continues without an answer, in milliseconds since the epoch; null if never. */
 export function wakesAt(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
   const at = step?.role === WAIT ? step.meta.expiresAt : undefined;
   return typeof at === "number" ? at : null;
 }
 
-/** The answer that an `__input__` step is. */
+/** Converts an `__input__` step to an answer. */
 export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer<T> {
   const { content, meta } = input;
   const value = (Object.hasOwn(meta, "value") ? meta.value : content) as T;
@@ -71,9 +73,9 @@ export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer
 }
 
 /**
- * The `__input__` step that a driver must send as the value of the `yield` of a `__wait__`.
+ * Checks the value that a driver sent to the `yield` of a `__wait__`, and returns it as the `__input__` step.
  *
- * @throws WorkflowError `NO_ANSWER` when it sent something else.
+ * @throws WorkflowError `NO_ANSWER` for any other value.
  */
 export function sentInput(sent: unknown, what: string): RoleOutput {
   if (typeof sent === "object" && sent !== null && "role" in sent && sent.role === INPUT) {
@@ -82,10 +84,10 @@ export function sentInput(sent: unknown, what: string): RoleOutput {
   throw noAnswer(`the workflow waits for ${show(what)}`);
 }
 
-/** Something else than an answer was sent to what waits for one; `waits` is the sentence's beginning. */
+/** Error for a sent value that is not an answer; `waits` is the start of the sentence. */
 export const noAnswer = (waits: string): WorkflowError =>
   WorkflowError.failed(
     "NO_ANSWER",
     `${waits} and was asked to go on without an answer`,
-    "what drives it must send the __input__ step with next(), or start it again with that step",
+    "send the __input__ step with next(), or start the workflow again with that step",
   );

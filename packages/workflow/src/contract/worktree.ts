@@ -2,9 +2,9 @@ import type { RoleOutput } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
 /**
- * Meta of a step under the key `worktree`, where its role worked in a git worktree of the thread's. `name` is which of
- * them, `repository` the repository's git directory, `branch` the ref that a person names it by. `commit` has the files
- * as the step left them, `tree` is git's hash of these files, and `base` the commit that the step began with.
+ * Meta of a step under the key `worktree`, where its role worked in a git worktree of the thread. `name` identifies the
+ * worktree, `repository` is the repository's git directory, `branch` the ref that a person uses. `commit` holds the
+ * files after the step, `tree` is git's hash of these files, and `base` the commit before the step.
  */
 export type WorktreeMeta = {
   name: string;
@@ -18,7 +18,7 @@ export type WorktreeMeta = {
 const object = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const name = /^[A-Za-z0-9_-][A-Za-z0-9_@-]*$/;
 
-/** The worktree that a step's meta names; null without one, and for what can't be one: meta may be a model's. */
+/** Returns the worktree in a step's meta; null without one, and for invalid values: meta may come from a model. */
 export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | null {
   const { worktree } = meta;
   if (!isRecord(worktree)) return null;
@@ -32,8 +32,8 @@ export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | n
 }
 
 /**
- * The settings that git has for a thread's worktrees, whatever the user's are: no hook and no other program of theirs
- * runs, nothing is signed, files keep their bytes, and what is written survives a loss of power.
+ * Git settings for a thread's worktrees, which override the user's: no hooks or other programs run, nothing is signed,
+ * files keep their bytes, and writes survive a loss of power.
  */
 export const gitSettings: readonly string[] = [
   ...["-c", "core.hooksPath=/dev/null"],
@@ -50,15 +50,15 @@ export const gitSettings: readonly string[] = [
   ...["-c", "worktree.useRelativePaths=false"],
 ];
 
-/** The variables that git has for them: it reaches no other repository, and asks nobody. */
+/** Git variables for a thread's worktrees: git reaches no other repository and never prompts. */
 export const gitVariables: Readonly<Record<string, string>> = {
-  // A repository decides by its settings which program reaches a remote: none is reached.
+  // The settings of a repository choose the program that reaches a remote: allow none.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_NO_LAZY_FETCH: "1",
   GIT_TERMINAL_PROMPT: "0",
   GIT_OPTIONAL_LOCKS: "0",
 };
 
-/** The ref of a thread's worktree, and with a commit the one that keeps that commit. */
+/** Returns the ref of a thread's worktree, or with `commit` the ref that keeps that commit. */
 export const worktreeRef = (threadId: string, tree: string, commit?: string): string =>
   `refs/uncaged/${threadId}/${tree}${commit === undefined ? "" : `.${commit}`}`;

@@ -56,7 +56,7 @@ describe("a thread's id", () => {
   const letters = ["I", "L", "O", "U"].map((letter) => id.slice(0, 25) + letter);
   for (const text of [...hostile, ...others, ...letters, `../${id}`]) {
     test(`can't be ${JSON.stringify(text).slice(0, 40)}`, () => {
-      expect(() => checkThreadId(text)).toThrow("is no thread id");
+      expect(() => checkThreadId(text)).toThrow("is not a thread id");
     });
   }
 });

@@ -28,7 +28,7 @@ describe("step.all", () => {
     expect((await thread.next()).value).toEqual({ returnCode: 0, summary: "read 7.0" });
   });
 
-  test("takes calls by name too, each a step of its own name", async () => {
+  test("accepts calls by name too, each a step of its own name", async () => {
     const program: DurableProgram = async function* (step) {
       const { a, b, ok } = yield* step.all({
         a: step("reader", () => 1),
@@ -42,7 +42,7 @@ describe("step.all", () => {
     expect(steps.map(({ role }) => role)).toEqual(["reader", "b", WAIT, INPUT]);
   });
 
-  test("takes a list too, with many of one name", async () => {
+  test("accepts a list too, with repeated names", async () => {
     const ran: number[] = [];
     const program: DurableProgram = async function* (step) {
       const parts = yield* step.all(
@@ -70,7 +70,7 @@ describe("step.all", () => {
     expect(ran).toEqual([1, 2]);
   });
 
-  test("throws what failed first, after the others have finished and are committed", async () => {
+  test("throws the first error, after the others are committed", async () => {
     const late = gate<string>();
     const program: DurableProgram = async function* (step) {
       yield* step.all({
@@ -88,7 +88,7 @@ describe("step.all", () => {
     expect("error" in outcome && outcome.error).toBeInstanceOf(TypeError);
   });
 
-  test("of nothing is nothing", async () => {
+  test("of an empty list is an empty list", async () => {
     const program: DurableProgram = async function* (step) {
       return JSON.stringify([yield* step.all([]), yield* step.all({})]);
     };

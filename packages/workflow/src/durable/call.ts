@@ -5,33 +5,33 @@ import type { Questions } from "../contract/question.ts";
 import type { StepOptions } from "./tries.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
-/** What a step's function is given: the thread's, never that of the process that it runs in. */
+/** Context of a step's function. All values are those of the thread, never of its process. */
 export type StepContext = {
   signal: AbortSignal;
   cwd: string;
   env: Readonly<Record<string, string>>;
-  /** The attempt that this work is; a role of an agent takes it over. */
+  /** Attempt of this work. A role that runs an agent uses it as its own. */
   attempt: OpenAttempt;
   /** Opens attempts for several roles that this work runs concurrently. */
   attempts: Attempts | undefined;
   /**
-   * An idempotency key: the same for all tries of this step, after a resume, and in retries and forks of the thread.
-   * Give it to whatever must not happen twice, such as a payment.
+   * An idempotency key: the same for all attempts of this step, after a resume, and in retries and forks of the thread.
+   * Pass it to operations that must not happen twice, such as a payment.
    */
   key: string;
-  /** What the work asks from outside while it goes on: its step is committed afterwards. */
+  /** Asks questions during the work; its step is committed afterwards. */
   questions: Questions;
-  /** The log before this step; of `step.all` before all of them. It is to be read only. */
+  /** The log before this step, or before all steps of a `step.all`. Read only. */
   steps: readonly Step[];
 };
 
-/** The work of a step. What it returns is recorded and must survive JSON. */
+/** The work of a step. Its return value is recorded and must survive JSON. */
 export type StepFn<T> = (context: StepContext) => T | Promise<T>;
 
-/** A part of a durable workflow that ends with a `T`, for a generator of one's own: `yield* part(step)`. */
+/** A part of a durable workflow that returns a `T`, for custom generators: `yield* part(step)`. */
 export type Steps<T> = AsyncGenerator<RoleOutput, T, unknown>;
 
-/** A step that was described and not run yet: `yield*` runs it, `step.all` takes a list of them. */
+/** A step that has not run yet: `yield*` runs it, `step.all` takes a list of them. */
 export type StepCall<T> = { [Symbol.asyncIterator](): Steps<T> };
 
 type Result<C> = C extends StepCall<infer T> ? T : never;
@@ -46,29 +46,28 @@ type Results<F> = {
 /**
  * The first argument of a durable workflow.
  *
- * **`yield* step(role, work)`** is the recorded output when the log has it; when it has not, `work`
- * runs and its output is committed. The role is also what the log is compared with, and may come as
- * often as one likes. A returned string is the step's content; `{content, meta}` is the step itself;
- * every other JSON value is its content as JSON; `undefined` leaves the content empty. The value of
- * the `yield*` is what was returned, as JSON keeps it, on the first run and on a replay alike.
+ * **`yield* step(role, work)`** returns the recorded output when the log has it; otherwise `work` runs and its output
+ * is committed. A replay compares the role with the log; roles may repeat. A returned string is the step's content;
+ * `{content, meta}` is the step itself; every other JSON value is its content as JSON; `undefined` leaves the content
+ * empty. The `yield*` evaluates to the returned value after a round trip through JSON, on the first run and on a replay
+ * alike.
  *
- * With `{retry: {attempts: 5}, timeout: "30s"}` a `work` that throws is tried again: see {@link StepOptions}. Each try
- * is an attempt, and a failed one a step of the log.
+ * With `{retry: {attempts: 5}, timeout: "30s"}` a `work` that throws is retried: see {@link StepOptions}. Each try is
+ * an attempt, and each failed one a step of the log.
  *
- * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in
- * parallel and commits each as it finishes. A replay runs only those that are not in the log. When one
- * fails, the others finish and are committed before its error is thrown. A list may also hold a
- * `step.wait`, which is asked when all work is done.
+ * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in parallel and
+ * commits each as it finishes. A replay runs only the calls missing in the log. When one fails, the others finish and
+ * are committed before its error is thrown. A list may also hold a `step.wait`, which is asked when all work is done.
  *
- * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}`
- * as the only argument is the same.
+ * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
+ * argument is the same.
  *
- * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues then: no process need live
- * meanwhile. A moment that has passed continues at once.
+ * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to run
+ * meanwhile. A time in the past continues at once.
  *
- * A `work` that throws is thrown into the workflow as a {@link StepFailure}. When the workflow
- * catches it and goes on to a further step, the failure is committed too, so that a replay takes the
- * same way; when it does not, nothing is recorded and the step is run again by a retry.
+ * An error of `work` is thrown into the workflow as a {@link StepFailure}. When the workflow catches it and goes on to
+ * another step, the failure is committed too, so that a replay takes the same path; otherwise nothing is recorded and a
+ * retry runs the step again.
  */
 export type DurableStep = {
   <T>(role: string, work: StepFn<T>, options?: StepOptions): StepCall<T>;

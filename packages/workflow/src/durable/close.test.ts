@@ -25,7 +25,7 @@ test("the program's finally blocks run when the thread is closed", async () => {
   expect(closed).toEqual(["closed"]);
 });
 
-test("what is still running when the thread is closed rejects nowhere", async () => {
+test("work still running at the close causes no unhandled rejection", async () => {
   const late = gate<string>();
   const workflow = durable(async function* (step) {
     yield* step.all({ a: () => "", b: () => late.opened });
@@ -39,7 +39,7 @@ test("what is still running when the thread is closed rejects nowhere", async ()
   expect((await thread.next()).done).toBe(true);
 });
 
-test("the result may be given whole, and is the engine's to judge", async () => {
+test("the program may return a whole result, which the engine checks", async () => {
   const program: DurableProgram = async function* (step) {
     yield* step("a", () => "");
     return { returnCode: 3, summary: "no" };

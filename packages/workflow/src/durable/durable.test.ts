@@ -4,7 +4,7 @@ import type { DurableStep, Steps } from "./call.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { roles, run, summary, text } from "../testing/run-thread.ts";
 
-test("durable makes an async generator function, as an inspector sees it", () => {
+test("durable returns an async generator function", () => {
   const made = durable(async function* (step) {
     return yield* step("a", () => "");
   });
@@ -31,7 +31,7 @@ describe("a step", () => {
     });
   });
 
-  test("gives back what its work returned, alike on the first run and on a replay", async () => {
+  test("returns its work's value, equal on the first run and on a replay", async () => {
     const values: unknown[] = [
       "",
       "text",
@@ -62,7 +62,7 @@ describe("a step", () => {
     expect(steps[8]?.content).toBe('[1,{"a":"b"}]');
   });
 
-  test("gives a copy, so that nothing done to the original is seen on the first run only", async () => {
+  test("returns a copy, so that changes of the original have no effect", async () => {
     const meta = { files: ["a"] };
     const program: DurableProgram = async function* (step) {
       const given = yield* step("giver", () => ({ content: "", meta }));
@@ -101,7 +101,7 @@ describe("a step", () => {
     expect((await bare.next()).value).toMatchObject({ content: "false undefined undefined" });
   });
 
-  test("that was described and not run is found at the end", async () => {
+  test("that was described and not run is reported at the end", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step("first", () => "");
       void step("second", () => "");
@@ -110,7 +110,7 @@ describe("a step", () => {
     expect(summary(await run(program))).toContain('step \\"second\\" was described but never run');
   });
 
-  test("may be factored out into generators of one's own", async () => {
+  test("may be factored out into custom generators", async () => {
     async function* twice(step: DurableStep, role: string): Steps<string> {
       const first = yield* step(role, () => "a");
       return first + (yield* step(role, () => "b"));
@@ -147,7 +147,7 @@ describe("a plain yield in a durable workflow", () => {
     expect(summary(outcome)).toContain('step 1 of the log is \\"other\\"');
   });
 
-  test("of rubbish is left to the engine to refuse", async () => {
+  test("of an invalid value is refused by the engine", async () => {
     const rubbish: DurableProgram = async function* () {
       yield undefined as unknown as RoleOutput;
       return "";

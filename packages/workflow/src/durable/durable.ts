@@ -17,12 +17,12 @@ import { StepFailure } from "./output.ts";
 import { Progress } from "./replay.ts";
 import { stepFor } from "./step.ts";
 
-/** What a durable workflow may return: a JSON value. */
+/** Valid return types of a durable workflow: JSON values. */
 type Returnable = string | number | boolean | null | object;
 
 /**
- * A durable workflow as it is written. A returned string is the summary of a success. An object with a `returnCode` is the
- * result itself. Any other JSON value is the `value` of a success, and its JSON the summary.
+ * The program of a durable workflow. A returned string is the summary of a success. An object with a `returnCode` is
+ * the result itself. Any other JSON value is the `value` of a success, and its JSON the summary.
  */
 export type DurableProgram<Returned extends Returnable = Returnable> = (
   step: DurableStep,
@@ -30,7 +30,7 @@ export type DurableProgram<Returned extends Returnable = Returnable> = (
   options: WorkflowOptions & { cwd: string },
 ) => AsyncGenerator<RoleOutput, Returned, unknown>;
 
-/** The value of the result of a durable workflow that returns this. */
+/** Type of the result's value for a program's return type. */
 export type ValueOf<Returned> = Returned extends string
   ? never
   : Returned extends { returnCode: number }
@@ -50,16 +50,15 @@ export type ValueOf<Returned> = Returned extends string
  *       return value ? "merged" : "refused";
  *     });
  *
- * The program is run anew each time, and what its steps find in the log is not done again. So what
- * it does between its steps must follow from the input and from what steps returned alone. A replay
- * that meets another step than the log holds stops and yields nothing (`DIVERGED`), even if the
- * program catches it. A plain `yield` in it is a step too, and skipped when the log has it. Parts can
- * be factored out into generators of their own: `yield* review(step, plan)`.
+ * The program runs from its start each time, and steps found in the log are not repeated. Code between steps must
+ * therefore depend only on the input and on the values of steps. A replay that meets a step other than the recorded one
+ * stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is a step too, and
+ * skipped when the log has it. Parts can be factored out into generators: `yield* review(step, plan)`.
  *
  * When the thread is closed, the program's `finally` blocks run.
  *
- * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described
- *   without `yield*`, `NO_ANSWER`. What the work of a step throws and nothing catches is thrown as it was.
+ * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described without `yield*`,
+ * `NO_ANSWER`. Uncaught errors of a step's work are thrown unchanged.
  */
 export function durable<Returned extends Returnable>(
   program: DurableProgram<Returned>,
@@ -111,7 +110,7 @@ async function advance(progress: Progress, steps: ReturnType<DurableProgram>, se
 
 type Commits = AsyncGenerator<RoleOutput, unknown, unknown>;
 
-/** Yields what is new; gives back the recorded answer for what the log has. */
+/** Yields a new output; returns the recorded answer of one in the log. */
 async function* commit(progress: Progress, output: RoleOutput): Commits {
   if (progress.isOffered(output)) return yield* commitNew(progress, output);
   for await (const failure of progress.settle()) yield* commitNew(progress, failure);

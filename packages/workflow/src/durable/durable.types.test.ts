@@ -1,4 +1,4 @@
-// Checked by tsc: an error that is missing here is an error.
+// Checked by tsc: a missing error is an error.
 import { expect, test } from "bun:test";
 import type { ResultOf } from "../contract/contract.ts";
 import type { Answer } from "../contract/wait.ts";
@@ -13,7 +13,7 @@ async function* part(step: DurableStep): Steps<number> {
   return yield* step("part", async () => 1);
 }
 
-test("what a step gives is typed by what its work returns", () => {
+test("a step has the type of its work's return value", () => {
   const workflow = durable(async function* (step, input, options) {
     const plan = yield* step("planner", () => "text");
     const code = yield* step("coder", async ({ signal, cwd }) => ({
@@ -47,7 +47,7 @@ test("what a step gives is typed by what its work returns", () => {
   expect(workflow).toBeFunction();
 });
 
-test("the value of a result has the type of what the workflow returns", async () => {
+test("the value of a result has the workflow's return type", async () => {
   const count = durable(async function* (step) {
     yield* step("a", () => "");
     return { n: 1 };
@@ -69,22 +69,22 @@ test("the value of a result has the type of what the workflow returns", async ()
   expect(outcome.result.value).toEqual({ n: 1 });
 });
 
-test("what is misused does not compile", () => {
+test("misuse does not compile", () => {
   const workflow = durable(async function* (step) {
-    // @ts-expect-error: a step has work to do
+    // @ts-expect-error: a step needs work
     yield* step("a");
-    // @ts-expect-error: a question has a name
+    // @ts-expect-error: a question needs a name
     yield* step.wait({ schema: true });
     // @ts-expect-error: a schema is an object or a boolean
     yield* step.wait("a", { schema: "string" });
     // @ts-expect-error: a list holds calls
     yield* step.all([() => ""]);
     const { a } = yield* step.all({ a: () => 1 });
-    // @ts-expect-error: a number is no string
+    // @ts-expect-error: a number is not a string
     const wrong: string = a;
     return wrong;
   });
-  // @ts-expect-error: a call is no step; it wants yield*
+  // @ts-expect-error: a call is not a step; it needs yield*
   const plain = durable(async function* (step) {
     yield step("a", () => "");
     return "";

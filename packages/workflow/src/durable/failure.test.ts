@@ -4,7 +4,7 @@ import { StepFailure } from "./output.ts";
 import { roles, run, summary, text } from "../testing/run-thread.ts";
 
 describe("a step that fails", () => {
-  test("and is not caught ends the thread with its own error, and leaves nothing in the log", async () => {
+  test("and is not caught ends the thread with its own error, without a step in the log", async () => {
     const error = new RangeError("no\nmodel");
     const program: DurableProgram = async function* (step) {
       yield* step("a", () => "fine");
@@ -16,7 +16,7 @@ describe("a step that fails", () => {
     expect("error" in outcome && outcome.error).toBe(error);
   });
 
-  test("and is caught stands in the log, and a replay catches the same", async () => {
+  test("and is caught is in the log, and a replay catches the same error", async () => {
     let calls = 0;
     const seen: unknown[] = [];
     const program: DurableProgram = async function* (step) {
@@ -108,7 +108,7 @@ describe("a step that fails", () => {
     });
   }
 
-  test("with a plain object is tried again by its code", async () => {
+  test("with a plain object is retried by its code", async () => {
     let calls = 0;
     const program: DurableProgram = async function* (step) {
       const work = () => {

@@ -5,10 +5,10 @@ import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord, show } from "../contract/show.ts";
 
 /**
- * The one key of a step's meta that is ours, where role, content and meta are not all: `returned` is what
- * kind of value the work returned (without it: the text, when meta is empty, and else content and meta),
- * `member` which of several steps of one name in a `step.all` this is, from 0, `failure` what was thrown,
- * `retry` that the work is tried again after it: the how manieth try of how many it was, and when the next may begin.
+ * Key of the helper's own data in a step's meta, where role, content and meta do not suffice. `returned` is the type of
+ * the work's return value (without it: the text, when meta is empty, and else content and meta). `member` is the index
+ * among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a failed
+ * try, the number of tries, and the time of the next one.
  */
 const mark = "__durable__";
 type Mark = {
@@ -18,10 +18,10 @@ type Mark = {
   retry?: FailedTry;
 };
 
-/** A try that has failed and is followed by another one, at a moment in milliseconds since the epoch. */
+/** A failed try before another one, which starts at a time in milliseconds since the epoch. */
 export type FailedTry = { try: number; of: number; delayMs: number; at: number };
 
-/** The step that records what the work of a role returned. Throws `BAD_STEP_VALUE`. */
+/** Returns the step that records the return value of a role's work. @throws WorkflowError `BAD_STEP_VALUE` */
 export function outputOf(role: string, member: number | null, returned: unknown): RoleOutput {
   if (returned === undefined) return marked(role, "", {}, { returned: "nothing" }, member);
   if (typeof returned === "string") return marked(role, returned, {}, {}, member);
@@ -34,7 +34,7 @@ export function outputOf(role: string, member: number | null, returned: unknown)
   return marked(role, returned.content, meta, note, member);
 }
 
-/** The step that records that the work of a role threw. */
+/** Returns the step that records the failure of a role's work. */
 export function failureOutput(
   failure: StepFailure,
   member: number | null,
@@ -46,14 +46,14 @@ export function failureOutput(
   return marked(role, message, {}, note, member);
 }
 
-/** By what a step is found among all that may be open with it: its role, and which of a `step.all` it is. */
+/** Returns the key of a step among all that may be open with it: its role, and its index in a `step.all`. */
 export const memberKey = (role: string, member: number | null): string => `${member ?? ""} ${role}`;
 
-/** What the record of a failed try says of the next one; null for any other record. */
+/** Returns the next try's data from the record of a failed try; null for any other record. */
 export const tryOf = ({ meta }: RoleOutput): FailedTry | null =>
   (meta[mark] as Mark | undefined)?.retry ?? null;
 
-/** What the work returned, from the step that records it; throws when it is recorded as failed. */
+/** Returns the work's return value from its step; throws a recorded failure. */
 export function valueOf({ role, content, meta: recorded, attempt }: RoleOutput): unknown {
   const { [mark]: note, ...meta } = recorded;
   const { returned, failure } = (note ?? {}) as Mark;
@@ -67,7 +67,7 @@ export function valueOf({ role, content, meta: recorded, attempt }: RoleOutput):
   return returned === "output" || Object.keys(meta).length > 0 ? { content, meta } : content;
 }
 
-/** Which of several steps of its name in a `step.all` a step is, or null when it is the only one. */
+/** Returns a step's index among steps of its name in a `step.all`, or null when it is the only one. */
 export function memberOf({ meta }: RoleOutput): number | null {
   return (meta[mark] as Mark | undefined)?.member ?? null;
 }
@@ -98,7 +98,7 @@ function parsed(role: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch (cause) {
-    const message = `the recorded step ${show(role)} holds a JSON value, but its content is no JSON`;
+    const message = `the recorded step ${show(role)} holds a JSON value, but its content is not JSON`;
     const hint = "give it JSON as content, or fork the thread before it";
     throw WorkflowError.failed("BAD_STEP_VALUE", message, hint, cause);
   }
@@ -114,9 +114,9 @@ const badValue = (role: string, what: string): WorkflowError =>
 export type StepFailureRecord = { name: string; message: string; code?: string };
 
 /**
- * What a durable workflow catches when the work of a step threw, with the `name`, the `message` (one line)
- * and the `code` of the original. They are the same on a replay, so a workflow may decide by them; not by
- * `cause`, the original itself, which is there on the first run only.
+ * Error that a durable workflow catches when the work of a step threw, with the `name`, the `message` (one line) and
+ * the `code` of the original. These are the same on a replay, so a workflow may branch on them. `cause`, the original
+ * error, exists on the first run only: do not branch on it.
  */
 export class StepFailure extends Error {
   readonly role: string;
@@ -138,7 +138,7 @@ export class StepFailure extends Error {
         return new StepFailure(role, { name, message, code: codeIn(thrown) }, thrown);
       }
     } catch {
-      // A getter that throws: the message is known.
+      // The getter threw; the message is known.
     }
     return new StepFailure(role, { name: "Error", message }, thrown);
   }

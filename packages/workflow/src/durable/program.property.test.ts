@@ -5,10 +5,10 @@ import { type ThreadOutcome, run } from "../testing/run-thread.ts";
 import type { DurableStep, StepCall, Steps } from "./call.ts";
 import type { DurableProgram } from "./durable.ts";
 
-/** How often it is tried; after an hour, or at once. */
+/** Number of tries, and whether the backoff is an hour or zero. */
 type Retry = { attempts: number; isLong: boolean };
 
-/** A random program, as data: it can be run again and again. */
+/** A random program, as data: it can run repeatedly. */
 type Part =
   | { do: "step"; role: string; returns: unknown; fails: boolean; retry: Retry }
   | { do: "all"; members: { role: string; ticks: number; fails: boolean }[]; named: boolean }
@@ -43,7 +43,7 @@ const { part } = fc.letrec<{ part: Part; body: Part[] }>((tie) => ({
 }));
 const programs = fc.array(part, { maxLength: 5 });
 
-/** Runs a program; `seen` is all that it gets from its steps, `ran` counts the work that was done. */
+/** Runs a program. `seen` collects the values of its steps, `ran` counts the work. */
 class Interpreter {
   readonly seen: unknown[] = [];
   ran = 0;
@@ -105,11 +105,11 @@ class Interpreter {
 const workSteps = (steps: readonly Step[]): Step[] =>
   steps.filter((step) => !step.role.startsWith("__"));
 const ending = (outcome: ThreadOutcome): object => ({ ...outcome, steps: [], error: null });
-/** Answers by what is asked, so that they are the same from wherever the thread goes on. */
+/** Answers by the question's name, so that answers do not depend on the point of resume. */
 const answers = (wait: Step): string => JSON.stringify(wait.meta.for);
 const options = { answers, maxRounds: 1000, now: () => 0 };
 
-test("any program, cut anywhere, goes on to the same end and runs no committed step again", async () => {
+test("any program, interrupted anywhere, reaches the same end without repeating committed steps", async () => {
   await fc.assert(
     fc.asyncProperty(programs, fc.double({ min: 0, max: 1, noNaN: true }), async (parts, where) => {
       const first = new Interpreter();
@@ -131,7 +131,7 @@ test("any program, cut anywhere, goes on to the same end and runs no committed s
   );
 });
 
-test("any program, with another role in its log, stops there and yields nothing", async () => {
+test("any program, with a changed role in its log, stops there and yields nothing", async () => {
   await fc.assert(
     fc.asyncProperty(programs, fc.nat(), async (parts, at) => {
       const whole = await run(new Interpreter().program(parts), options);

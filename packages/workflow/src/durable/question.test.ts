@@ -30,7 +30,7 @@ describe("a question of a step", () => {
     moderator: ({ steps }) => (["asker", "plain"] as const)[steps.length] ?? END,
   });
 
-  test("stands before it, and the role goes on with the answer where it was", async () => {
+  test("is in the log before it, and the role continues with the answer", async () => {
     runs = 0;
     const outcome = await runThread(workflow, { answers });
     expect(roles(outcome)).toEqual([
@@ -43,7 +43,7 @@ describe("a question of a step", () => {
     expect(runs).toBe(1);
   });
 
-  test("is not asked again by the next execution, wherever the last one has ended", async () => {
+  test("is not asked again by the next execution, wherever the last one ended", async () => {
     await replayEverywhere(workflow, { answers });
     const { steps } = await runThread(workflow, { answers: answers.slice(0, 2) });
     expect(steps.at(-1)?.meta.for).toBe("tool");
@@ -70,7 +70,7 @@ describe("a question of a step", () => {
     return `${a}, ${b.join()}, ${c.value}, ${d}`;
   };
 
-  test("in durable code too, and of a step.all when the others are done", async () => {
+  test("works in durable code too, and in a step.all after the other work", async () => {
     const outcome = await run(program, { answers });
     expect(roles(outcome)).toEqual([
       WAIT,
@@ -88,7 +88,7 @@ describe("a question of a step", () => {
     await replayEverywhere(durable(program), { answers });
   });
 
-  test("does not use the step's time up, and is known to its next try", async () => {
+  test("does not count toward the step's timeout, and is kept for its next try", async () => {
     const limited: DurableProgram = async function* (step) {
       let tries = 0;
       return yield* step(

@@ -13,9 +13,9 @@ import { show } from "../contract/show.ts";
 import { memberKey, memberOf, tryOf } from "./output.ts";
 
 /**
- * A thread's options as `run` gets them: with the answers of the fixture that is in them, if there is one.
+ * Returns the options of `run`: a thread's options, with the answers of their fixture, if any.
  *
- * @throws WorkflowError `BAD_FIXTURE`; `FIXTURE_UNSUPPORTED` of a `run` that would execute its roles all the same.
+ * @throws WorkflowError `BAD_FIXTURE`; `FIXTURE_UNSUPPORTED` for a `run` that would execute its roles regardless.
  */
 export function withRecorded(run: WorkflowFn, options: WorkflowOptions): WorkflowOptions {
   const fixture = fixtureIn(options);
@@ -41,16 +41,19 @@ function recordedAnswers({ steps, threadId }: Fixture): RecordedAnswers {
   };
 }
 
-/** Which execution a step came of; null for an answer, a failed try, and what was asked by the way. */
+/**
+ * Returns the key of the execution that produced a step; null for an answer, a failed try, and a question of a running
+ * step.
+ */
 function keyOf(step: RoleOutput): string | null {
   const { role, meta } = step;
   if (role === INPUT || tryOf(step) !== null || isStepQuestion(step)) return null;
-  // A role that returned a question has asked it.
+  // The role returned a question.
   if (role === WAIT) return typeof meta.role === "string" ? memberKey(meta.role, null) : null;
   return memberKey(role, memberOf(step));
 }
 
-// The recorded thread has paid for it, so that no ledger counts it again, and has its files.
+// The recorded thread owns the spending and the files of its steps.
 function withoutTraces({ role, content, meta }: RoleOutput): RoleOutput {
   const { usage: _usage, cost: _cost, models: _models, worktree: _worktree, ...rest } = meta;
   return { role, content, meta: rest };

@@ -3,7 +3,7 @@ import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
 import type { DurableProgram } from "./durable.ts";
 import { run, text } from "../testing/run-thread.ts";
 
-describe("a replay that takes another way than the log", () => {
+describe("a replay that differs from the log", () => {
   const log = [text("planner", ""), text("coder", ""), text("tester", "")];
   const way = (...names: string[]): DurableProgram =>
     async function* (step) {
@@ -30,7 +30,7 @@ describe("a replay that takes another way than the log", () => {
     );
   });
 
-  test("stops in a step.all that the log has not", async () => {
+  test("stops in a step.all missing in the log", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step.all({ planner: () => "", reader: () => "", critic: () => "" });
       return "";
@@ -40,7 +40,7 @@ describe("a replay that takes another way than the log", () => {
     );
   });
 
-  test("stops at a question that was another, or none", async () => {
+  test("stops at a different or missing question", async () => {
     const asking: DurableProgram = async function* (step) {
       yield* step.wait("colour");
       return "";
@@ -60,7 +60,7 @@ describe("a replay that takes another way than the log", () => {
     );
   });
 
-  test("stays stopped when the workflow catches it and goes on", async () => {
+  test("stays stopped when the workflow catches the error and continues", async () => {
     let ran = 0;
     const stubborn: DurableProgram = async function* (step) {
       for (const name of ["x", "planner", "coder", "tester", "y"]) {

@@ -26,11 +26,11 @@ import {
 import { type Policy, Tries, withTimeout } from "./tries.ts";
 
 /**
- * The recorded steps, taken in the order of the log. A workflow that has taken another way has diverged for
- * good: every later call throws the same error, also when the workflow has caught it.
+ * Recorded steps, taken in the order of the log. Divergence is final: every later call throws the same error, even when
+ * the workflow has caught it.
  */
 export class Replay {
-  /** The log as far as the workflow has come: what was taken of it, and what was committed since. */
+  /** The log up to the workflow's position: taken steps, and steps committed since. */
   readonly history: Step[] = [];
   readonly questions = new QuestionLog();
   readonly #steps: ThreadInput["steps"];
@@ -45,7 +45,7 @@ export class Replay {
     if (this.#divergence !== null) throw this.#divergence;
   }
 
-  /** The next recorded step. What steps have asked while they worked stands before it, and is taken with it. */
+  /** Returns the next recorded step. Questions of a running step precede it, and are taken with it. */
   peek(): RoleOutput | undefined {
     this.check();
     for (let next = this.#next; next && isStepQuestion(next); next = this.#next) {
@@ -64,12 +64,12 @@ export class Replay {
     this.record(step);
   }
 
-  /** The recorded steps from the next one on, as far as each is taken before the one behind it. */
+  /** Yields the remaining recorded steps, each of which must be taken before the next. */
   *rest(): Generator<RoleOutput, void> {
     for (let next = this.peek(); next !== undefined; next = this.peek()) yield next;
   }
 
-  /** Takes the next recorded step, which must be of this role; undefined when the log is used up. */
+  /** Takes the next recorded step, which must have this role; undefined at the end of the log. */
   take(role: string): RoleOutput | undefined {
     const next = this.peek();
     if (next !== undefined && next.role !== role) this.diverge(`came to ${show(role)}`);
@@ -82,18 +82,18 @@ export class Replay {
     return next;
   }
 
-  /** Adds a step that was committed; it has the time that it brings, or the clock's. */
+  /** Adds a committed step, with its timestamp or the clock's. */
   record(step: RoleOutput & { timestamp?: number }): void {
     this.history.push({ timestamp: Date.now(), ...step });
     this.questions.take(step);
   }
 
-  /** How many steps of the log were taken. */
+  /** Number of taken steps. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Takes a recorded sleep of this name, when it is next in the log. Gives until when it was, if it is over. */
+  /** Takes a recorded sleep of this name if it is next in the log. Returns its end if it is over. */
   takeSleep(what: string): number | null {
     const next = this.peek();
     const until = next === undefined ? null : sleepsUntil(next);
@@ -104,7 +104,7 @@ export class Replay {
     return until;
   }
 
-  /** Takes the recorded answer to a question, also one given before it; a question without one is asked again. */
+  /** Takes the recorded answer to a question, also one given before it. A question without an answer is asked again. */
   takeAnswer(what: string, onWait?: (wait: RoleOutput) => void): RoleOutput | undefined {
     const waits = `waits for ${show(what)}`;
     for (let next = this.peek(); next !== undefined; next = this.peek()) {
@@ -118,18 +118,18 @@ export class Replay {
     return undefined;
   }
 
-  /** Ends the workflow with this error, whatever it does with it. */
+  /** Ends the workflow with this error, even if the workflow catches it. */
   fail(error: WorkflowError): never {
     this.#divergence = error;
     throw error;
   }
 
-  /** Throws when the log holds more than the workflow took until its end. */
+  /** Throws when the log has more steps than the workflow took. */
   finish(): void {
     if (this.peek() !== undefined) this.diverge(`ended after ${stepsOf(this.#taken)}`);
   }
 
-  /** Throws `DIVERGED`; `did` says what the workflow did where the log holds the next step. */
+  /** Throws `DIVERGED`; `did` describes the workflow's action in place of the recorded step. */
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
     const found = next === undefined ? "not there" : described(next);
@@ -149,17 +149,17 @@ function described({ role, meta }: RoleOutput): string {
   return typeof what === "string" ? `${show(role)} for ${show(what)}` : show(role);
 }
 
-/** What the work of a step came to, and the step that records it; `isTry` when it is tried again after its failure. */
+/** Result of a step's work, and the step that records it. `isTry`: the work is retried after this failure. */
 export type Outcome =
   | { output: RoleOutput; value: unknown; failure: null; isTry: false }
   | { output: RoleOutput; failure: StepFailure; isTry: boolean };
 
-/** The work of a step as it was described. */
+/** The work of a step, as described. */
 export type StepWork = { role: string; fn: StepFn<unknown>; policy: Policy };
 
 /**
- * The work of one step: which of several of its name in a `step.all` it is, which of all such steps from 1, its key, and
- * its tries.
+ * The work of one step: its index among steps of its name in a `step.all`, its number among all such steps from 1, its
+ * key, and its tries.
  */
 export type Work = {
   role: string;
@@ -177,14 +177,14 @@ function nextIn(counts: Map<string, number>, key: string): number {
   return n;
 }
 
-/** How far one run of a durable workflow has come. */
+/** Progress of one run of a durable workflow. */
 export class Progress {
   readonly replay: Replay;
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
   readonly #counts = new Map<string, number>();
   readonly #members = new Map<string, number>();
-  /** What a fixture answers in place of the work of steps. */
+  /** A fixture's answers, which replace the work of steps. */
   readonly #recorded: RecordedAnswers | null;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
@@ -198,7 +198,7 @@ export class Progress {
     this.#recorded = options.recorded ?? null;
   }
 
-  /** Whether a fixture answers: then no step is worked at, and none is waited for. */
+  /** Whether a fixture answers: then no work runs, and no wait takes time. */
   get isRecorded(): boolean {
     return this.#recorded !== null;
   }
@@ -208,19 +208,19 @@ export class Progress {
     return this.#context.signal;
   }
 
-  /** The work of a step, which has been come to. */
+  /** Returns the work of the step that the workflow has reached. */
   work({ role, fn, policy }: StepWork, member: number | null): Work {
     const key = stepKey(this.#thread, role, nextIn(this.#counts, role));
     const n = nextIn(this.#members, memberKey(role, member));
     return { role, member, n, fn, key, policy, tries: new Tries(role, policy) };
   }
 
-  /** Whether a record that was just taken is one of a failed try, which it then adds to the tries. */
+  /** Whether a taken record is one of a failed try, which it then adds to the tries. */
   isTry({ tries }: Work, record: RoleOutput): boolean {
     return tries.take(record, this.replay.taken <= (this.#thread.forkFrom?.steps ?? 0));
   }
 
-  /** Does the work of a step, whose questions are asked by `ask`. Never throws. */
+  /** Runs the work of a step, whose questions are asked by `ask`. Never throws. */
   async attempt(work: Work, steps: readonly Step[], ask: AskOutside): Promise<Outcome> {
     const { role, member, tries } = work;
     const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
@@ -271,7 +271,7 @@ export class Progress {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
-      // What was aborted with its thread is done again by a resume.
+      // A resume repeats work that was aborted with its thread.
       if (!this.signal.aborted && !this.isRecorded) retry = tries.failed(failure, attempt);
     } catch (error) {
       failure = StepFailure.of(role, error);
@@ -280,12 +280,12 @@ export class Progress {
     return { output, failure, isTry: retry !== null, retry };
   }
 
-  /** Keeps a failure until the workflow goes on after it. */
+  /** Keeps a failure until the workflow continues after it. */
   remember(failure: RoleOutput): void {
     this.#failures.push(failure);
   }
 
-  /** Commits the failures that the workflow has caught: it goes on, so they belong to its way. */
+  /** Commits the failures that the workflow has caught, because it continued after them. */
   async *settle(): AsyncGenerator<RoleOutput, void, unknown> {
     this.replay.check();
     const failures = this.#failures;
@@ -293,13 +293,13 @@ export class Progress {
     for (const failure of failures) yield this.offer(failure);
   }
 
-  /** Marks a step as one that is not in the log and is to be committed. */
+  /** Marks a step as new, to be committed. */
   offer(output: RoleOutput): RoleOutput {
     this.#offered = output;
     return output;
   }
 
-  /** Whether something yielded comes from a step, and not from a plain `yield` of the workflow. */
+  /** Whether a yielded value comes from a step, instead of a plain `yield` of the workflow. */
   isOffered(yielded: unknown): boolean {
     return yielded === this.#offered;
   }
@@ -312,7 +312,7 @@ export class Progress {
     this.#idle.delete(call);
   }
 
-  /** The workflow has returned: throws when it left out steps of the log, or forgot one of its own. */
+  /** Called when the workflow has returned: throws when steps of the log remain, or a described step did not run. */
   finish(): void {
     this.replay.finish();
     for (const role of this.#idle.values()) {

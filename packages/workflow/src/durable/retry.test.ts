@@ -7,7 +7,7 @@ import { type DurableProgram, durable } from "./durable.ts";
 import { StepFailure } from "./output.ts";
 import type { StepOptions } from "./tries.ts";
 
-/** A program of one step that fails so often, and counts its tries. */
+/** Returns a program of one step that fails `failures` times, and counts its tries. */
 function flaky(failures: number, options: StepOptions, error: unknown = new Error("busy")) {
   const tries: StepContext[] = [];
   const program: DurableProgram = async function* (step) {
@@ -25,7 +25,7 @@ const at0 = { attempts: 5, backoff: 0 };
 const note = ({ meta }: RoleOutput) => meta.__durable__ as Record<string, unknown>;
 
 describe("a step with retry", () => {
-  test("is tried again until it succeeds, and each failed try stands in the log", async () => {
+  test("is retried until it succeeds, and each failed try is in the log", async () => {
     const { program } = flaky(2, { retry: at0 });
     const outcome = await run(program);
     expect(summary(outcome)).toBe("after 3");
@@ -37,7 +37,7 @@ describe("a step with retry", () => {
     ]);
   });
 
-  test("ends with its own last error when all tries have failed, and leaves that one to a retry", async () => {
+  test("ends with its last error when all tries have failed, and does not log that one", async () => {
     const error = new RangeError("no model");
     const { program, tries } = flaky(9, { retry: { ...at0, attempts: 3 } }, error);
     const outcome = await run(program);
@@ -46,7 +46,7 @@ describe("a step with retry", () => {
     expect(roles(outcome)).toEqual(["caller", "caller"]);
   });
 
-  test("goes on counting after a crash in the middle, and begins anew in a fork", async () => {
+  test("continues to count after a crash, and restarts the count in a fork", async () => {
     const options = { retry: { ...at0, attempts: 3 } };
     const { steps } = await run(flaky(9, options).program);
     const resumed = flaky(9, options);
@@ -57,7 +57,7 @@ describe("a step with retry", () => {
     expect(forked.tries).toHaveLength(3);
   });
 
-  test("sees in each try the log before the step alone", async () => {
+  test("sees only the log before the step in each try", async () => {
     const seen: number[] = [];
     const program: DurableProgram = async function* (step) {
       yield* step("a", () => "a");
@@ -72,7 +72,7 @@ describe("a step with retry", () => {
     expect(seen).toEqual([1, 1, 1, 1, 1]);
   });
 
-  test("waits longer each time, up to maxDelay; the moment of the next try is in the log", async () => {
+  test("waits longer each time, up to maxDelay; the time of the next try is in the log", async () => {
     const { program } = flaky(9, { retry: { attempts: 6, backoff: "1h", maxDelay: "5h" } });
     const { steps } = await run(program);
     expect(steps.filter(({ role }) => role === WAIT).map(({ content }) => content)).toEqual(
@@ -88,7 +88,7 @@ describe("a step with retry", () => {
     expect(hours).toEqual([1, 2, 4, 5, 5]);
   });
 
-  test("sleeps through a long backoff, and until the same moment after a crash", async () => {
+  test("sleeps through a long backoff, until the same time after a crash", async () => {
     const options = { retry: { attempts: 2, backoff: "1h" } };
     const { steps } = await run(flaky(9, options).program);
     expect(steps.map(({ role }) => role)).toEqual(["caller", WAIT, "__input__"]);
@@ -100,7 +100,7 @@ describe("a step with retry", () => {
     expect((next.value as Step).meta).toMatchObject(steps[1]?.meta ?? {});
   });
 
-  test("ends a short backoff when the thread is killed, and tries no more", async () => {
+  test("ends a short backoff and stops retrying when the thread is killed", async () => {
     const abort = new AbortController();
     const { program, tries } = flaky(9, { retry: { attempts: 5, backoff: "9s" } });
     const thread = durable(program)(
@@ -114,7 +114,7 @@ describe("a step with retry", () => {
     expect(tries).toHaveLength(1);
   });
 
-  test("is not tried again for what no try can help, or what `on` leaves out", async () => {
+  test("is not retried for permanent errors, or errors that `on` excludes", async () => {
     const coded = (code: string) => Object.assign(new Error("no"), { code });
     const triesOf = async (error: unknown, on?: string[] | ((failure: StepFailure) => boolean)) => {
       const { program, tries } = flaky(9, { retry: { ...at0, on } }, error);
@@ -133,7 +133,7 @@ describe("a step with retry", () => {
     expect(await triesOf(coded("DENIED"), ({ code }) => code === "BUSY")).toBe(1);
   });
 
-  test("whose work returns what can't be recorded is not tried again", async () => {
+  test("whose work returns an unrecordable value is not retried", async () => {
     let calls = 0;
     const program: DurableProgram = async function* (step) {
       yield* step("a", () => ((calls += 1), 1n as never), { retry: at0 });
@@ -148,7 +148,7 @@ describe("a step with retry", () => {
 });
 
 describe("step.all with retry", () => {
-  test("tries each member on its own, and commits the others meanwhile", async () => {
+  test("retries each member on its own, and commits the others meanwhile", async () => {
     const failed = new Map<string, number>();
     const flakyTimes =
       (times: number) =>
@@ -177,7 +177,7 @@ describe("step.all with retry", () => {
     }
   });
 
-  test("sleeps only when nothing is in flight, and goes on with what is left", async () => {
+  test("sleeps only when nothing is in flight, then continues with the rest", async () => {
     const order: string[] = [];
     const failed = new Set<string>();
     const once = (name: string) => () => {
@@ -206,7 +206,7 @@ describe("step.all with retry", () => {
 });
 
 describe("timeout", () => {
-  test("aborts the signal of the work alone, and is a failure with a code", async () => {
+  test("aborts only the signal of the work, and is a failure with a code", async () => {
     let reason: unknown;
     let outer: AbortSignal | undefined;
     const program: DurableProgram = async function* (step, _, { signal }) {
@@ -228,7 +228,7 @@ describe("timeout", () => {
     expect(outer?.aborted).toBe(false);
   });
 
-  test("does not wait for work that ignores the signal, and may be tried again", async () => {
+  test("does not wait for work that ignores the signal, and may be retried", async () => {
     let calls = 0;
     const program: DurableProgram = async function* (step) {
       const work = () => ((calls += 1), calls < 3 ? new Promise<string>(() => {}) : "done");
@@ -240,7 +240,7 @@ describe("timeout", () => {
   });
 });
 
-describe("options that can't be", () => {
+describe("invalid options", () => {
   const bad: [unknown, string][] = [
     [{ retry: { attempts: 0 } }, "retry.attempts can't be 0"],
     [{ retry: { attempts: 1e9 } }, "retry.attempts can't be 1000000000"],
@@ -288,7 +288,7 @@ describe("ctx.key", () => {
     expect((await keys({}, steps.slice(0, 2))).seen).toEqual(seen.slice(2));
   });
 
-  test("is that of the first thread in a fork, and in a fork of a fork", async () => {
+  test("is that of the root thread in a fork, and in a fork of a fork", async () => {
     const forkFrom = { threadId: "A", steps: 0 };
     expect((await keys({ forkFrom })).seen[0]).toBe("A:pay:1");
     expect((await keys({ forkFrom: { ...forkFrom, origin: "B" } })).seen[0]).toBe("B:pay:1");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { concurrently, recorded, Scheduler, type Turn } from "./scheduler.ts";
 
-/** What one task does, as data: an ordering is attacked with all lengths of every part. */
+/** Acts of one task, as data: orderings are tested with all durations of every part. */
 type Act =
   | { do: "work"; ticks: number }
   | { do: "publish" }
@@ -36,7 +36,7 @@ const pass = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i++) await Promise.resolve();
 };
 
-/** Runs tasks, and notes what is at work, so that the reader can see what a wait finds. */
+/** Runs tasks, and records the running ones, so that the reader can see them during a wait. */
 class Trial {
   readonly scheduler = new Scheduler<Item, number>();
   readonly put: number[] = [];
@@ -92,7 +92,7 @@ class Trial {
   }
 }
 
-test("S1, S2, S3: in order, behind durable commits, and a wait alone, in any interleaving", async () => {
+test("S1, S2, S3: items are in order, after durable commits, and waits are alone, in any interleaving", async () => {
   await fc.assert(
     fc.asyncProperty(plans, fc.nat(3), fc.array(ticks), async (plan, limit, pauses) => {
       const trial = new Trial();
@@ -121,7 +121,7 @@ test("S1, S2, S3: in order, behind durable commits, and a wait alone, in any int
   );
 });
 
-test("S3: one that failed while a wait is open does not wait for the answer", async () => {
+test("S3: a task that fails during a wait does not wait for the answer", async () => {
   const scheduler = new Scheduler<string, string>();
   const failing = scheduler.run((turn) => turn.aside(() => Promise.reject(new Error("no"))));
   const asking = scheduler.run((turn) => turn.wait(() => scheduler.ask("?")));
@@ -132,7 +132,7 @@ test("S3: one that failed while a wait is open does not wait for the answer", as
   expect(await asking).toBe("yes");
 });
 
-test("S4: no more than the limit at once, each taken when there is room, all of them", async () => {
+test("S4: all tasks run, up to the limit at once, each taken when there is room", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(ticks, { maxLength: 12 }), fc.nat(4), async (lengths, limit) => {
       let running = 0;
@@ -157,7 +157,7 @@ test("S4: no more than the limit at once, each taken when there is room, all of 
   );
 });
 
-test("S4: a failure aborts the others and is thrown at once, or all end and each failure is reported", async () => {
+test("S4: a failure aborts the others and is thrown at once; with settle all end and each failure is reported", async () => {
   const hanging = (signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("late"))));
   const failing = async (): Promise<never> => await Promise.reject(new Error("first"));
@@ -171,7 +171,7 @@ test("S4: a failure aborts the others and is thrown at once, or all end and each
   expect(failures.map(({ index }) => index)).toEqual([0, 2]);
 });
 
-test("S4: an abort from outside reaches the tasks, and one from before too", async () => {
+test("S4: an abort of the caller reaches the tasks, also an earlier one", async () => {
   const seen: boolean[] = [];
   const look = async (signal: AbortSignal): Promise<void> => {
     await pass(2);
@@ -193,7 +193,7 @@ test("S4: an iterable that throws is a failure like any other", async () => {
   expect(concurrently(broken())).rejects.toThrow("no more");
 });
 
-test("S5: cancelled, what is put in is read; closed, a late result changes nothing", async () => {
+test("S5: after cancel items are still read; after close a late result changes nothing", async () => {
   const scheduler = new Scheduler<string>();
   scheduler.publish("before");
   scheduler.cancel("enough");
@@ -208,7 +208,7 @@ test("S5: cancelled, what is put in is read; closed, a late result changes nothi
   expect(settled).toBe(false);
 });
 
-test("S5: what a closed scheduler ran inside another keeps nothing from waiting", async () => {
+test("S5: tasks of a closed inner scheduler do not block waits of the outer one", async () => {
   const outer = new Scheduler<string, string>();
   const inner = new Scheduler<string>(outer.flight);
   void inner.run(() => new Promise<never>(() => {}));
@@ -222,7 +222,7 @@ test("S5: what a closed scheduler ran inside another keeps nothing from waiting"
   expect(await asking).toBe("yes");
 });
 
-test("S6: a failure comes behind what was put in before it, and a reader that ends closes", async () => {
+test("S6: a failure follows the items before it, and a reader that ends closes the scheduler", async () => {
   const scheduler = new Scheduler<string>();
   scheduler.publish("a");
   scheduler.close({ error: new Error("over") });
@@ -235,7 +235,7 @@ test("S6: a failure comes behind what was put in before it, and a reader that en
   expect(left.signal.aborted).toBe(true);
 });
 
-test("a question that nobody answers is an error", async () => {
+test("an unanswered question is an error", async () => {
   const scheduler = new Scheduler<string, string>();
   const asked = scheduler.ask("?");
   const items = scheduler.items();
@@ -244,7 +244,7 @@ test("a question that nobody answers is an error", async () => {
   expect(asked).rejects.toThrow("nobody answered");
 });
 
-test("S7: each commit finds its task in any order; the rest is still to do, and no more is read", () => {
+test("S7: each commit finds its task in any order; open tasks remain, and no more is read", () => {
   const names = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 6 });
   fc.assert(
     fc.property(names, fc.nat(6), fc.gen(), (keys, done, pick) => {

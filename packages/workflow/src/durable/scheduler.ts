@@ -1,27 +1,27 @@
 /**
- * The scheduler of concurrent work whose results are committed one after the other.
+ * Scheduler of concurrent work whose results are committed one after the other.
  *
- * Owns: the one queue between concurrent tasks and the generator that yields what they commit; which
- * tasks are in flight; the limit; cancellation. Does not own: what a task does, what an item is, how
- * it is recorded. May call: the tasks. Is called by: `step.all`, step workflows, and any other generator
- * of concurrent steps. Invariants, cited by the tests:
+ * Owns: the one queue between concurrent tasks and the generator that yields their commits; the set of tasks in flight;
+ * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. May call: the
+ * tasks. Is called by: `step.all`, step workflows, and any other generator of concurrent steps. Invariants, cited by
+ * the tests:
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
- * - **S2** `commit` resolves when the reader asks for the item after it. A generator is asked for the
- *   next item when the last one is durable, so a task continues only after a durable commit.
- * - **S3** While a wait is open no task is in flight and none starts. What was in flight finishes
- *   first, and its items come before the wait's. One wait at a time.
- * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when
- *   there is room for it.
- * - **S5** `cancel` aborts the signal and no more: what tasks put in is still read. After `close`
- *   nothing is put in, and what was not read before never settles: a late result changes nothing.
- * - **S6** A failure that the scheduler is closed with is thrown behind all that was put in before. A
- *   reader that ends closes the scheduler.
- * - **S7** A recorded commit belongs to the open task with its key, in whatever order tasks finished.
- *   What is then still open is still to do.
+ * - **S2** `commit` resolves when the reader asks for the next item. A generator is asked for the next item when the
+ * last one is durable, so a task continues only after a durable commit.
+ * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
+ * come before the wait's. One wait at a time.
+ * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room
+ * for it.
+ * - **S5** `cancel` only aborts the signal: items put in are still read. After `close` no item is put in, and unread
+ * commits never settle: a late result changes nothing.
+ * - **S6** A failure passed to `close` is thrown after all items put in before. A reader that ends closes the
+ * scheduler.
+ * - **S7** A recorded commit belongs to the open task with its key, in any order of tasks. Tasks still open afterwards
+ * are still to do.
  */
 export class Scheduler<Item, Answer = undefined> {
-  /** The tasks in flight: shared with the schedulers of what one of these tasks runs in itself. */
+  /** Tasks in flight, shared with the schedulers that run inside of one of these tasks. */
   readonly flight: Flight;
   readonly #turns = new Set<Turn>();
   readonly #abort = new AbortController();
@@ -30,12 +30,12 @@ export class Scheduler<Item, Answer = undefined> {
   #isClosed = false;
   #failure: { error: unknown } | null = null;
 
-  /** @param flight That of the scheduler around it: a wait then holds the tasks of both. */
+  /** @param flight Tasks of the outer scheduler: a wait then holds the tasks of both. */
   constructor(flight: Flight = new Flight()) {
     this.flight = flight;
   }
 
-  /** Aborted when it is cancelled or closed. */
+  /** Aborted when the scheduler is cancelled or closed. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -49,7 +49,7 @@ export class Scheduler<Item, Answer = undefined> {
     return new Promise((resolve) => this.#put({ item, settle: () => resolve() }));
   }
 
-  /** Puts in a question and resolves with the answer that the reader was given for it. */
+  /** Puts in a question and resolves with the answer of the reader. */
   ask(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const settle = (answer: Answer | undefined): void =>
@@ -58,7 +58,7 @@ export class Scheduler<Item, Answer = undefined> {
     });
   }
 
-  /** Runs a task as one in flight: when no wait is open, and until the task has settled (S3). */
+  /** Runs a task once no wait is open; it is in flight until it has settled (S3). */
   async run<T>(task: (turn: Turn) => Promise<T>): Promise<T> {
     const turn = new Turn(this.flight, () => this.#isClosed);
     this.#turns.add(turn);
@@ -75,18 +75,18 @@ export class Scheduler<Item, Answer = undefined> {
     this.#abort.abort(reason);
   }
 
-  /** Ends it after what is in the queue; with `failure` the reader then gets that error (S6). */
+  /** Closes the scheduler after the queued items; with `failure` the reader then gets that error (S6). */
   close(failure?: { error: unknown }): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#failure = failure ?? null;
     this.cancel();
-    // Its tasks may stand still for ever: they must not keep a scheduler around it from waiting.
+    // Its tasks may hang forever: they must not block waits of an outer scheduler.
     for (const turn of this.#turns) turn.leave();
     this.#wake?.();
   }
 
-  /** What was put in, for the one reader. The answer to a question is the value of `next()`. */
+  /** Yields the items to the one reader. The answer to a question is the value of `next()`. */
   async *items(): AsyncGenerator<Item, void, Answer | undefined> {
     try {
       for (;;) {
@@ -115,13 +115,13 @@ export class Scheduler<Item, Answer = undefined> {
 
 type Entry<Item, Answer> = { item: Item; settle: ((answer: Answer | undefined) => void) | null };
 
-/** How many tasks are in flight, and the wait that none may start during. */
+/** Number of tasks in flight, and the open wait, during which none may start. */
 export class Flight {
   #count = 0;
   #wait: Promise<void> | null = null;
   #onIdle: (() => void) | null = null;
 
-  /** Calls back at a moment when no wait is open: nothing comes between the two. */
+  /** Calls `then` synchronously once no wait is open. */
   async whenClear<T>(then: () => T): Promise<T> {
     while (this.#wait) await this.#wait;
     return then();
@@ -132,7 +132,7 @@ export class Flight {
     if (this.#count === 0) this.#onIdle?.();
   }
 
-  /** Does what a wait is for, alone; `reenter` counts the task that waited before others may go on. */
+  /** Runs a wait alone; `reenter` counts the waiting task before others may continue. */
   async alone<T>(wait: () => Promise<T>, reenter: () => void): Promise<T> {
     let reopen = (): void => undefined;
     await this.whenClear(() => {
@@ -150,7 +150,7 @@ export class Flight {
   }
 }
 
-/** A task's place among those in flight. */
+/** A task's place among the tasks in flight. */
 export class Turn {
   readonly #flight: Flight;
   readonly #isOver: () => boolean;
@@ -171,7 +171,7 @@ export class Turn {
     this.#flight.count(-1);
   }
 
-  /** Runs tasks that this one consists of: meanwhile it is not in flight itself. */
+  /** Runs the subtasks of this task, which is not in flight meanwhile. */
   async aside<T>(inner: () => Promise<T>): Promise<T> {
     this.leave();
     try {
@@ -179,12 +179,12 @@ export class Turn {
       await this.enter();
       return result;
     } finally {
-      // One that has failed does not wait for an answer first.
+      // A failed task does not wait for an answer first.
       this.#count();
     }
   }
 
-  /** Waits: when all that is in flight has finished, and alone (S3). */
+  /** Waits alone, after all tasks in flight have finished (S3). */
   wait<T>(wait: () => Promise<T>): Promise<T> {
     this.leave();
     return this.#flight.alone(wait, () => this.#count());
@@ -198,8 +198,8 @@ export class Turn {
 }
 
 /**
- * `limit` is the most tasks at once, 0 (the default) for no limit; `signal` aborts them. A failure aborts the
- * other tasks' signal and is thrown at once; with `settle` all end.
+ * `limit` is the maximum number of tasks at once; the default of 0 means unlimited. `signal` aborts them. A failure aborts
+ * the other tasks' signal and is thrown at once; with `settle` all tasks end.
  */
 export type ConcurrencyOptions = {
   limit?: number;
@@ -207,10 +207,10 @@ export type ConcurrencyOptions = {
   onFailure?: "abort" | "settle";
 };
 
-/** A task that failed, by its number from 0. */
+/** A failed task, by its index from 0. */
 export type TaskFailure = { index: number; error: unknown };
 
-/** Runs tasks concurrently (S4). Gives the values in their order, undefined for one that failed, and the failures. */
+/** Runs tasks concurrently (S4). Returns the values in their order, undefined for a failed task, and the failures. */
 export function concurrently<T>(
   tasks: Iterable<(signal: AbortSignal) => Promise<T>>,
   { limit = 0, signal, onFailure = "abort" }: ConcurrencyOptions = {},
@@ -263,8 +263,8 @@ export function concurrently<T>(
 }
 
 /**
- * The fold of what is committed back to what is still to do (S7): gives each commit with its task, undefined
- * when that is not open, and takes it off `open`. It reads no commit behind the last one that it needs.
+ * Folds commits into open tasks (S7): yields each commit with its task, or undefined when that is not open, and removes
+ * it from `open`. Stops reading after the last commit that it needs.
  */
 export function* recorded<Task, Commit>(
   open: Map<string, Task>,
@@ -281,7 +281,7 @@ export function* recorded<Task, Commit>(
   }
 }
 
-/** Lets so many tasks work at once; the others wait for their turn. */
+/** Limits the number of working tasks; the others queue. */
 export class Limit {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -299,7 +299,7 @@ export class Limit {
     }
   }
 
-  /** Lets others work while one that works waits. */
+  /** Releases the task's slot while it waits. */
   async aside<T>(wait: () => Promise<T>): Promise<T> {
     this.#give();
     try {

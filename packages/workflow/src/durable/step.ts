@@ -17,13 +17,13 @@ import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 import { pause, policyOf, type StepOptions, type Tries } from "./tries.ts";
 
-/** A part that has a name: its work, as a step of that name, or a step that was described. */
+/** Work under a name: a function, as a step of that name, or a described step. */
 type Named = StepFn<unknown> | StepCall<unknown>;
 
-/** One of several that run concurrently: work to do, or a question to ask when all work is done. */
+/** A member of a `step.all`: work, or a question to ask when all work is done. */
 type Member = StepWork | { ask: () => Steps<unknown> };
 
-/** A call of `step`, `step.all` or `step.wait`; `member` is what it is within a `step.all`. */
+/** A call of `step`, `step.all` or `step.wait`; `member` is its form within a `step.all`. */
 class Call implements StepCall<unknown> {
   readonly member: Member | null;
   readonly #progress: Progress;
@@ -42,7 +42,7 @@ class Call implements StepCall<unknown> {
   }
 }
 
-/** The `step` of one run of a durable workflow. */
+/** Returns the `step` of one run of a durable workflow. */
 export function stepFor(progress: Progress): DurableStep {
   const step = (role: string, fn: StepFn<unknown>, options?: StepOptions): Call => {
     const work = { role, fn, policy: policyOf(role, options) };
@@ -130,14 +130,14 @@ async function* runWait(progress: Progress, what: string, request: WaitRequest):
   const found = progress.replay.takeAnswer(what, (wait) => (asked = wakesAt(wait)));
   if (found !== undefined) return answerOf(found);
   const { within, ...others } = request;
-  // A question that is asked again keeps the deadline that is in the log.
+  // A repeated question keeps the deadline in the log.
   const isTimed = within !== undefined && asked !== null;
   const again = isTimed ? { ...others, expiresAt: asked ?? undefined } : request;
   const sent = yield progress.offer(waitOutput(what, again));
   return answerOf(sentInput(sent, what));
 }
 
-/** Sleeps until a moment, which is computed once and then stands in the log. */
+/** Sleeps until a time that is computed once and then recorded in the log. */
 async function* runSleep(
   progress: Progress,
   what: string,
@@ -167,16 +167,16 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   return call.member;
 }
 
-/** A member that is work, and its place among all. */
+/** A member with work, and its index among all. */
 type Open = Work & { index: number };
 
-/** What a group waits for when all that is left of it waits for its next try. */
+/** Name of the sleep of a group in which all remaining members wait for their next try. */
 const groupName = "step.all";
 
 /**
- * Runs members concurrently: first it takes from the log what this group has there, in whatever order it
- * finished; then it runs the rest at once and commits each when it finishes; then it throws what failed
- * first, or asks the questions, one after the other. So nothing is in flight when it throws, asks or sleeps.
+ * Runs members concurrently. First takes the group's results from the log, in any order; then runs the others at once
+ * and commits each as it finishes; then throws the first error, or asks the questions, one after the other. So no work
+ * is in flight when it throws, asks or sleeps.
  */
 async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
   yield* progress.settle();
@@ -215,7 +215,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
   return values;
 }
 
-/** Takes from the log what a group has there, off what is open. Gives the first failure. */
+/** Takes a group's results from the log and removes them from `open`. Returns the first failure. */
 function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[]): Error | null {
   const { replay } = progress;
   let failure: Error | null = null;
@@ -241,7 +241,7 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
   return failure;
 }
 
-/** The members that are work, by their keys. Each has a number when others have the same role. */
+/** Returns the members with work, by their keys. Each has an index when others have the same role. */
 function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
   const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
   const counts = new Map<string, number>();
@@ -259,14 +259,14 @@ function openOf(progress: Progress, members: readonly Member[]): Map<string, Ope
   );
 }
 
-/** Runs what is open, and tries it again; what would have to wait for long stays open. */
+/** Runs and retries the open members. Members with a long backoff stay open. */
 function runOpen(progress: Progress, open: readonly Open[], before: number) {
   const scheduler = new Scheduler<{ member: Open; outcome: Outcome } | OpenQuestion>();
   const history = progress.replay.history.slice(0, before);
   const tasks = open.map((member) =>
     scheduler.run(async (turn) => {
       const { tries } = member;
-      // It is asked when nothing is in flight, and alone.
+      // Asked alone, when no work is in flight.
       const ask: AskOutside = (wait) =>
         turn.wait(() => new Promise((answer) => scheduler.publish({ wait, answer })));
       while (!tries.mustSleep) {

@@ -2,7 +2,7 @@ import { type Duration, durationHint, durationMs, latestTime } from "../contract
 import { WorkflowError } from "../contract/error.ts";
 import { shown } from "../contract/show.ts";
 
-/** How the moment of a sleep is found when it begins. @throws WorkflowError `BAD_SLEEP` (usage). */
+/** Returns a function that computes the end of a sleep at its start. @throws WorkflowError `BAD_SLEEP` (usage). */
 export function sleepTime(time: Duration | Date): () => number {
   if (time instanceof Date) {
     const at = time.getTime();

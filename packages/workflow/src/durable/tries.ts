@@ -5,10 +5,9 @@ import type { RoleOutput } from "../contract/contract.ts";
 import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
 
 /**
- * How often the work of a step is tried, and when again. `attempts` counts the first one too. The delay before the
- * second is `backoff`, one second without it, and doubles each time up to `maxDelay`, 100 times the backoff without
- * it. `on` is which failures are tried again: those with one of these codes or names, or those for which the function
- * is true; without it all but those that no further try can help.
+ * Retry policy of a step. `attempts` includes the first. The delay before the second is `backoff` (default one second),
+ * and doubles each time up to `maxDelay` (default 100 times the backoff). `on` selects the failures to retry, by a list
+ * of codes or names, or by a predicate; by default all except permanent errors.
  */
 export type RetryPolicy = {
   attempts: number;
@@ -17,10 +16,10 @@ export type RetryPolicy = {
   on?: readonly string[] | ((failure: StepFailure) => boolean);
 };
 
-/** How the work of a step is done. After `timeout` its signal is aborted, and that attempt has failed. */
+/** Options of a step's work. After `timeout` its signal is aborted and the attempt fails. */
 export type StepOptions = { retry?: RetryPolicy; timeout?: Duration };
 
-/** Step options that were checked, in milliseconds. */
+/** Checked step options, in milliseconds. */
 export type Policy = {
   attempts: number;
   backoffMs: number;
@@ -41,7 +40,7 @@ const mostAttempts = 1_000;
 const defaultBackoffMs = 1_000;
 const growth = 100;
 const yearMs = 365 * 86_400_000;
-/** The longest time that a timer takes. */
+/** Maximum delay of a timer. */
 const longestTimer = 2 ** 31 - 1;
 
 /** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
@@ -89,14 +88,14 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
   return { attempts, backoffMs, maxDelayMs, on, timeoutMs };
 }
 
-/** A backoff of at least so many milliseconds is a sleep, which needs no process. */
+/** A backoff from this length in milliseconds on is a sleep, which needs no process. */
 const longBackoffMs = 10_000;
 
-/** The tries of one step: how many have failed, and when the next one may begin. */
+/** Tries of one step: the number of failures, and the time of the next try. */
 export class Tries {
   readonly #role: string;
   readonly #policy: Policy;
-  /** Whether there were any, also those that a fork has copied. */
+  /** Whether there were any, including those copied by a fork. */
   any = false;
   #failed = 0;
   #at = 0;
@@ -108,12 +107,12 @@ export class Tries {
     this.#policy = policy;
   }
 
-  /** When the next one may begin, in milliseconds since the epoch. */
+  /** Earliest time of the next try, in milliseconds since the epoch. */
   get at(): number {
     return this.#at;
   }
 
-  /** How long the next one must wait, in milliseconds. */
+  /** Remaining delay of the next try, in milliseconds. */
   get leftMs(): number {
     return this.any ? Math.max(0, this.#at - Date.now()) : 0;
   }
@@ -122,7 +121,7 @@ export class Tries {
     return this.leftMs >= longBackoffMs;
   }
 
-  /** A sleep until that moment is over; null when none is. */
+  /** Clears the delay after a sleep until `until`; null means that there was no sleep. */
   wake(until: number | null): void {
     if (until !== null && this.#at <= until) this.#at = 0;
   }
@@ -133,12 +132,12 @@ export class Tries {
     return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };
   }
 
-  /** What the next one is, for people. */
+  /** Describes the next try for people. */
   get next(): string {
     return `try ${this.#failed + 1} of ${this.#policy.attempts} of ${this.#role}`;
   }
 
-  /** Takes the record of a failed try; false when it is the step's result. One that a fork has copied is not counted. */
+  /** Takes the record of a failed try; returns false for the step's result. Tries copied by a fork are not counted. */
   take(record: RoleOutput, isCopied: boolean): boolean {
     const found = tryOf(record);
     if (found === null) return false;
@@ -150,7 +149,7 @@ export class Tries {
     return true;
   }
 
-  /** What the record of a try that has just failed has to say of the next one; null when there is none. */
+  /** Returns the record of a failure before another try; null when there is none. */
   failed(failure: StepFailure, attempt: string | undefined): FailedTry | null {
     const { attempts, backoffMs, maxDelayMs } = this.#policy;
     if (this.#failed + 1 >= attempts || !isRetried(failure, this.#policy.on)) return null;
@@ -164,7 +163,7 @@ export class Tries {
   }
 }
 
-/** The codes of what fails again however often it is tried. */
+/** Codes of permanent errors. */
 const hopeless = new Set<unknown>(["BAD_STEP_VALUE", "BUDGET_EXCEEDED", "LOG_CORRUPT"]);
 
 function isRetried(failure: StepFailure, on: RetryPolicy["on"]): boolean {
@@ -175,7 +174,7 @@ function isRetried(failure: StepFailure, on: RetryPolicy["on"]): boolean {
   return !(isRecord(cause) && cause.retryable === false);
 }
 
-/** Resolves after so many milliseconds; rejects when the signal is aborted. */
+/** Resolves after `ms` milliseconds; rejects when the signal is aborted. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
@@ -193,7 +192,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 type Aside = <T>(wait: () => Promise<T>) => Promise<T>;
 
-/** Calls back after so many milliseconds. It stands still while one waits aside. */
+/** Timer that pauses while its task waits aside. */
 class Countdown {
   readonly #onOver: () => void;
   #leftMs: number;
@@ -234,8 +233,8 @@ class Countdown {
 }
 
 /**
- * Does work with a signal of its own that is aborted with the given one, and after a time, which is a failure at once,
- * whatever the work does with the signal. The time stands still while the work waits `aside`.
+ * Runs work with its own signal, which is aborted with the given one and after a timeout. A timeout is a failure at
+ * once, even if the work ignores the signal. Time spent waiting `aside` does not count.
  */
 export async function withTimeout<T>(
   role: string,

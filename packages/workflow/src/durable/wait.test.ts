@@ -13,7 +13,7 @@ describe("step.sleep", () => {
       return yield* step("b", () => "b");
     };
 
-  test("is a wait that asks nothing, and names the moment", async () => {
+  test("is a wait without a question, with the end time", async () => {
     const begin = Date.now();
     const { steps } = await run(napping("1h 30m"));
     expect(steps.map(({ role }) => role)).toEqual(["a", WAIT, INPUT, "b"]);
@@ -25,7 +25,7 @@ describe("step.sleep", () => {
     expect(steps[2]).toMatchObject({ meta: { for: "sleep", timedOut: true, sleep: true } });
   });
 
-  test("is not slept again after a restart, and lasts until the moment in the log", async () => {
+  test("is not repeated after a restart, and lasts until the time in the log", async () => {
     await replayEverywhere(durable(napping(60_000)));
     const { steps } = await run(napping(60_000));
     const thread = durable(napping(60_000))(
@@ -35,7 +35,7 @@ describe("step.sleep", () => {
     expect((await thread.next()).value).toMatchObject({ meta: steps[1]?.meta });
   });
 
-  test("takes a Date, a moment that has passed too, and no time that is none", async () => {
+  test("accepts a Date, also in the past, and refuses invalid times", async () => {
     const at = async (time: number | string | Date) => {
       const { steps } = await run(napping(time));
       return steps[1]?.meta.expiresAt;
@@ -89,7 +89,7 @@ describe("step.wait", () => {
     meta,
   });
 
-  test("asks, and has the answer's JSON value", async () => {
+  test("asks, and returns the answer's JSON value", async () => {
     const outcome = await run(asking, { answers: ['{"ok":true}'] });
     expect(outcome.steps[0]).toMatchObject(question);
     expect(summary(outcome)).toBe(
@@ -97,7 +97,7 @@ describe("step.wait", () => {
     );
   });
 
-  test("has the text as value when there is no JSON, and says when nobody answered", async () => {
+  test("returns the text as value when it is not JSON, and reports a timeout", async () => {
     const [plain, late] = [input("yes"), input("", { value: { ok: false }, timedOut: true })];
     const texted = await run(asking, { steps: [question, plain] });
     expect(summary(texted)).toBe('{"value":"yes","content":"yes","timedOut":false}');
@@ -105,7 +105,7 @@ describe("step.wait", () => {
     expect(summary(timedOut)).toBe('{"value":{"ok":false},"content":"","timedOut":true}');
   });
 
-  test("can be answered within a time, which begins when it asks", async () => {
+  test("can be answered within a time from the question", async () => {
     const within = (request: WaitRequest): DurableProgram =>
       async function* (step) {
         return (yield* step.wait<string>("word", request)).value;
@@ -133,7 +133,7 @@ describe("step.wait", () => {
     expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });
   });
 
-  test("takes what is waited for as a key too", async () => {
+  test("accepts the name as a key too", async () => {
     const named: DurableProgram = async function* (step) {
       return (yield* step.wait<string>({ for: "word", content: "Which?" })).value;
     };
@@ -146,7 +146,7 @@ describe("step.wait", () => {
     expect(summary(outcome)).toBe("this");
   });
 
-  test("asks again after a question without an answer, and understands such a log", async () => {
+  test("asks again after a question without an answer, and replays such a log", async () => {
     const thread = durable(asking)(
       { prompt: "", steps: [question] },
       { threadId: "t", maxRounds: 9 },
@@ -156,11 +156,11 @@ describe("step.wait", () => {
     expect(summary(await run(asking, { steps }))).toContain('"yes"');
   });
 
-  test("takes an answer that was put into the log before the question", async () => {
+  test("accepts an answer recorded before the question", async () => {
     expect(summary(await run(asking, { steps: [input("early")] }))).toContain('"early"');
   });
 
-  test("fails when it is driven on without an answer", async () => {
+  test("fails when it continues without an answer", async () => {
     const thread = durable(asking)({ prompt: "", steps: [] }, { threadId: "t", maxRounds: 9 });
     await thread.next();
     expect(await thread.next().catch((error: unknown) => error)).toMatchObject({

@@ -15,47 +15,49 @@ import { isRecord, show } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../record/selection.ts";
 import { sleep } from "./generator.ts";
 
-// A timer counts no time that the machine sleeps, and knows nothing of a clock that is set.
+// A timer stops while the machine sleeps, and ignores changes of the clock.
 const longestTimer = 10_000;
 
-/** A schema that is ready (why a value does not fit it, or null when it does), or what is wrong with it. */
+/**
+ * A compiled schema, whose `validate` returns the reason for an invalid value or null, or the problem of the schema.
+ */
 type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
-/** What is wrong with the schema of a `__wait__` step that was yielded, or null. */
+/** Returns the problem of a `__wait__` step's schema, or null. */
 export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
   if (wait.schema === undefined) return null;
   const compiled = await judge(wait.schema);
-  return "problem" in compiled ? `meta.schema is no JSON Schema: ${compiled.problem}` : null;
+  return "problem" in compiled ? `meta.schema is not a JSON Schema: ${compiled.problem}` : null;
 }
 
-/** What questions and answers need of the engine's surroundings. */
+/** Dependencies of questions and answers outside of the engine. */
 export type AnswerParts = {
   judge: SchemaJudge;
   /** Milliseconds since the epoch. */
   now: () => number;
   note: (tag: string, content: string) => void;
-  /** An answer was refused. `stepID` is that of the question, when it has one. */
+  /** Called for a refused answer. `stepID` is that of the question, when it has one. */
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
-/** What questions and answers need of the engine itself. */
+/** Dependencies of questions and answers in the engine. */
 type Committing = {
   threadId: string;
-  /** Commits an `__input__` step. @throws WorkflowError when the thread is over, or the log can't be written. */
+  /** Commits an `__input__` step. @throws WorkflowError when the thread has ended, or the log can't be written. */
   commit: (output: RoleOutput) => Promise<Step>;
-  /** Nothing can be committed. */
+  /** Called when no step can be committed. */
   onBroken: (error: unknown) => void;
 };
 
-/** What the debug log has of an answer that was refused. */
+/** Tag of a refused answer in the debug log. */
 export const refusedTag = "7GX2W9QA";
 export const refusedNote = (reason: string): string => `answer refused: ${reason}`;
 
 const done = Promise.resolve();
 
-/** An answer, and the number of the question that it is to, if its sender names one. */
+/** An answer, and the number of its question, if the sender names one. */
 export type GivenAnswer = Pick<AnswerRequest, "input" | "question">;
 
 /** A `__wait__` step, and its number in its thread. */
@@ -64,18 +66,18 @@ export type AskedQuestion = { number: number; wait: WaitMeta };
 type Question = AskedQuestion & { answer: PromiseWithResolvers<Step>; over: AbortController };
 
 /**
- * The question that a thread waits at, and the answers that it gets. Of answers with the same `requestId`
- * one is taken, and all get its reply.
+ * The open question of a thread, and the answers to it. One of several answers with the same `requestId` is accepted,
+ * and all get its reply.
  */
 export class Answers {
   readonly #parts: AnswerParts;
   readonly #engine: Committing;
   readonly #given: Map<string, Promise<void>>;
   #question: Question | null = null;
-  /** An answer that is being looked at; it never rejects. */
+  /** The answer that is being checked; it never rejects. */
   #taking: Promise<void> | null = null;
 
-  /** `steps` are the committed ones: what they hold was given already. */
+  /** `steps` are the committed steps. Their answers count as given. */
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
@@ -83,31 +85,31 @@ export class Answers {
     for (const id of takenIds(steps)) this.#given.set(id, done);
   }
 
-  /** What the thread waits for; null when it does not wait. */
+  /** The open question; null when the thread does not wait. */
   get wait(): WaitMeta | null {
     return this.#question?.wait ?? null;
   }
 
-  /** The last committed step, which has this number, is a question. */
+  /** Opens a question: the last committed step, which has this number. */
   ask(wait: WaitMeta, number: number): void {
     this.#question = { wait, number, answer: Promise.withResolvers(), over: new AbortController() };
   }
 
-  /** Resolves with the committed answer, or what stands for one when the time for it is over. */
+  /** Resolves with the committed answer, or its replacement after a timeout. */
   async answered(): Promise<Step> {
     const question = this.#question as Question;
     void this.#timeOut(question);
     return await question.answer.promise;
   }
 
-  /** There is no question any more. */
+  /** Closes the question. */
   close(): void {
     this.#question?.over.abort();
     this.#question = null;
   }
 
   /**
-   * Takes an answer; its step is durable when this resolves.
+   * Accepts an answer. Its step is durable when this resolves.
    * @throws WorkflowError `NOT_WAITING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`,
    * `ANSWER_INVALID`; the refusal is logged.
    */
@@ -133,7 +135,7 @@ export class Answers {
   async #take(input: InputRequest, number: number | undefined): Promise<void> {
     const question = this.#question;
     try {
-      // Whoever comes meanwhile is asked too, should the one before be refused.
+      // Answers that arrive meanwhile are checked in turn if the earlier one is refused.
       while (this.#taking) await this.#taking;
       if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
@@ -146,7 +148,7 @@ export class Answers {
       const reason = messageOf(error);
       this.#parts.note(refusedTag, refusedNote(reason));
       this.#parts.onRefused(typeof stepID === "string" ? stepID : null, reason);
-      // The time may have ended while this answer was looked at.
+      // The question may have expired during the check.
       if (question && isOver(question.wait, this.#parts.now())) void this.#timeOut(question);
       throw error;
     }
@@ -163,8 +165,8 @@ export class Answers {
   }
 
   /**
-   * Continues a thread whose time has come; its step is durable when this resolves. Gives false when its time
-   * has not come, when it waits for nothing any more, and when somebody is just continuing it.
+   * Continues a thread whose timeout has passed. Its step is durable when this resolves. Returns false before the
+   * timeout, when the thread no longer waits, and when another call already continues it.
    */
   async wake(): Promise<boolean> {
     const question = this.#question;
@@ -201,8 +203,8 @@ export class Answers {
 }
 
 /**
- * The `__input__` step that an answer becomes. An answer that names its question, by number or token, is to no other
- * one: its sender has not seen this one.
+ * Returns the `__input__` step for an answer. An answer that names its question, by number or token, is refused for any
+ * other question, which its sender has not seen.
  * @throws WorkflowError `SLEEPING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`, `ANSWER_INVALID`.
  */
 export async function answerStep(
@@ -236,8 +238,8 @@ export async function answerStep(
 }
 
 /**
- * An answer with its value, and why the value does not fit the question's schema. A text stays text where the schema takes
- * it; else it is the JSON that it says. Without a schema only exact JSON is more than text.
+ * Parses an answer, and returns the reason if its value does not fit the question's schema. A text stays text where the
+ * schema takes text; otherwise it is parsed as JSON. Without a schema only exact JSON is parsed.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
 export async function readAnswer(
@@ -264,7 +266,7 @@ export async function readAnswer(
   return { input: { ...decided, ...json }, violation: asJson };
 }
 
-/** Why a text that is JSON is not the value that it says; null for any other text. */
+/** Returns the reason why a JSON text can't be kept exactly; null for any other text. */
 function roundedNumber(text: string): string | null {
   const rounded = roundedIn(text);
   if (rounded === null) return null;
@@ -276,7 +278,7 @@ function roundedNumber(text: string): string | null {
   }
 }
 
-/** An answer with the value that its text says exactly, unless it brings another. */
+/** Sets an answer's value to the exact JSON of its text, unless the value is given. */
 export const withExactJson = (input: InputRequest): InputRequest =>
   input.value === undefined ? { ...input, ...exactJson(input.content) } : input;
 
@@ -291,7 +293,7 @@ const takesText = (schema: JsonSchema): boolean =>
   isRecord(schema) && [schema.type].flat().includes("string");
 
 /**
- * An answer whose value is the decision that its question asks for; any other answer as it is.
+ * Converts an answer to the decision that its question asks for; returns any other answer unchanged.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
 function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
@@ -307,7 +309,7 @@ function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
   );
 }
 
-/** The `__input__` step that stands for an answer when the time for it is over, or the thread has slept. */
+/** Returns the `__input__` step for a timeout or the end of a sleep. */
 export function timeoutStep(wait: WaitMeta): RoleOutput {
   const meta: InputMeta = { for: wait.for, timedOut: true };
   if (wait.sleep === true) meta.sleep = true;
@@ -318,15 +320,15 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 
-/** The error that a thread is just being let go by its worker. */
+/** Error for a thread that its worker is about to release. */
 export const notLive = (threadId: string) =>
   refused("NOT_LIVE", threadId, "the thread is being released by its worker");
 
-/** The error that there is no question, or no longer one. */
+/** Error for a thread without an open question. */
 export const notWaiting = (threadId: string) =>
   refused("NOT_WAITING", threadId, "the thread waits for no answer, or has got one");
 
-/** The error that a thread sleeps and can neither be answered nor resumed. */
+/** Error for a sleeping thread, which can neither be answered nor resumed. */
 export const sleeping = (threadId: string, { expiresAt }: WaitMeta) =>
   WorkflowError.failed(
     "SLEEPING",

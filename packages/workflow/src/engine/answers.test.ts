@@ -40,7 +40,7 @@ function answers(steps: Step[] = []) {
       (error: Error) => error.message,
     );
   };
-  /** Gives several at once to one question. */
+  /** Gives several answers at once to one question. */
   const giveAll = (...values: string[]) => {
     given.ask({ for: "pause", stepID: "Pause_A", schema: true }, (asked += 1));
     const outcomes = values.map((value) =>
@@ -55,20 +55,20 @@ function answers(steps: Step[] = []) {
 }
 
 describe("answers", () => {
-  test("with the same request id are one, also when both come at once", async () => {
+  test("with the same request id count once, also when concurrent", async () => {
     const { give, taken } = answers();
     expect(await Promise.all([give("a"), give("a")])).toEqual(["taken", "taken"]);
     expect(await give("a", "it is over")).toBe("taken");
     expect(taken()).toBe(1);
   });
 
-  test("whose request id the log has are taken already", async () => {
+  test("with a request id in the log are already accepted", async () => {
     const { give, taken } = answers([answered("a")]);
     expect(await give("a", "nobody asks")).toBe("taken");
     expect(taken()).toBe(0);
   });
 
-  test("without a request id, or with another, are each judged", async () => {
+  test("without a request id, or with another, are each checked", async () => {
     const { give, taken } = answers([answered("a")]);
     await give();
     await give();
@@ -76,7 +76,7 @@ describe("answers", () => {
     expect(taken()).toBe(3);
   });
 
-  test("that come while a wrong one is looked at are looked at too, until one is taken", async () => {
+  test("that arrive during a check are checked in turn until one is accepted", async () => {
     const { giveAll, taken } = answers();
     expect(await giveAll("no", "no", "yes", "no", "yes")).toEqual([
       ...["ANSWER_INVALID", "ANSWER_INVALID", "taken"],
@@ -85,7 +85,7 @@ describe("answers", () => {
     expect(taken()).toBe(1);
   });
 
-  test("to a question are none to the next one", async () => {
+  test("to a question do not answer the next question", async () => {
     const { giveAll, taken } = answers();
     const first = giveAll("yes", "yes");
     expect(await Promise.all([first, giveAll("no", "yes")])).toEqual([
@@ -95,7 +95,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("to another question than the open one are stale, also when they come with one to that", async () => {
+  test("to a closed question are stale, also beside an answer to the open one", async () => {
     const { given, taken } = answers();
     const give = (number: number, requestId?: string) =>
       given.give({ content: `to ${number}`, meta: { requestId } }, number).then(
@@ -118,7 +118,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("that are refused are reported with the question's step, and may be given again", async () => {
+  test("that are refused are reported with the question's step, and can be repeated", async () => {
     const { give, refused } = answers();
     expect(await give("a", "the token is wrong")).toBe("the token is wrong");
     expect(refused).toEqual([["Pause_A", "the token is wrong"]]);
@@ -126,7 +126,7 @@ describe("answers", () => {
   });
 });
 
-describe("what the text of an answer is", () => {
+describe("the text of an answer", () => {
   const read = async (schema: JsonSchema | undefined, content: string) => {
     const wait = { for: "it", ...(schema !== undefined && { schema }) };
     const { input, violation } = await readAnswer(wait, { content }, compileForAnswer);
@@ -162,7 +162,7 @@ describe("what the text of an answer is", () => {
   });
 });
 
-test("an answer with a number that can't be kept exactly is refused by that", async () => {
+test("an answer with a number that would be rounded is refused", async () => {
   const violation = async (schema: JsonSchema, content: string) =>
     (await readAnswer({ for: "it", schema }, { content }, compileForAnswer)).violation;
   const inexact = "the number 12345678901234567890 can't be kept exactly";

@@ -12,50 +12,50 @@ import type { AttemptError, EventPayloads } from "../contract/event.ts";
 import { system } from "../system/system.ts";
 import { errorOf } from "./failure.ts";
 
-/** What the attempts of a thread need of the worker: its debug log, and its async contexts. */
+/** Dependencies of a thread's attempts in the worker: its debug log and its async contexts. */
 export type AttemptParts = {
-  /** Records that an attempt begins. */
+  /** Records the start of an attempt. */
   onStart: (id: string, payload: EventPayloads["attempt_start"]) => void;
-  /** Records that an attempt has ended without a step of its own. */
+  /** Records the end of an attempt without a step of its own. */
   onEnd: (id: string, payload: EventPayloads["attempt_end"]) => void;
-  /** An attempt was committed, or came to nothing: takes its start back if nothing of it was recorded yet. */
+  /** Removes the start of a committed or unused attempt if none of its events was recorded. Returns whether it did. */
   takeBack: (id: string) => boolean;
   /** Runs a function in the async context of an attempt. */
   enter: <T>(id: string, fn: () => T) => T;
-  /** The attempt in whose context the running code is. */
+  /** Returns the attempt in whose context the code runs. */
   current: () => string | null;
-  /** The one that it is within and that has no parent. */
+  /** Returns the outermost attempt in whose context the code runs. */
   outermost: () => string | null;
-  /** An error with the positions of the author's sources, by its stacks; else by the role that failed. */
+  /** Maps an error's stacks to the author's sources; without a stack, to the failed role. */
   rewrite: (error: AttemptError, role: string | null) => AttemptError;
   now: () => number;
 };
 
-/** Which attempt failed, as far as it is known, and by what. */
+/** The failed attempt, where known, and its error. */
 export type Failure = { attempt?: string; role?: string; error: AttemptError };
 
 const mostFailures = 20;
-// Which role a plain bundle executes is known when it yields.
+// The role of a plain bundle is unknown until it yields.
 const unknownRole = { role: null };
 
 /**
- * The attempts of one thread that have not ended. A workflow that opens attempts names one in each step that
- * it yields. For any other the engine opens one at each `next()`: the step that comes of it, and every event
- * meanwhile, is of that attempt.
+ * Attempts of one thread that have not ended. A workflow that opens attempts names one in each step that it yields. For
+ * any other workflow the engine opens one at each `next()`: the resulting step, and every event meanwhile, belongs to
+ * that attempt.
  */
 export class ThreadAttempts {
-  /** What the workflow gets as `options.attempts`. */
+  /** `options.attempts` of the workflow. */
   readonly forWorkflow: Attempts;
-  /** The attempt of the running `next()`, for events that are published in no other; null when there is none. */
+  /** Attempt of the running `next()`, for events outside of any other attempt; null when there is none. */
   pulled: string | null = null;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
-  /** Those that have not ended, each with its role. */
+  /** Open attempts, each with its role. */
   readonly #open = new Map<string, string>();
-  /** Those that have ended and whose step may still come: a failure that the workflow has caught. */
+  /** Attempts that have ended and whose step may still come: the workflow has caught their failure. */
   readonly #ended = new Set<string>();
   #opensOwn: boolean;
-  /** What attempts failed by; those since the last commit may be what the workflow then throws. */
+  /** Errors of attempts. The workflow may rethrow those since the last commit. */
   readonly #failures: (Failure & { thrown: unknown })[] = [];
   #latest: Failure | null = null;
 
@@ -63,7 +63,6 @@ export class ThreadAttempts {
   constructor(parts: AttemptParts, opensOwn: boolean) {
     this.#parts = parts;
     this.#opensOwn = opensOwn;
-    // Ids need not be unpredictable.
     this.#nextId = attemptIds(parts.now, () => system.random());
     const open = (spec: AttemptSpec) => this.#openOne(spec);
     this.forWorkflow = {
@@ -77,27 +76,27 @@ export class ThreadAttempts {
     };
   }
 
-  /** The generator is asked for its next step. */
+  /** Called before the generator's `next()`. */
   pull(): void {
     if (this.#opensOwn) return;
     this.pulled = this.#nextId();
     this.#parts.onStart(this.pulled, unknownRole);
   }
 
-  /** The attempt of a step that was yielded with this id; undefined when it has none. */
+  /** Returns the attempt of a step that names `named`; undefined when it has none. */
   of(named: string | undefined): string | undefined {
     const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
     if (!isOurs) return this.pulled ?? undefined;
     if (this.pulled !== null) {
       this.#opensOwn = true;
-      // It stands for nothing: the workflow opens its attempts itself.
+      // Unused: the workflow opens its attempts itself.
       this.#drop(this.pulled, "skipped");
       this.pulled = null;
     }
     return named;
   }
 
-  /** The step of an attempt is in the log. */
+  /** Called when the step of an attempt is in the log. */
   committed(id: string): void {
     this.#latest = null;
     if (this.pulled === id) this.pulled = null;
@@ -105,30 +104,33 @@ export class ThreadAttempts {
     this.#parts.takeBack(id);
   }
 
-  /** The generator has returned: what it did since its last step has come to its end. */
+  /** Called when the generator has returned. Its work since the last step is complete. */
   returned(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "committed");
     this.pulled = null;
   }
 
-  /** The generator has thrown. */
+  /** Called when the generator has thrown. */
   threw(error: unknown): void {
     if (this.pulled !== null) this.#end(this.pulled, "failed", error);
     this.pulled = null;
   }
 
-  /** Something was thrown that nobody caught, where it was thrown in the async context of an attempt. */
+  /** Records an uncaught error of an attempt's async context. */
   crashed(thrown: unknown): void {
     const id = this.#parts.current();
     if (id !== null) this.#end(id, "failed", thrown);
   }
 
-  /** The step of an attempt was refused. */
+  /** Called when the step of an attempt was refused. */
   refused(id: string, role: string, error: unknown): void {
     this.#end(id, "failed", error, role);
   }
 
-  /** What a thread fails by: the attempt that threw it, as it was or as a cause, else the one that failed last. */
+  /**
+   * Returns the failure of a thread: the attempt that threw `thrown` or one of its causes, else the last failed
+   * attempt.
+   */
   failureOf(thrown: unknown): Failure {
     const chain = causesOf(thrown);
     const known = this.#failures.find((failure) => chain.includes(failure.thrown));
@@ -142,7 +144,7 @@ export class ThreadAttempts {
     return errorOf(thrown, (error) => this.#parts.rewrite(error, role));
   }
 
-  /** The thread has ended: whatever is still open was cancelled with it. */
+  /** Called when the thread has ended: cancels the open attempts. */
   close(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
     for (const id of this.#open.keys()) this.#drop(id, "cancelled");
@@ -199,7 +201,7 @@ const noError: AttemptError = { name: "Error", message: "no message" };
 
 const mostCauses = 8;
 
-/** What was thrown, and the chain of its causes. */
+/** Returns a thrown value and the chain of its causes. */
 function causesOf(thrown: unknown): unknown[] {
   const chain: unknown[] = [];
   try {
@@ -209,12 +211,12 @@ function causesOf(thrown: unknown): unknown[] {
       one = one.cause;
     }
   } catch {
-    // A getter that throws.
+    // The getter threw.
   }
   return chain;
 }
 
-/** The recorded failure among causes that a durable workflow has thrown in a replay. */
+/** Returns the recorded failure among causes, thrown by a durable workflow during a replay. */
 function replayedIn(chain: readonly unknown[]): FailedStep | undefined {
   return chain.flatMap((one) => (one instanceof Error && failedStepOf(one)) || [])[0];
 }

@@ -51,7 +51,7 @@ function drive(wait: Record<string, unknown> | null, synced?: Promise<void>) {
 }
 
 describe("a clock that jumps (F12)", () => {
-  test("back an hour and ahead ten years changes no order and loses no step", async () => {
+  test("back an hour and ahead ten years keeps the order and all steps", async () => {
     const { engine, lines, roles } = drive(null);
     await engine.done;
     expect(roles()).toEqual(["a", "b", "c", "__end__"]);
@@ -59,7 +59,7 @@ describe("a clock that jumps (F12)", () => {
     expect([b - a, c - b]).toEqual([-hour, 10 * year]);
   });
 
-  test("back keeps a question open until its time has come by the new clock", async () => {
+  test("back keeps a question open until its deadline by the new clock", async () => {
     const { engine, clock, roles } = drive({ expiresAt: 1_800_000_000_000 + 20 * year });
     await until(() => engine.status === "waiting");
     clock.now -= 30 * year;
@@ -68,7 +68,7 @@ describe("a clock that jumps (F12)", () => {
     expect(roles()).toEqual(["a", "b", "c", WAIT, "__input__", "__end__"]);
   });
 
-  test("ahead past the end of a question's time takes no answer any more", async () => {
+  test("ahead past a question's deadline refuses answers", async () => {
     const { engine, clock, lines } = drive({
       expiresAt: 1_800_000_000_000 + 21 * year,
       onTimeout: 1,
@@ -82,7 +82,7 @@ describe("a clock that jumps (F12)", () => {
   });
 });
 
-describe("a question whose time ends while an answer is looked at", () => {
+describe("a question that expires while an answer is checked", () => {
   test("goes on with onTimeout when that answer is refused", async () => {
     const { engine, clock, lines } = drive({
       expiresAt: 1_800_000_000_000 + 20 * year + 20,
@@ -99,7 +99,7 @@ describe("a question whose time ends while an answer is looked at", () => {
   });
 });
 
-test("a thread is driven for all to see until its end is on the disk", async () => {
+test("isDriven is true until the end record is durable", async () => {
   const synced = Promise.withResolvers<void>();
   const { engine } = drive(null, synced.promise);
   await until(() => engine.over);

@@ -8,7 +8,7 @@ import { ThreadEngine } from "./engine.ts";
 const schema = { type: "object", required: ["files"] };
 const step = { role: "planner", content: "", meta: {} };
 
-/** What is written of a thread, and what it is warned of, in their order. */
+/** Drives a workflow, and returns its written records and warnings in order. */
 function drive(run: WorkflowFn, maxRounds = 100) {
   const written: string[] = [];
   const schemas = new RoleSchemas({
@@ -84,7 +84,7 @@ for (const [what, run, maxRounds] of endings) {
   });
 }
 
-test("a thread that is killed while its failure waits for what is wrong with its steps has one end", async () => {
+test("a thread killed while its failure waits for the step checks has one end", async () => {
   const thrown = Promise.withResolvers<void>();
   const { engine, written } = drive(async function* () {
     yield step;
@@ -97,7 +97,7 @@ test("a thread that is killed while its failure waits for what is wrong with its
   expect(written.filter((role) => role === "__end__")).toHaveLength(1);
 });
 
-test("a thread that is released while its failure waits for what is wrong with its steps has no end", async () => {
+test("a thread released while its failure waits for the step checks has no end", async () => {
   const thrown = Promise.withResolvers<void>();
   const { engine, check, written } = drive(async function* () {
     yield step;

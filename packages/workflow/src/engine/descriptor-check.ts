@@ -2,7 +2,7 @@ import type { RoleSchemas, StepViolation } from "../bundle/role-schemas.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 
-/** The error that a step, from 1, breaks a strict descriptor. */
+/** Error for a step, from 1, that breaks a strict descriptor. */
 export const stepRefused = (step: number, problem: string): WorkflowError =>
   WorkflowError.failed(
     "STEP_REFUSED",
@@ -10,17 +10,17 @@ export const stepRefused = (step: number, problem: string): WorkflowError =>
     "make the role and the descriptor agree; it is strict, so the step was not committed",
   );
 
-/** Records that the step of an attempt breaks the descriptor. */
+/** Records that an attempt's step breaks the descriptor. */
 type Warn = (attempt: string | undefined, payload: { role: string; problem: string }) => void;
 
 /**
- * Checks the steps of one thread against the descriptor: a strict one refuses a step before it is committed, else
- * there is a warning after it. Schemas are compiled when the first step is committed, for it waits for nothing.
+ * Checks the steps of one thread against the descriptor. A strict descriptor refuses a step before its commit;
+ * otherwise a warning follows it. Schemas are compiled at the first commit, which does not wait for them.
  */
 export class DescriptorCheck {
   readonly #schemas: RoleSchemas;
   readonly #warn: Warn;
-  /** The roles that it does not name: each is reported once. */
+  /** Roles missing in the descriptor: each is reported once. */
   readonly #unnamed = new Set<string>();
   #pending: Promise<void> | null = null;
 
@@ -29,12 +29,12 @@ export class DescriptorCheck {
     this.#warn = warn;
   }
 
-  /** Why a step may not be committed, or null. */
+  /** Returns the reason why a step may not be committed, or null. */
   refusal(step: RoleOutput): string | null {
     return this.#schemas.isStrict ? (this.#schemas.violationOf(step)?.problem ?? null) : null;
   }
 
-  /** A step of an attempt is durable. */
+  /** Checks a durable step of an attempt. */
   committed(step: RoleOutput, attempt: string | undefined): void {
     if (this.#schemas.isStrict) return;
     const violation = this.#schemas.violationOf(step);
@@ -42,7 +42,7 @@ export class DescriptorCheck {
     else if (violation !== null) this.#report(step.role, violation, attempt);
   }
 
-  /** Resolves when the steps so far are checked; null when they are. */
+  /** Resolves when the steps so far are checked; null when they already are. */
   settled(): Promise<void> | null {
     return this.#pending;
   }

@@ -11,7 +11,7 @@ const until = async (condition: () => boolean): Promise<void> => {
   }
 };
 
-/** Drives a workflow that finishes what is in flight before it pauses. */
+/** Drives a workflow that finishes the work in flight before it pauses. */
 function drive(run: WorkflowFn) {
   const roles: string[] = [];
   const engine = new ThreadEngine(
@@ -43,7 +43,7 @@ function drive(run: WorkflowFn) {
 
 const step = (role: string) => ({ role, content: "", meta: {} });
 
-/** Yields what is in flight, then one step more. */
+/** Yields the result in flight, then one more step. */
 const workflow = (pulled: { pause?: Pause }): WorkflowFn =>
   async function* (_, { pause }) {
     pulled.pause = pause;
@@ -55,7 +55,7 @@ const workflow = (pulled: { pause?: Pause }): WorkflowFn =>
     return { returnCode: 0, summary: "" };
   };
 
-test("a workflow that drains is asked for what is in flight, and is paused when it waits for the end", async () => {
+test("a draining workflow yields its work in flight, then pauses", async () => {
   const { engine, roles } = drive(workflow({}));
   await until(() => roles.length === 1);
   engine.pause();
@@ -67,7 +67,7 @@ test("a workflow that drains is asked for what is in flight, and is paused when 
   expect(roles).toEqual(["a", "in-flight", "next", "__end__"]);
 });
 
-test("a workflow that has drained can be killed, and its wait ends", async () => {
+test("a drained workflow can be killed, and its wait ends", async () => {
   const pulled: { pause?: Pause } = {};
   const { engine, roles } = drive(workflow(pulled));
   await until(() => roles.length === 1);

@@ -5,14 +5,14 @@ import { errorOf } from "./failure.ts";
 const endOf = (thrown: unknown) =>
   failed(thrown, { error: errorOf(thrown, (error) => error) }, 3, 1, (text) => text);
 
-test("a thrown error's name and message stand in the end record", () => {
+test("the end record has the error's name and message", () => {
   expect(endOf(new TypeError("boom"))).toMatchObject({
     content: "boom",
     meta: { reason: "failed", error: { name: "TypeError", step: 3 } },
   });
 });
 
-test("whatever is thrown makes an end record", () => {
+test("any thrown value makes an end record", () => {
   const trap = () => {
     throw new Error("trapped");
   };

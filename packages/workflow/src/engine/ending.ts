@@ -7,8 +7,8 @@ import type { EndRecord, FailureRecord } from "../record/record.ts";
 import type { Failure } from "./attempts.ts";
 
 /**
- * How the driving of a thread ended: with an end record; released with its log as it is (the worker
- * shuts down, or the thread waits); or broken off because the log could not be written.
+ * Outcome of driving a thread: an end record; a release with the log unchanged (the worker shuts down, or the thread
+ * waits); or an abort because the log could not be written.
  */
 export type Outcome =
   | { kind: "ended"; end: EndRecord }
@@ -17,7 +17,7 @@ export type Outcome =
 
 type Mask = (text: string) => string;
 
-// 128 and SIGTERM, as a shell has it.
+// 128 + SIGTERM, as in a shell.
 const killedCode = 143;
 
 const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): EndRecord => ({
@@ -27,7 +27,7 @@ const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): End
   timestamp,
 });
 
-/** How a thread's log ends; `now` is in milliseconds since the epoch. */
+/** Returns the end record of a result; `now` is in milliseconds since the epoch. */
 export const returned = ({ summary, returnCode, value }: WorkflowResult, now: number): EndRecord =>
   endOf(summary, { returnCode, reason: "returned", ...(value !== undefined && { value }) }, now);
 
@@ -37,17 +37,17 @@ export const outOfRounds = (steps: number, now: number): EndRecord =>
 const stoppedAt = (steps: number): string =>
   `stopped at ${steps} ${steps === 1 ? "step" : "steps"}`;
 
-/** The record that ends a killed thread. */
+/** Returns the end record of a killed thread. */
 export const killed = (now: number): EndRecord =>
   endOf("killed", { returnCode: killedCode, reason: "killed" }, now);
 
 const longestKept = 1024 * 1024;
 
 /**
- * The end of a thread that failed at a step, from 1. Beside the message it has what was thrown as the attempt's
- * error has it, a `WorkflowError`'s hint, and `kept`: what the error brings in a property of that name, a plain
- * object of JSON values, as a role keeps the text that it could not understand. That is left out when it is no JSON
- * or longer than 1 Mi characters. Never throws.
+ * Returns the end record of a thread that failed at a step, from 1. Beside the message it has the thrown value in the
+ * format of an attempt's error, a `WorkflowError`'s hint, and `kept`: the error's property of that name, a plain object
+ * of JSON values, in which a role can keep, for example, an invalid response. `kept` is left out when it is not JSON or
+ * longer than 1 Mi characters. Never throws.
  */
 export function failed(
   thrown: unknown,
@@ -65,7 +65,7 @@ export function failed(
     const kept = keptOf(thrown, mask);
     if (kept !== null) error.kept = kept;
   } catch {
-    // What a stranger's error does when it is looked at is no reason to lose the record.
+    // A foreign error may throw when it is read: keep the record.
   }
   return endOf(mask(record.message), { returnCode: 1, reason: "failed", error }, now);
 }
@@ -82,7 +82,7 @@ function keptOf(thrown: unknown, mask: Mask): Record<string, unknown> | null {
   return JSON.parse(mask(text.json)) as Record<string, unknown>;
 }
 
-/** How the driving of a thread ended, in words. */
+/** Describes an outcome in words. */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case "ended":

@@ -70,7 +70,7 @@ const refusal = (promise: Promise<void>): Promise<string> =>
 const last = (lines: Line[]): Line => lines.at(-1) as Line;
 
 describe("the engine", () => {
-  test("E1: commits a step before it asks for the next", async () => {
+  test("E1: commits a step before the next next()", async () => {
     const committed: number[] = [];
     const { engine, lines } = drive(async function* () {
       for (let n = 0; n < 3; n += 1) {
@@ -97,7 +97,7 @@ describe("the engine", () => {
     });
   });
 
-  test("gives the generator the recorded steps and writes none of them again (E5)", async () => {
+  test("passes recorded steps to the generator without writing them again (E5)", async () => {
     let seen: string[] = [];
     const { engine, roles } = drive(
       async function* (input) {
@@ -112,7 +112,7 @@ describe("the engine", () => {
     expect(roles()).toEqual(["c", "__end__"]);
   });
 
-  test("ends a thread that throws as failed, with the message and without a secret", async () => {
+  test("ends a throwing thread as failed, with the message and without secrets", async () => {
     const { engine, lines } = drive(async function* () {
       yield step("a");
       throw new TypeError("no such key: hunter22\nat all");
@@ -124,7 +124,7 @@ describe("the engine", () => {
     });
   });
 
-  test("keeps an error's code, hint and what it brought along, without a secret", async () => {
+  test("keeps an error's code, hint and kept data, without secrets", async () => {
     const { engine, lines } = drive(async function* () {
       const error = new WorkflowError({
         code: "EXTRACTION_FAILED",
@@ -182,7 +182,7 @@ describe("the engine", () => {
     expect(last(lines).content).toContain("did not return an async generator");
   });
 
-  test("counts all steps, brought along or new, against maxRounds", async () => {
+  test("counts copied and new steps against maxRounds", async () => {
     let asked = 0;
     const { engine, lines } = drive(
       async function* () {
@@ -218,7 +218,7 @@ describe("the engine", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("kill does not wait for a role that ignores it, and says so in the debug log", async () => {
+  test("kill does not wait for a role that ignores it, and logs that", async () => {
     const { engine, lines, notes } = drive(async function* () {
       await new Promise(() => undefined);
       yield step("never");
@@ -231,7 +231,7 @@ describe("the engine", () => {
     expect(notes.join()).toContain("did not close within 50 ms");
   });
 
-  test("E6: a kill that meets the end leaves exactly one end record", async () => {
+  test("E6: a kill during the end leaves exactly one end record", async () => {
     const { engine, roles } = drive(async function* () {
       yield step("a");
       return { returnCode: 0, summary: "" };
@@ -242,7 +242,7 @@ describe("the engine", () => {
     expect(roles().filter((role) => role === "__end__")).toHaveLength(1);
   });
 
-  test("pauses at the next yield and goes on when resumed", async () => {
+  test("pauses at the next yield and continues when resumed", async () => {
     let asked = 0;
     const { engine, roles } = drive(async function* () {
       for (; asked < 3; ) {
@@ -284,7 +284,7 @@ describe("the engine", () => {
     return { returnCode: 0, summary: "" };
   };
 
-  test("gives the answer to the yield that asked, committed first", async () => {
+  test("commits the answer, then returns it from the yield", async () => {
     const { engine, lines } = drive(asking);
     await until(() => engine.status === "waiting");
     await engine.answer({ content: "yes" });
@@ -294,7 +294,7 @@ describe("the engine", () => {
     expect(lines[2]?.content).toBe("__input__ yes");
   });
 
-  test("takes one of two answers, and none that breaks the schema", async () => {
+  test("accepts one of two answers, and refuses an answer that breaks the schema", async () => {
     const { engine, lines, notes } = drive(asking);
     await until(() => engine.status === "waiting");
     expect(await refusal(engine.answer({ content: "no" }))).toContain("it must not be no");
@@ -309,7 +309,7 @@ describe("the engine", () => {
     expect(notes.filter((note) => note.startsWith("answer refused"))).toHaveLength(3);
   });
 
-  test("goes on with onTimeout when nobody answers in time, and refuses a late answer", async () => {
+  test("continues with onTimeout without an answer in time, and refuses a late answer", async () => {
     let given: unknown;
     const { engine, lines } = drive(async function* () {
       const answer: Step = yield {
@@ -342,10 +342,10 @@ describe("the engine", () => {
     expect(roles()).toEqual([INPUT, "after yes", "__end__"]);
   });
 
-  test("fails a question whose schema is none", async () => {
+  test("fails a question with an invalid schema", async () => {
     const { engine, lines } = drive(asking, {}, { judge: async () => ({ problem: "it is odd" }) });
     await engine.done;
-    expect(last(lines).content).toBe("step 1: meta.schema is no JSON Schema: it is odd");
+    expect(last(lines).content).toBe("step 1: meta.schema is not a JSON Schema: it is odd");
   });
 
   test("release leaves the log as it is and closes the generator", async () => {
@@ -366,7 +366,7 @@ describe("the engine", () => {
     expect([roles(), closed]).toEqual([["a"], true]);
   });
 
-  test("breaks off when the log can't be written, and asks for no further step", async () => {
+  test("aborts when the log can't be written, without another next()", async () => {
     let asked = 0;
     const { engine } = drive(
       async function* () {
@@ -385,7 +385,7 @@ describe("the engine", () => {
     expect(asked).toBe(1);
   });
 
-  test("fails for what was thrown outside the generator", async () => {
+  test("fails for an error thrown outside of the generator", async () => {
     const { engine, lines } = drive(async function* () {
       await new Promise(() => undefined);
       yield step("never");

@@ -4,11 +4,11 @@
  * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes
  * (log), processes and sockets (worker). Called by: worker.
  *
- * E1 A step is durable before the generator is asked for the next.
+ * E1 A step is durable before the next `next()`.
  * E2 `next()` is called here only, one at a time per thread.
  * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a
  *    pending `next()`.
- * E4 A generator that was never advanced runs no `finally`: nothing relies on it.
+ * E4 A generator that was never advanced runs no `finally`, and no code relies on one.
  * E5 Replaying recorded steps has no effect and writes no record.
  * E6 Exactly one end record; a process's exit is never read as an outcome.
  */
@@ -40,7 +40,7 @@ const soon = Promise.resolve();
 
 /** Drives one thread from its committed steps on. */
 export class ThreadEngine {
-  /** The last committed step, and how many there are. */
+  /** The last committed step. */
   last: Step | null;
   steps: number;
   readonly #thread: EngineThread;
@@ -55,7 +55,7 @@ export class ThreadEngine {
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #state: EngineState = { kind: "running" };
-  /** A pause that was asked for; it resolves when the thread is resumed. */
+  /** A requested pause; it resolves when the thread is resumed. */
   #pause: PromiseWithResolvers<void> | null = null;
 
   constructor(thread: EngineThread, parts: EngineParts) {
@@ -76,12 +76,12 @@ export class ThreadEngine {
     if (this.last?.role === WAIT) this.#ask(this.last);
   }
 
-  /** Begins to drive. A thread whose last step is `__wait__` first waits for its answer. */
+  /** Starts to drive. A thread whose last step is `__wait__` first waits for its answer. */
   start(): void {
     void this.#parts.scope(() => this.#driveOrBreakOff());
   }
 
-  /** Resolves when the thread is no longer driven here. Never rejects. */
+  /** Resolves when this engine no longer drives the thread. Never rejects. */
   get done(): Promise<Outcome> {
     return this.#settled.promise;
   }
@@ -97,7 +97,7 @@ export class ThreadEngine {
     }
   }
 
-  /** For how long it was worked on, and for how long it waited. */
+  /** The thread's working and waiting times. */
   get times(): ThreadTimes {
     const createdAt = this.#createdAt;
     const updatedAt = this.last?.timestamp ?? createdAt;
@@ -105,27 +105,27 @@ export class ThreadEngine {
     return timesAt(known, this.#parts.now());
   }
 
-  /** When it continues without an answer, in milliseconds since the epoch; null when it never does. */
+  /** The time of the next step without an answer, in milliseconds since the epoch; null if never. */
   get wakesAt(): number | null {
     return this.#answers.wait?.expiresAt ?? null;
   }
 
-  /** Whether it was released, or its end is written or being written. Its generator may still be closing. */
+  /** Whether the thread was released, or its end is written or being written. Its generator may still be closing. */
   get over(): boolean {
     return ["ending", "ended", "released"].includes(this.#state.kind);
   }
 
-  /** Whether it is driven here for all to see: until it was released, or its end is on the disk. */
+  /** Whether the thread counts as driven here: until it was released, or its end is durable. */
   get isDriven(): boolean {
     return this.#state.kind !== "released" && this.#state.kind !== "ended";
   }
 
-  /** The attempt of the running `next()`; null while the workflow opens its own, or none runs. */
+  /** Attempt of the running `next()`; null while the workflow opens its own, or none runs. */
   get attempt(): string | null {
     return this.#attempts.pulled;
   }
 
-  /** Whether a pause was asked for, and nobody has resumed the thread since. */
+  /** Whether a pause was requested and the thread not resumed since. */
   get isPausing(): boolean {
     return this.#pause !== null;
   }
@@ -135,7 +135,7 @@ export class ThreadEngine {
     this.#pause ??= Promise.withResolvers();
   }
 
-  /** Lets a paused thread go on. Returns false when it was not paused. */
+  /** Resumes a paused thread. Returns false when it was not paused. */
   resume(): boolean {
     if (!this.#pause) return false;
     this.#pause.resolve();
@@ -148,13 +148,13 @@ export class ThreadEngine {
     await this.#interrupt(killed(this.#parts.now()));
   }
 
-  /** Ends the thread as failed, for something that was thrown outside its generator. */
+  /** Ends the thread as failed, for an error thrown outside of its generator. */
   async fail(thrown: unknown): Promise<void> {
     this.#attempts.crashed(thrown);
     await this.#interrupt(this.#failure(thrown));
   }
 
-  /** Stops driving and leaves the log as it is, so that the thread can be resumed. */
+  /** Stops driving and leaves the log unchanged, so that the thread can be resumed. */
   async release(): Promise<void> {
     this.#state = { kind: "released" };
     this.#stop();
@@ -163,13 +163,13 @@ export class ThreadEngine {
 
   /**
    * Answers the question of step `question`, or the open one; the `__input__` step is durable when this resolves.
-   * @throws WorkflowError why it is refused, which is logged.
+   * @throws WorkflowError for a refused answer; the refusal is logged.
    */
   answer(input: InputRequest, question?: number): Promise<void> {
     return this.#answers.give(input, question);
   }
 
-  /** Continues a thread that waits and whose time has come. Gives whether it was this call that did. */
+  /** Continues a waiting thread whose timeout has passed. Returns whether this call did it. */
   wake(): Promise<boolean> {
     return this.#answers.wake();
   }
@@ -184,7 +184,7 @@ export class ThreadEngine {
 
   async #drive(): Promise<void> {
     const { maxRounds } = this.#thread.options;
-    // Whoever starts it can still pause it before anything runs.
+    // The caller of `start` can still pause before the workflow runs.
     await soon;
     if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
@@ -258,7 +258,7 @@ export class ThreadEngine {
       this.#parts.check?.committed(step, attempt);
       return step;
     } catch (error) {
-      // The workflow's error and not the disk's: nothing was written, and the end can be.
+      // The error of a workflow, not of the disk: nothing was written, so the end can be.
       if (!isWorkflowError(error) || error.code !== "RECORD_TOO_LARGE") throw error;
       await this.#fail(error);
       return null;
@@ -312,7 +312,7 @@ export class ThreadEngine {
     }
   }
 
-  // What is over stays over.
+  // An ended thread stays ended.
   #become(kind: "running" | "parked" | "waiting"): void {
     if (!this.over) this.#state = { kind };
   }
@@ -332,7 +332,7 @@ export class ThreadEngine {
     });
   }
 
-  // What is wrong with the last steps comes before the end, which something else may have written meanwhile.
+  // Warnings about the last steps precede the end, which another caller may have written meanwhile.
   async #endChecked(end: () => EndRecord): Promise<void> {
     await this.#parts.check?.settled();
     if (!this.over) await this.#end(end());
@@ -355,7 +355,7 @@ export class ThreadEngine {
     await ending;
   }
 
-  // The first to come writes the end (E6); the others wait until it is on the disk.
+  // The first caller writes the end (E6); the others wait until it is durable.
   #end(end: EndRecord): Promise<void> {
     if (this.#state.kind === "ending" || this.#state.kind === "ended") return this.#state.written;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

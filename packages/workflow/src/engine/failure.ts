@@ -9,8 +9,8 @@ const mostCauses = 8;
 const mostErrors = 5;
 
 /**
- * A thrown value as an attempt's error, with the whole chain of its causes. A value without a name has its type as
- * its name. `rewrite` makes stacks of the bundle those of its sources. Never throws, whatever a bundle throws.
+ * Converts a thrown value to an attempt's error, with the whole chain of its causes. A value without a name gets its
+ * type as its name. `rewrite` maps stacks of the bundle to its sources. Never throws, whatever a bundle throws.
  */
 export function errorOf(
   thrown: unknown,
@@ -20,17 +20,17 @@ export function errorOf(
   return fitted(rewrite(record));
 }
 
-/** An error on one line, with the author's line that threw. */
+/** Formats an error on one line, with the author's line that threw. */
 export function errorLine(error: AttemptError): string {
   const { name, message, at } = error;
   const where = at ? `, at ${at.file}:${at.line}:${at.column}  ${at.text ?? ""}` : "";
   return `${name}: ${message}${where}`.trimEnd();
 }
 
-/** An event cuts a value that is longer, and an error without its name is none. */
+/** An event truncates longer values, and an error without its name is invalid. */
 const longest = 9000;
 
-/** The error with no more around it than an event takes: first the inner errors lose what they need least. */
+/** Shortens an error to the size of an event: inner errors first lose their least important parts. */
 function fitted(error: AttemptError): AttemptError {
   const isShort = (one: AttemptError) => JSON.stringify(one).length <= longest;
   const parts = (one: AttemptError, shorter: (inner: AttemptError) => AttemptError) => ({
@@ -47,7 +47,7 @@ function fitted(error: AttemptError): AttemptError {
   return shorter.map((make) => make()).find(isShort) ?? bare(alone);
 }
 
-/** `above` has what it is the cause or a part of, and itself: a cycle ends there. */
+/** `above` holds the error and its ancestors, to stop at a cycle. */
 function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
   const message = messageOf(thrown).slice(0, longestMessage);
   const record: AttemptError = { name: nameOf(thrown), message };
@@ -62,7 +62,7 @@ function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
     const errors = partsOf(thrown).filter((part) => isNew(part, above));
     if (errors.length > 0) record.errors = errors.map((part) => recordOf(part, [...above, part]));
   } catch {
-    // A stranger's error may throw when it is looked at; its message is known.
+    // A foreign error may throw when it is read; its message is known.
   }
   return record;
 }
@@ -74,7 +74,10 @@ function partsOf({ errors }: Record<string, unknown>): unknown[] {
   return Array.isArray(errors) ? (errors.slice(0, mostErrors) as unknown[]) : [];
 }
 
-/** The name of what was thrown, which may be anything: a Proxy that throws at each touch, a name that is no string. */
+/**
+ * Returns the name of a thrown value. The value may be anything: a Proxy that throws at each access, an error whose
+ * name is not a string.
+ */
 export function nameOf(thrown: unknown): string {
   try {
     if (!isRecord(thrown)) return typeof thrown;

@@ -5,19 +5,19 @@ import { system } from "../system/system.ts";
 
 export type Generator = ReturnType<WorkflowFn>;
 
-/** What closing a generator needs of the engine's surroundings. */
+/** Dependencies of closing a generator. */
 export type ClosingParts = {
-  /** Runs a function, and what it begins, in the thread's own async context. */
+  /** Runs a function and its async work in the thread's own async context. */
   scope: <T>(fn: () => T) => T;
   /** Adds a line to the thread's debug log, which masks secrets. */
   note: (tag: string, content: string) => void;
-  /** Something thrown on one line, with the author's line. */
+  /** Formats a thrown value on one line, with the author's line. */
   describe: (thrown: unknown) => string;
-  /** How long a generator may take to close, in milliseconds. */
+  /** Timeout for closing a generator, in milliseconds. */
   closingMs: number;
 };
 
-/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, those of `withRecorded`, and whatever `run` throws. */
+/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, those of `withRecorded`, and any error of `run`. */
 export function beginGenerator(
   run: WorkflowFn,
   input: ThreadInput,
@@ -30,8 +30,8 @@ export function beginGenerator(
 }
 
 /**
- * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so it is
- * waited for no longer than `closingMs`; what it throws is noted. Never throws.
+ * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so this waits for at most
+ * `closingMs`. Errors of `return()` are noted. Never throws.
  */
 export async function closeGenerator(
   generator: Generator,
@@ -54,7 +54,7 @@ export async function closeGenerator(
   } else cancel();
 }
 
-/** Resolves after so many milliseconds, or at once when the signal is aborted. */
+/** Resolves after `ms` milliseconds, or at once when the signal is aborted. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -66,24 +66,23 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What a wait resolves with when it was halted. */
+/** Result of a halted wait. */
 export const stopped = Symbol("stopped");
 
-/** Lets a thread be stopped while it waits for something that may never come. */
+/** Lets a thread be stopped while it waits for a promise that may never settle. */
 export class Halt {
   #isOn = false;
   #onHalt: (() => void) | null = null;
 
-  /** Ends the current wait, and every later one at once. */
+  /** Ends the current wait, and makes every later one return at once. */
   now(): void {
     this.#isOn = true;
     this.#onHalt?.();
   }
 
   /**
-   * What a promise brings, or `stopped`. There is one wait at a time. It is no `Promise.race` with one
-   * promise for the thread's whole life: each race would leave a reaction on it, and a step would cost what
-   * is already stored.
+   * Resolves with the value of a promise, or `stopped`. One wait at a time. `Promise.race` with one promise for the
+   * thread's whole life would keep a reaction of each race, so the cost of a step would grow with the log.
    */
   or<T>(promise: Promise<T>): Promise<T | typeof stopped> {
     return new Promise<T | typeof stopped>((resolve, reject) => {

@@ -5,38 +5,38 @@ import type { AttemptParts } from "./attempts.ts";
 import type { DescriptorCheck } from "./descriptor-check.ts";
 import type { ClosingParts } from "./generator.ts";
 
-/** What the engine needs of its surroundings. */
+/** Dependencies of the engine. */
 export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
     log: { append(record: string, state: ThreadState): Promise<Appended> };
     attempts: AttemptParts;
-    /** Without it nothing is checked. */
+    /** Without it, steps are not checked. */
     check?: DescriptorCheck;
     mask: (text: string) => string;
     /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
     onWait: () => void;
   };
 
-/** The thread as its log has it, and what `run` gets. */
+/** The recorded state of a thread, and the arguments of its `run`. */
 export type EngineThread = {
   run: WorkflowFn;
   prompt: string;
   steps: Step[];
   params?: unknown;
   options: WorkflowOptions;
-  /** When it was made, in milliseconds since the epoch; without it now. */
+  /** Creation time, in milliseconds since the epoch; by default now. */
   createdAt?: number;
 };
 
 /**
- * What the engine does with its thread. From `ending` on it asks the generator for nothing, though that may still be closing:
- * its end record is being written, is durable, or the thread was released with its log as it is.
+ * State of the engine. From `ending` on it does not advance the generator, which may still be closing: the end record
+ * is being written or is durable, or the thread was released with its log unchanged.
  */
 export type EngineState =
   | { kind: "running" }
   /** Stopped between two steps by a pause. */
   | { kind: "parked" }
-  /** The last step asks, or sleeps. */
+  /** The last step is a question or a sleep. */
   | { kind: "waiting" }
   | { kind: "ending"; written: Promise<void> }
   | { kind: "ended"; written: Promise<void> }

@@ -64,7 +64,7 @@ export {
   type ThreadStore,
 } from "../store/store.ts";
 
-// What is computed from its records
+// Computed from records
 export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "../host/rules.ts";
 export { fixtureOf } from "../host/fixture.ts";
 export type { Fixture } from "../contract/fixture.ts";

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The text of a bundle of this source, built as a workflow's author would. */
+/** Builds a source as a workflow's author would, and returns the bundle's text. */
 async function bundled(source: string): Promise<string> {
   const entry = join(folder, "entry.ts");
   await Bun.write(entry, source);
@@ -24,7 +24,7 @@ async function bundled(source: string): Promise<string> {
 
 const importOf = (module: string): string => JSON.stringify(join(import.meta.dir, module));
 
-test("a bundle that uses createRoleModerator alone carries less than 8 KB and imports nothing", async () => {
+test("a bundle with only createRoleModerator is below 8 KB and imports nothing", async () => {
   const text = await bundled(`
     import { createRoleModerator, END } from ${importOf("index.ts")};
     export const run = createRoleModerator({ roles: {}, moderator: () => END });
@@ -34,7 +34,7 @@ test("a bundle that uses createRoleModerator alone carries less than 8 KB and im
   expect(new Bun.Transpiler().scanImports(text)).toEqual([]);
 });
 
-test("a bundle that uses durable alone carries less than 24 KB", async () => {
+test("a bundle with only durable is below 24 KB", async () => {
   const text = await bundled(`
     import { durable } from ${importOf("index.ts")};
     export const run = durable(async function* (step) { return yield* step("a", () => "a"); });
@@ -42,7 +42,7 @@ test("a bundle that uses durable alone carries less than 24 KB", async () => {
   expect(text.length).toBeLessThan(24 * 1024);
 });
 
-test("the entry points of authors, front ends, readers and tests need nothing but the language", async () => {
+test("the entry points of authors, front ends, readers and tests import no modules of a platform", async () => {
   for (const module of ["index.ts", "interpreter.ts", "records.ts", "testing.ts"]) {
     const text = await bundled(`export * from ${importOf(module)};`);
     expect(text.length).toBeGreaterThan(4000);

@@ -1,6 +1,6 @@
 /**
- * `@uncaged/workflow/internal`: what the command line, the server, the evals, the service of plans and the worker of a
- * cluster share with the host. Only packages of the same version may import it: it changes in any version. Needs Bun.
+ * `@uncaged/workflow/internal`: shared by the host with the command line, the server, the evals, the service of plans
+ * and the worker of a cluster. Only packages of the same version may import it: it changes in any version. Needs Bun.
  */
 
 // Errors

@@ -1,6 +1,6 @@
 /**
- * `@uncaged/workflow/interpreter`: for front ends, whose bundles interpret a document of another form (steps, a graph, a
- * plan) or make roles of models and commands. Pure, as the entry point for authors is; an author does not need it.
+ * `@uncaged/workflow/interpreter`: for front ends, whose bundles interpret a document of another form (steps, a graph,
+ * a plan) or make roles of models and commands. Pure, like the entry point for authors. Authors do not need it.
  */
 
 // Work at the same time

@@ -1,6 +1,6 @@
 /**
  * `@uncaged/workflow/records`: for programs that show threads, also in a browser. Folds the records and events of a
- * thread to attempts, and reads what waits and answers say. Pure.
+ * thread into attempts, and reads questions and answers. Pure.
  */
 
 // Attempts

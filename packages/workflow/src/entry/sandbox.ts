@@ -1,6 +1,6 @@
 /**
  * `@uncaged/workflow/sandbox`: starts commands in a sandbox of bubblewrap or in a container, and opens folders that a
- * sandboxed process may have written to. Linux only; elsewhere {@link findBubblewrap} says that there is none.
+ * sandboxed process may have written to. Linux only; elsewhere {@link findBubblewrap} finds none.
  */
 export {
   type Bubblewrap,

@@ -1,6 +1,6 @@
 /**
- * `@uncaged/workflow/store`: what a thread store on other machines needs, and a worker that drives its threads. Only packages of
- * the same version may import it: it changes in any version. Needs Bun.
+ * `@uncaged/workflow/store`: for a thread store on other machines, and a worker that drives its threads. Only packages
+ * of the same version may import it: it changes in any version. Needs Bun.
  */
 
 // The store
@@ -48,7 +48,7 @@ export { recordEvents } from "../worker/context.ts";
 export { type Driven, isolate } from "../worker/isolate.ts";
 export { markVariable } from "../system/worker-env.ts";
 
-// Records that are made outside of an engine, and what is refused
+// Records made outside of an engine, and refusals
 export { killed } from "../engine/ending.ts";
 export { type GivenAnswer, timeoutStep } from "../engine/answer.ts";
 export { answerAt } from "../worker/create.ts";

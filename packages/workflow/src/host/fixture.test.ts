@@ -226,8 +226,8 @@ test.each([
   [null, "format"],
   [{}, "format"],
   [{ format: fixtureFormat, version: 2 }, "its version is 2"],
-  [{ ...recorded([]), hash: 1 }, "its hash is no text"],
-  [{ ...recorded([]), steps: {} }, "its steps are no list"],
+  [{ ...recorded([]), hash: 1 }, "its hash is not a text"],
+  [{ ...recorded([]), steps: {} }, "its steps are not a list"],
   [
     { ...recorded([]), steps: [{ role: "a", content: "", meta: {} }, { role: "" }] },
     "step 2 is no",

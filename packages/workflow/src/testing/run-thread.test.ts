@@ -235,7 +235,7 @@ describe("the checks of the engine", () => {
   test("a question with an invalid schema fails the thread", async () => {
     expect(await runThread(askingFor({ schema: { type: 3 } }))).toMatchObject({
       status: "failed",
-      message: expect.stringContaining("step 1: meta.schema is no JSON Schema"),
+      message: expect.stringContaining("step 1: meta.schema is not a JSON Schema"),
     });
   });
 });
