@@ -121,13 +121,13 @@ test("each hint was shown in a state, and led on", () => {
   const isRace = "of a race with another process";
   expect(
     unled("threads", {
-      "nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork … --anew":
+      "nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork … --anew":
         "of logs of an earlier version; the fork is run for a broken journal",
       "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",
       "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
-      "what was committed is kept; see the status of the thread: uncaged-workflow threads": isRace,
+      "committed steps are kept; check the status of the thread: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
       "end the worker: uncaged-workflow kill --force <thread>, then resume":
         "of a bundle that replaces what sums are computed with",

@@ -161,7 +161,7 @@ describe("the .env files of a project", () => {
     expect(await run("run", "env")).toEqual({
       code: 1,
       stdout: "",
-      stderr: `error: ${folder}/.env:2: this is no NAME=value; hint: write NAME=value, with quotes around a value of several lines, and # before a comment\n`,
+      stderr: `error: ${folder}/.env:2: expected NAME=value; hint: write NAME=value, with quotes around a value of several lines, and # before a comment\n`,
     });
     expect(await json<object[]>("threads")).toEqual([]);
   });

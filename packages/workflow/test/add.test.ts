@@ -91,8 +91,8 @@ describe("nothing is written when", () => {
     ["there is no such file", "none.esm.js", "missing"],
     ["the file is a folder", ".", "usage"],
     ["the ending is another", "w.js", "usage"],
-    ["the file is no module", "broken.esm.js", "failed"],
-    ["run is no generator", "function.esm.js", "failed"],
+    ["the file is not a module", "broken.esm.js", "failed"],
+    ["run is not a generator", "function.esm.js", "failed"],
     ["the file is empty", "empty.esm.js", "failed"],
   ] as const)("%s", async (_what, name, kind) => {
     write("w.js", bundle("w"));
@@ -110,7 +110,7 @@ describe("nothing is written when", () => {
     expect(existsSync(root)).toBe(false);
   });
 
-  test("the name is none, also before the bundle is looked at", async () => {
+  test("the name is invalid, before the bundle is read", async () => {
     const error = await refusal(addWorkflow(root, "../w", join(folder, "none.esm.js")));
     expect(error).toMatchObject({ code: "BAD_NAME", kind: "usage" });
     expect(existsSync(root)).toBe(false);

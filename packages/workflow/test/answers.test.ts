@@ -25,14 +25,14 @@ async function asked(wait: Record<string, unknown> = {}, more: Record<string, un
 
 type Asked = Awaited<ReturnType<typeof asked>>;
 
-/** A question whose answer has no effect before {@link open}. */
+/** A question whose answer takes effect only after `open`. */
 async function gated(): Promise<Asked & { open: () => void }> {
   const gate = join(tmpdir(), randomUUID());
   return { ...(await asked({}, { gate })), open: () => writeFileSync(gate, "") };
 }
 
 describe("an answer (F23)", () => {
-  test("of a program has the value that its text is as JSON, or the one that it brings", async () => {
+  test("from a program has its given value, or its text parsed as JSON", async () => {
     for (const [content, value, heard] of [
       ['{"ok":true}', undefined, { ok: true }],
       ["3", "three", "three"],
@@ -45,7 +45,7 @@ describe("an answer (F23)", () => {
     }
   });
 
-  test("after the time is over is refused, and the thread goes on with onTimeout", async () => {
+  test("after the timeout is refused, and the thread continues with onTimeout", async () => {
     const { store, ref, answer } = await asked({ expiresAt: Date.now() + 150, onTimeout: "late" });
     const { steps } = await store.whenStatus(ref, "completed");
     expect(steps.map(({ role }) => role)).toEqual(["__wait__", "__input__", "heard"]);
@@ -53,7 +53,7 @@ describe("an answer (F23)", () => {
     expect(await codeOf(answer("yes"))).toBe("THREAD_ENDED");
   });
 
-  test("to a thread that is paused is kept until it goes on", async () => {
+  test("to a paused thread is kept until it continues", async () => {
     const { store, ref, answer } = await asked();
     if ((await codeOf(pauseThread(store.root, ref))).startsWith("no error")) {
       await answer("yes");
@@ -64,7 +64,7 @@ describe("an answer (F23)", () => {
     expect((await store.whenStatus(ref, "completed")).steps).toHaveLength(3);
   });
 
-  test("of every kind of text arrives as it was given", async () => {
+  test("arrives unchanged for every kind of text", async () => {
     const odd = '\0\u2028\u2029 é 漢 😀 \r\n \ud800 "__proto__"';
     const { store, ref, answer } = await asked();
     await answer(odd);
@@ -78,14 +78,14 @@ describe("an answer with a token", () => {
   const giver = (store: TestStore, ref: ThreadRef) => (content: string, meta: object) =>
     codeOf(resumeThread(store.root, ref, { env: {}, input: { content, meta: { ...meta } } }));
 
-  test("is refused by a question that has none, and one without a token is taken", async () => {
+  test("is refused by a question without one, and an answer without a token is accepted", async () => {
     const { store, ref } = await asked();
     expect(await giver(store, ref)("no", { token: "t0" })).toBe("ANSWER_TOKEN");
     const other = await asked(wait);
     expect(await giver(other.store, other.ref)("yes", {})).toStartWith("no error");
   });
 
-  test("to a thread that no worker drives and that asks nothing is an event too", async () => {
+  test("to a thread without a worker and a question is an event too", async () => {
     const { store, ref } = await gated();
     const give = giver(store, ref);
     await give("yes", {});

@@ -21,7 +21,7 @@ afterAll(removeStores);
 
 const entryPoint = join(import.meta.dir, "..", "src", "entry", "index.ts");
 
-/** A bundle of a workflow that is written with the package; `publish` and `say` are there. */
+/** A bundle of a workflow written with the package; its body can use `publish` and `say`. */
 async function built(body: string): Promise<string> {
   const source = `
     import { channel } from "node:diagnostics_channel";
@@ -29,7 +29,7 @@ async function built(body: string): Promise<string> {
     const events = channel("uncaged.workflow");
     const publish = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    /** Streams "0 1 2 …" with the speaker's number, and reports what the call used. */
+    /** Streams "0 1 2 …" with the speaker's number, and reports the usage of the call. */
     const say = async (name, number, count = 20) => {
       publish(name, "llm_start", { call_id: name + number, model: "m" });
       for (let n = 0; n < count; n += 1) {
@@ -112,7 +112,7 @@ describe("twenty of one role at once", () => {
     }
   });
 
-  test("are distinguished after a kill and in the resumed thread: what was interrupted is lost", async () => {
+  test("are distinguished after a kill and in the resumed thread: interrupted attempts are lost", async () => {
     const store = new TestStore();
     const gate = join(store.folder, "gate");
     const body = twenty.replace(
@@ -149,7 +149,7 @@ describe("twenty of one role at once", () => {
 });
 
 describe("the attempts of", () => {
-  test("a quick step that reports nothing stand in its record alone", async () => {
+  test("a quick step without reports appear only in its record", async () => {
     const store = new TestStore();
     const body = `export const run = durable(async function* (step) {
       for (let n = 0; n < 50; n += 1) yield* step("quick", () => n);
@@ -164,7 +164,7 @@ describe("the attempts of", () => {
     expect((await attemptsOf(store, ref)).every(({ startedAt }) => startedAt !== null)).toBe(true);
   });
 
-  test("a moderator's roles bear the role while it is at work", async () => {
+  test("a moderator's roles name the role while it works", async () => {
     const store = new TestStore();
     const body = `export const run = createRoleModerator({
       roles: { slow: async () => { await sleep(1e6); return { content: "", meta: {} }; } },
@@ -210,7 +210,7 @@ test("a bundle can't end an attempt, or another worker, by an event", async () =
   const ref = await store.start(await store.add(await built(body)));
   await store.whenStatus(ref, "completed");
   expect(await attemptsOf(store, ref)).toMatchObject([{ role: "a", status: "committed" }]);
-  // The debug log is written some time after the last step.
+  // The debug log is written shortly after the last step.
   const starts = () => store.notes(ref).match(/"worker_start"/g)?.length;
   await until(
     () => starts() === 2,

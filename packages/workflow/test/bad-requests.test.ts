@@ -17,7 +17,7 @@ beforeAll(async () => {
     options: { wait: { expiresAt: Date.now() + 3_600_000 } },
   });
   await store.whenStatus(ref, "waiting");
-  // Within 50 ms after its worker has begun.
+  // Happens within 50 ms of the worker's start.
   await until(() => existsSync(infoPath(store.root, ref.hash, ref.threadId)));
 });
 afterAll(removeStores);
@@ -38,7 +38,7 @@ async function expectRefusal(method: string, path: string, body: unknown): Promi
   return value.error?.message ?? "";
 }
 
-describe("a start that a worker can't take is refused, and makes no log", () => {
+describe("an invalid start is refused and creates no log", () => {
   const threadId = ulid();
   const sound = { threadId, workflow: "asker", env: {} };
   const other = { hash: "EYHPV6X8XHTCS", threadId: ulid() };
@@ -49,16 +49,16 @@ describe("a start that a worker can't take is refused, and makes no log", () => 
     "no thread id": { ...sound, threadId: 5 },
     "a path as thread id": { ...sound, threadId: "../../x" },
     "no workflow": { threadId, env: {} },
-    "a workflow that is no text": { ...sound, workflow: { name: "x" } },
+    "a workflow that is not a text": { ...sound, workflow: { name: "x" } },
     "no environment": { threadId, workflow: "asker" },
     "an environment of numbers": { ...sound, env: { A: 1 } },
     "a durability of its own": { ...sound, durability: "none" },
-    "a prompt that is no text": { ...sound, prompt: 7 },
+    "a prompt that is not a text": { ...sound, prompt: 7 },
     "half a round": { ...sound, maxRounds: 0.5 },
     "no round": { ...sound, maxRounds: 0 },
     "options that are a list": { ...sound, options: [] },
     "an option of the engine's": { ...sound, options: { maxRounds: "many" } },
-    "a folder that is no text": { ...sound, options: { cwd: 1 } },
+    "a folder that is not a text": { ...sound, options: { cwd: 1 } },
     "an answer without content": { ...sound, input: {} },
     "an answer whose meta is a list": { ...sound, input: { content: "", meta: [] } },
     "a fork of nothing": { ...sound, fork: {} },
@@ -67,7 +67,7 @@ describe("a start that a worker can't take is refused, and makes no log", () => 
     "a fork that keeps steps backwards": { ...sound, fork: { ...other, keep: [1, 0] } },
     "a fork that keeps a step twice": { ...sound, fork: { ...other, keep: [0, 0] } },
     "a fork that keeps less than nothing": { ...sound, fork: { ...other, keep: { first: -1 } } },
-    "an edit that is no text": { ...sound, fork: { ...other, keep: [0], edit: { content: 1 } } },
+    "an edit that is not a text": { ...sound, fork: { ...other, keep: [0], edit: { content: 1 } } },
     "an edit whose meta is null": { ...sound, fork: { ...other, keep: [0], edit: { meta: null } } },
   };
   for (const [what, body] of Object.entries(malformed)) {
@@ -82,7 +82,7 @@ describe("a start that a worker can't take is refused, and makes no log", () => 
   });
 });
 
-test("what else a worker can't take changes nothing", async () => {
+test("other invalid requests change nothing", async () => {
   const path = `/threads/${ref.threadId}`;
   await expectRefusal("POST", `${path}/resume`, { env: null });
   await expectRefusal("POST", `${path}/input`, { env: {} });
@@ -90,7 +90,7 @@ test("what else a worker can't take changes nothing", async () => {
   await expectRefusal("DELETE", path, {});
 });
 
-test("a sound start beside them is taken", async () => {
+test("a valid start among them is accepted", async () => {
   const body = { threadId: ulid(), workflow: "asker", env: {}, options: { more: [1] } };
   expect((await send("POST", "/threads", body)).status).toBe(200);
 });

@@ -33,7 +33,7 @@ test("a program in a folder whose name has two dots builds the same bytes", asyn
 const exports_ = `export const descriptor = { description: "x", roles: {} };
 export async function* run() { return { returnCode: 0, summary: "" }; }
 `;
-/** A project with what makes a build depend on its folder, if anything does. */
+/** A project with all features that could make a build depend on its folder. */
 const project: Record<string, string> = {
   "flow.ts": `import { rows } from "./lib/rows.ts";
     import { here, list, mode } from "old";
@@ -109,7 +109,7 @@ describe("the same source gives the same hash", () => {
     }
   });
 
-  test("whatever lies in the folders above the project", async () => {
+  test("with any files in the folders above the project", async () => {
     await write(folder, { "p/flow.ts": project["flow.ts"] ?? "", "p/package.json": "{}" });
     await write(join(folder, "p"), project);
     const hash = await hashFrom(join(folder, "p/flow.ts"));
@@ -122,7 +122,7 @@ describe("the same source gives the same hash", () => {
     expect(await hashFrom(join(folder, "p/flow.ts"))).toBe(hash);
   });
 
-  test("however often it is built at once", async () => {
+  test("in concurrent builds", async () => {
     await write(folder, project);
     const hashes = await Promise.all(
       Array.from({ length: 6 }, () => hashFrom(join(folder, "flow.ts"))),
@@ -130,7 +130,7 @@ describe("the same source gives the same hash", () => {
     expect(new Set(hashes).size).toBe(1);
   });
 
-  test("nothing of the folder stands in the code or in the map", async () => {
+  test("the folder's path is not in the code or the map", async () => {
     const { text, map } = await build(project);
     expect(text).not.toContain(folder);
     expect(map).not.toContain(folder);
@@ -144,7 +144,7 @@ describe("the same source gives the same hash", () => {
     ]);
   });
 
-  test("another source gives another one", async () => {
+  test("another source gives another hash", async () => {
     await write(folder, project);
     const hash = await hashFrom(join(folder, "flow.ts"));
     await write(folder, { "lib/late.ts": "export const late = () => 7;" });
@@ -152,7 +152,7 @@ describe("the same source gives the same hash", () => {
   });
 });
 
-describe("what is built", () => {
+describe("a built bundle", () => {
   test("keeps the rules and runs", async () => {
     await writeFile(join(folder, "x"), "text of x");
     const { code } = await build(project);
@@ -226,7 +226,7 @@ describe("what is built", () => {
       "package.json": "{}",
       "tsconfig.json": '{ // a comment\n "extends": "./config/base.json" }',
       "config/base.json": '{ "compilerOptions": { "paths": { "@lib/*": ["../lib/*"] } } }',
-      // What is lent is found by paths too.
+      // The lent package is found by `paths` too.
       "lib/a.ts": 'import { END } from "@uncaged/workflow"; export const a = `from lib${END}`;',
       "src/flow.ts": `import { a } from "@lib/a"; ${exports_} export const b = a;`,
     };
@@ -261,7 +261,7 @@ describe("a build that can't be made is one error with its place", () => {
     expect(hint).toBe("see what that module exports");
   });
 
-  test("a misspelt name, with the one that is meant", async () => {
+  test("a misspelt name, with the right one", async () => {
     const own = {
       "flow.ts": 'import { createRoleModeratr } from "@uncaged/workflow"; createRoleModeratr();',
     };
@@ -275,7 +275,7 @@ describe("a build that can't be made is one error with its place", () => {
     ["zod/mini", "install it in the project of the source: npm install zod"],
     ["@scope/one/part", "install it in the project of the source: npm install @scope/one"],
     ["../nope", "correct the path: it counts from the file that imports it"],
-  ])("an import of %s that is not there, with what to do", async (name, hint) => {
+  ])("a missing import of %s, with a hint", async (name, hint) => {
     const error = await errorOf(build({ "flow.ts": `import a from "${name}"; a();` }));
     expect(error.hint).toBe(hint);
   });
@@ -380,7 +380,7 @@ describe("a build runs no code of the source", () => {
   });
 });
 
-test("a .md or .txt file is imported as its text, whatever is in it, to the same hash everywhere", async () => {
+test("a .md or .txt file is imported as its text, with any content, to the same hash everywhere", async () => {
   const text = "# A prompt\r\n\n*Write* `code` for {name}: <b>ä</b> ${x} \\n\n";
   const files = {
     "flow.ts": `import prompt from "./prompts/plan.md"; import plain from "./a.txt";

@@ -22,7 +22,7 @@ const script = `
   writeSync(3, JSON.stringify(noted));
 `;
 
-test("what a thread prints is its own, by whichever way, and the rest goes where it went", async () => {
+test("a thread's output goes to its log, by any means of printing, and other output goes to its old target", async () => {
   const child = Bun.spawn([process.execPath, "-e", script], {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });

@@ -11,7 +11,7 @@ import { codeOf } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** A storage root whose workflows are registered from texts. */
+/** A storage root with workflows registered from texts. */
 function place() {
   const { root, folder } = new TestStore();
   const host = openLocalHost({ path: root });
@@ -26,7 +26,7 @@ const versionsOf = async ({ host }: ReturnType<typeof place>) =>
   (await host.history("greet")).map(({ hash }) => hash);
 
 describe("a name that is copied", () => {
-  test("has all of its versions there, and the current one is current", async () => {
+  test("has all of its versions there, with the same current version", async () => {
     const [one, other] = [place(), place()];
     const hashes = [await one.register("greet", "1"), await one.register("greet", "2")];
     await one.host.rollback("greet");
@@ -40,7 +40,7 @@ describe("a name that is copied", () => {
     expect((await other.host.verify()).problems).toEqual([]);
   });
 
-  test("takes the place of a version that is known, and of another one only by force", async () => {
+  test("replaces a known version, and another version only by force", async () => {
     const [one, other] = [place(), place()];
     const first = await one.register("greet", "1");
     await copyWorkflow(one.moving, other.moving, "greet");

@@ -32,7 +32,7 @@ function acknowledged(name: string): string[] {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 }
 
-/** Holds every thread's log against what was acknowledged of it. */
+/** Compares every thread's log with its acknowledged records. */
 function audit(name: string): void {
   const root = openRoot({ path: join(folder, name) });
   for (const threadId of Object.keys(threads)) {
@@ -72,7 +72,7 @@ describe("a process that is killed at each call of the disk (F3)", () => {
         }
       };
       await Promise.all([next(), next(), next()]);
-      // Only a write has a middle, and records of threads that commit at once share one.
+      // Only writes have a middle, and concurrent commits share a write.
       expect(kills).toBeGreaterThan((moment === "middle" ? 4 : 30) * tried);
     });
   }

@@ -31,7 +31,7 @@ describe("the crash test (F4)", () => {
     expect({ printed, code }).toEqual({ printed, code: 0 });
   }, 240_000);
 
-  test("says how it is called when the minutes are none", () => {
+  test("prints its usage for an invalid number of minutes", () => {
     const child = Bun.spawnSync([process.execPath, program, "--minutes", "soon"]);
     expect([child.exitCode, child.stderr.toString()]).toEqual([
       2,
@@ -73,7 +73,7 @@ describe("the auditor", () => {
   const whole = [start(a), step(0), step(1), end];
   const effects = [`effect ${a} 0 0:x`, `effect ${a} 1 1:x`];
 
-  test("is content with whole logs that hold what was shown and acknowledged", () => {
+  test("accepts whole logs with all shown and acknowledged records", () => {
     const logs = {
       [a]: [start(a), step(0), step(1), input("yes"), step(3), end],
       [b]: [start(b, { forkFrom: { threadId: a, steps: 2 } }), step(0), step(1), killed],
@@ -96,7 +96,7 @@ describe("the auditor", () => {
     expect(problems(found(logs, notes))).toEqual([0, 0, 0]);
   });
 
-  test("counts nothing of a thread whose removal was asked for as lost", () => {
+  test("counts no record of a removed thread as lost", () => {
     const notes = [`try-remove ${b}`, `started ${b} H`, `seen ${b} 0 0:x`, `removed ${b}`];
     expect(problems(found({ [a]: whole }, notes))).toEqual([0, 0, 0]);
     expect(problems(found({ [b]: [start(b), end] }, notes))).toEqual([1, 0, 1]);
@@ -137,7 +137,7 @@ describe("the auditor", () => {
     });
   }
 
-  test("finds what goes on after its end, has none, is torn, is no JSON, or never ran", () => {
+  test("finds a log that continues after its end, has no end, is torn or not JSON, or whose thread never ran", () => {
     expect(found({ [a]: [start(a), end, step(0)] }).doubled).toHaveLength(1);
     expect(problems(found({ [a]: [start(a), step(0)] }))).toEqual([0, 0, 1]);
     expect(problems(found({ [a]: whole }, [], { tail: '{"ro' }))).toEqual([0, 0, 1]);
@@ -146,7 +146,7 @@ describe("the auditor", () => {
     expect(problems(found({ [a]: whole }, effects.slice(0, 1)))).toEqual([0, 0, 1]);
   });
 
-  test("finds a bundle that is gone or has other bytes", () => {
+  test("finds a bundle that is missing or has other bytes", () => {
     const registry = 'workflows:\n  one:\n    hash: "EYHPV6X8XHTCS"\n';
     const bundles = ["EYHPV6X8XHTCS", "H"];
     const hash = (what: Audit) =>

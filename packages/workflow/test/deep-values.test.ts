@@ -9,7 +9,7 @@ afterEach(removeStores);
 const deep = JSON.parse("[".repeat(50_000) + "]".repeat(50_000)) as unknown;
 const refusal = { code: "VALUE_NOT_JSON", kind: "usage" };
 
-test("what no log can hold is refused, and the worker's other threads run on", async () => {
+test("a value that a log can't hold is refused, and the worker's other threads continue", async () => {
   const store = new TestStore();
   const hash = await store.add(endless);
   const { threadId } = await store.start(hash);
@@ -30,7 +30,7 @@ test("what no log can hold is refused, and the worker's other threads run on", a
   expect(await store.read(ref)).toMatchObject({ status: "running", pid });
 }, 180_000);
 
-test("an answer that no log can hold is refused, and the question stands", async () => {
+test("an answer that a log can't hold is refused, and the question stays open", async () => {
   const store = new TestStore();
   const hash = await store.add(asker);
   const { threadId } = await store.start(hash);

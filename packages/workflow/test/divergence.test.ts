@@ -11,7 +11,7 @@ afterEach(removeStores);
 
 const core = join(import.meta.dir, "../src/entry/index.ts");
 
-/** A durable workflow of these roles; each waits for as long as the environment says SLOW. */
+/** A durable workflow of these roles; each waits while the environment variable SLOW is set. */
 const sourceOf = (roles: string) => `
   import { durable } from ${JSON.stringify(core)};
   export const descriptor = { description: "durable", roles: {} };

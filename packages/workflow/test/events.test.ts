@@ -12,14 +12,14 @@ import { until } from "./fixtures/until.ts";
 
 afterAll(removeStores);
 
-/** A bundle that imports nothing but Node and publishes what it does. */
+/** A bundle that imports only Node modules and publishes events. */
 const publishing = (body: string) =>
   `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
 const publish = (stepID, type, payload = {}) => events.publish({ type, stepID, payload });
 ${bundleOf(body)}`;
 
-/** Each step streams its words and is then committed. */
+/** A bundle whose steps stream their words before they are committed. */
 const speaker = publishing(`
   for (let n = input.steps.length; n < (options.count ?? 3); n += 1) {
     publish("speaker", "step_start", { n });
@@ -39,14 +39,14 @@ const allEventsOf = (store: TestStore, { hash, threadId }: ThreadRef): InfoRecor
     .map((line) => JSON.parse(line) as InfoRecord)
     .filter(({ type }) => type !== undefined);
 
-/** What the workflow itself has published. */
+/** The events that the workflow itself published. */
 const eventsOf = (store: TestStore, ref: ThreadRef): InfoRecord[] =>
   allEventsOf(store, ref).filter(({ type }) => !/^(worker|attempt)_/.test(type ?? ""));
 
 const deltaOf = ({ payload }: InfoRecord) => (payload as { delta?: string }).delta ?? "";
 
-describe("what a workflow publishes", () => {
-  test("is in the log before its step is, numbered, and in few lines", async () => {
+describe("an event of a workflow", () => {
+  test("is in the log before its step, numbered, in few lines", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(speaker), "", { options: { words: 500 } });
     await store.whenStatus(ref, "completed");
@@ -62,7 +62,7 @@ describe("what a workflow publishes", () => {
     }
   });
 
-  test("is on the disk as soon as its step is", async () => {
+  test("is on the disk with its step", async () => {
     const store = new TestStore();
     const body = `publish("a", "llm_token", { delta: "said" });
       yield step("a");
@@ -75,7 +75,7 @@ describe("what a workflow publishes", () => {
     expect(eventsOf(store, ref).map(deltaOf)).toEqual(["said"]);
   });
 
-  test("is shown while the step still runs", async () => {
+  test("is shown while the step runs", async () => {
     const store = new TestStore();
     const body = `publish("a", "llm_token", { delta: "Hello" }); await aborted;`;
     const ref = await store.start(await store.add(publishing(body)));
@@ -87,7 +87,7 @@ describe("what a workflow publishes", () => {
     expect((await store.read(ref)).steps).toEqual([]);
   });
 
-  test("goes to the thread that published it, of many in one worker", async () => {
+  test("goes to its own thread among many in one worker", async () => {
     const store = new TestStore();
     const hash = await store.add(
       publishing(`for (let n = 0; n < 20; n += 1) {
@@ -104,7 +104,7 @@ describe("what a workflow publishes", () => {
     }
   });
 
-  test("fails no thread, whatever it is", async () => {
+  test("fails no thread, whatever its value", async () => {
     const store = new TestStore();
     const body = `const trap = new Proxy({}, { get() { throw new Error("mine"); } });
       for (const odd of [trap, null, 1, "x", {}, { type: 1 }, { type: "own", stepID: {}, payload: trap }])
@@ -122,7 +122,7 @@ describe("what a workflow publishes", () => {
     ]);
   });
 
-  test("holds none where the bundle has replaced what finds them before its first event", async () => {
+  test("holds no secret even if the bundle replaced the masking built-ins before its first event", async () => {
     const store = new TestStore();
     const body = `String.prototype.toUpperCase = () => "";
       publish("a", "own", { text: "it is " + env.ANTHROPIC_API_KEY });

@@ -66,26 +66,26 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
     });
   }
 
-  test("leaves a rejection that nobody caught to the only thread that runs", async () => {
+  test("fails the only running thread for an unhandled rejection", async () => {
     const store = new TestStore();
     const ref = await store.start(
-      await store.add(besides('void Promise.reject(new Error("nobody")); await sleep(1e6);')),
+      await store.add(besides('void Promise.reject(new Error("unhandled")); await sleep(1e6);')),
       "evil",
     );
-    expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("nobody");
+    expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("unhandled");
   });
 
-  test("fails nobody for a rejection that may be another's, and notes it", async () => {
+  test("fails no thread for a rejection of unknown origin, and notes it", async () => {
     const store = new TestStore();
-    const hash = await store.add(besides('void Promise.reject(new Error("nobody"));'));
+    const hash = await store.add(besides('void Promise.reject(new Error("unhandled"));'));
     const good = await store.start(hash, "good");
     const bad = await store.start(hash, "evil");
     await store.whenStatus(good, "completed");
     await store.whenStatus(bad, "completed");
-    expect(store.notes(bad)).toContain("nobody");
+    expect(store.notes(bad)).toContain("unhandled");
   });
 
-  test("fails nobody for the late rejection of a thread that has ended", async () => {
+  test("fails no thread for the late rejection of an ended thread", async () => {
     const store = new TestStore();
     const hash = await store.add(
       besides('setTimeout(() => void Promise.reject(new Error("late")), 300); return done;'),

@@ -19,7 +19,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// Where an ordinary user may write too.
+// A folder where an ordinary user may write too.
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync("/tmp/uncaged-inspected-");
@@ -111,7 +111,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
     await until(() => !Bun.spawnSync(["ps", "-eo", "args"]).stdout.toString().includes(mark));
   });
 
-  inSandbox("is refused for what it fails with", async () => {
+  inSandbox("is refused with the reason of the failure", async () => {
     expect(await loaded("throw new Error('no');", { as })).toEqual({
       code: "BUNDLE_LOAD_FAILED",
       message: expect.stringMatching(/^b:2:\d+: no$/),

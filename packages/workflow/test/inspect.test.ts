@@ -43,7 +43,7 @@ const isAlive = (pid: number) => {
     return false;
   }
 };
-/** As `isAlive`, where a dead process that nobody has waited for yet counts as dead. */
+/** Like `isAlive`, but a zombie process counts as dead. */
 const isRunning = (pid: number) =>
   isAlive(pid) &&
   !/^[ZX]/.test(Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]).stdout.toString());
@@ -189,7 +189,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
       `${end}Promise.reject(new Error("later"));`,
       "b.esm.js:3:20: later",
     ],
-    ["is no JavaScript", "const a = 1;\nconst b = = 2;", "b.esm.js:2:11: Unexpected ="],
+    ["is not JavaScript", "const a = 1;\nconst b = = 2;", "b.esm.js:2:11: Unexpected ="],
     [
       "imports a name that is not there",
       'import { nope } from "node:fs"; nope;',
@@ -230,7 +230,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     });
   }
 
-  test.if(process.platform === "linux")("one that takes memory without end", async () => {
+  test.if(process.platform === "linux")("a bundle that allocates memory without end", async () => {
     const source = "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1));";
     expect(await refusal(source, { maxMemory: 200 << 20 })).toEqual(
       failed("b.esm.js: took more than 200 MiB to load"),
@@ -257,7 +257,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
   });
 });
 
-describe("what it exports is judged on the loaded module", () => {
+describe("exports are checked on the loaded module", () => {
   const descriptor = "export const descriptor = { description: '', roles: {} };";
   const exported: [string, string, string][] = [
     [

@@ -11,7 +11,7 @@ afterEach(removeStores);
 
 const ended = { role: "__end__", meta: { returnCode: 143, reason: "killed" } };
 
-/** Whether a process runs; of one that is dead and not waited for yet no command line is left. */
+/** Whether a process runs. A zombie process has no command line. */
 function isRunning(pid: number | undefined): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "";

@@ -22,7 +22,7 @@ async function only(client: { printed(): Promise<Printed[]> }): Promise<Printed>
   return printed;
 }
 
-/** Modes of all that lies below a folder, by path, other than those that are ours alone. */
+/** The paths below a folder that other users can access, with their modes. */
 function openModes(folder: string): string[] {
   return readdirSync(folder, { recursive: true }).flatMap((name) => {
     const { mode } = statSync(join(folder, String(name)), { throwIfNoEntry: false }) ?? { mode: 0 };

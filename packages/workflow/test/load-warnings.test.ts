@@ -22,7 +22,7 @@ async function warningsOf(files: Record<string, string>): Promise<string[]> {
 
 const late = "is read at module level, where no thread runs: read it in run";
 
-test("what is read of the process at module level is named with the author's line", async () => {
+test("process state read at module level is reported with the author's line", async () => {
   const flow = `import { Client } from "client";
 const client = new Client();
 const name = process.env.NAME;

@@ -13,7 +13,7 @@ afterEach(removeStores);
 
 const socketOf = (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash));
 
-/** Puts a worker in the place of a lost one that drives nothing, and ends at the first request to change that. */
+/** Replaces a lost worker by an idle worker that ends at the first request to drive a thread. */
 async function endingWorker(store: TestStore, hash: string): Promise<void> {
   const path = socketOf(store, hash);
   rmSync(path, { force: true });

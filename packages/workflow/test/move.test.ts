@@ -138,7 +138,7 @@ describe("a thread that moves", () => {
     await sound(one, other);
   });
 
-  test("moves once, however many move it at once", async () => {
+  test("moves once in concurrent moves", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(talk));
     await one.whenStatus(ref, "waiting");
@@ -165,7 +165,7 @@ describe("a thread that moves", () => {
           codeOf(openLocalHost({ path: one.root }).control(ref, { kind: "pause" })),
         ),
       );
-      // Who can go on with it refuses to pause what waits; nobody else even looks.
+      // Only the host that has the thread refuses to pause it because it waits.
       expect(codes.filter((code) => code === "NOT_RUNNING").length).toBeLessThan(2);
       const { moved } = await move(from, to, ref);
       if (isOver) expect(moved).toBe(false);
@@ -195,7 +195,7 @@ describe("a thread that moves", () => {
     expect(await codeOf(move(copy, other, ref))).toBe("THREAD_MOVED");
   });
 
-  test("is corrupt while nobody knows where it is", async () => {
+  test("is corrupt while its location is unknown", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(asker));
     await one.whenStatus(ref, "waiting");

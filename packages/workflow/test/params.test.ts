@@ -19,7 +19,7 @@ const greeter = bundleOf(
   `yield step("greet", JSON.stringify(input.params ?? input.prompt));`,
 ).replace("roles: {} }", `roles: {}, input: ${JSON.stringify(input)} }`);
 
-describe("a bundle that says what its params must be", () => {
+describe("a bundle with a schema for its params", () => {
   test.each([
     [{ params: {} }, "params must have required property 'name'"],
     [
@@ -38,7 +38,7 @@ describe("a bundle that says what its params must be", () => {
     expect(existsSync(threadsDir(store.root, hash))).toBe(false);
   });
 
-  test("runs with those that fit, or with a prompt that it may read them from", async () => {
+  test("runs with valid params, or with a prompt to read them from", async () => {
     const store = new TestStore();
     const hash = await store.add(greeter);
     for (const given of [{ params: { name: "Ada" } }, { prompt: "to Ada" }]) {
@@ -47,7 +47,7 @@ describe("a bundle that says what its params must be", () => {
     }
   });
 
-  test("goes on in a fork with what it was started with", async () => {
+  test("continues in a fork with the params of its start", async () => {
     const store = new TestStore();
     const hash = await store.add(greeter);
     const { threadId } = await store.start(hash, "to Ada");
@@ -58,7 +58,7 @@ describe("a bundle that says what its params must be", () => {
   });
 });
 
-test("what stands as input in a bundle that nobody judged does not keep it from running", async () => {
+test("an unchecked bundle runs with any value as its input schema", async () => {
   const store = new TestStore();
   const text = bundleOf(`yield step("greet");`).replace("roles: {} }", "roles: {}, input: 5 }");
   const hash = await store.add(text);

@@ -47,7 +47,7 @@ describe("a paused thread whose worker was killed", () => {
     expect((await store.read(ref)).status).toBe("interrupted");
   });
 
-  test("is told as soon as it is resumed or killed by those who follow the changes", async () => {
+  test("is reported to followers of changes as soon as it is resumed or killed", async () => {
     const { store, ref } = await paused();
     await store.signalWorkers("SIGKILL");
     const host = openLocalHost({ path: store.root });
@@ -65,7 +65,7 @@ describe("a paused thread whose worker was killed", () => {
   });
 });
 
-test("a pause that a worker has not reached when it is killed holds", async () => {
+test("a pause that a killed worker had not reached holds", async () => {
   const store = new TestStore();
   const ref = await store.start(await store.add(asker), "", { options: { ms: 60_000 } });
   await until(() => store.workers().length === 1);

@@ -105,7 +105,7 @@ describe("a path that leads to no bundle", () => {
     expect((await refusal(at("b.esm.js"))).code).toBe("FILE_TOO_LARGE");
   });
 
-  test("what can't be a path", async () => {
+  test("an invalid path", async () => {
     expect((await refusal(at("a\0b.esm.js"))).code).toBe("BAD_PATH");
     expect((await refusal(`${at("a".repeat(5000))}.esm.js`)).code).toBe("BAD_PATH");
   });

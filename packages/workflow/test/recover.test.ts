@@ -128,7 +128,7 @@ describe("a thread whose worker was killed", () => {
   });
 });
 
-test("a loss is seen though another worker has taken the place, and what was done is told once", async () => {
+test("a loss is found even after another worker took over, and the recovery is reported once", async () => {
   const { store, ref, env } = await interrupted();
   const left = await written(store, ref.hash, { startedIn: undefined });
   const told: Recovered[] = [];

@@ -38,7 +38,7 @@ test("names that eight processes register at once all survive", async () => {
   expect((await verifyStore(root)).problems).toEqual([]);
 }, 180_000);
 
-test("twenty processes that add to one name at once all do, whoever is passed over", async () => {
+test("twenty processes that add to one name at once all succeed", async () => {
   const processes = Array.from({ length: 20 }, (_, i) =>
     start("register", root, `p${i}`, "1", "w"),
   );

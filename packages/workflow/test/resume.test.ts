@@ -6,7 +6,7 @@ import { removeStores, TestStore } from "./fixtures/store.ts";
 afterEach(removeStores);
 
 describe("resume", () => {
-  test("gives the workflow the environment of who resumes, and the options of who started", async () => {
+  test("gives the workflow the environment of the resume and the options of the start", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf(`

@@ -84,7 +84,7 @@ test("a retry has all tries again, and the same key as the thread that it comes 
   expect(tries().map(([key]) => key)).toEqual(Array(6).fill(`${ref.threadId}:caller:1`));
 });
 
-/** A step that fails until a file is there, and one that follows in `finally`. */
+/** A step that fails until a file exists, and a step in `finally`. */
 const cleaningUp = (rethrow: string) => `async function* (step, { prompt }) {
   yield* step("lock", () => "locked");
   try {
@@ -109,7 +109,7 @@ for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: 
     await store.whenStatus(ref, "failed");
     const failed = await readView(store.root, ref);
     expect(failed.steps.map(({ role }) => role)).toEqual(["lock", "other", "work", "unlock"]);
-    // As a kill before the end record: the failure is replayed.
+    // Like a kill before the end record: the failure is replayed.
     const { env } = store;
     const keepAll = { keep: { atStep: 4 }, env };
     const replayed = await forkThread(store.root, ref, keepAll);

@@ -96,7 +96,7 @@ describe("a kind of source", () => {
     expect(error.message).toStartWith(`${file}:2:`);
   });
 
-  test("that nobody brought is refused", async () => {
+  test("that the caller did not provide is refused", async () => {
     const file = await source('{"name":"you"}');
     const yaml: SourceKind = { ...greetings(), matches: (name) => name.endsWith(".yaml") };
     for (const sources of [undefined, [], [yaml]]) {

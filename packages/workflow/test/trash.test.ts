@@ -44,7 +44,7 @@ async function removed(source: string = keeping) {
   return { store, host, ref, before, createdAt };
 }
 
-test("a removed thread comes back with all of its files, once, however many ask for it", async () => {
+test("a removed thread is restored with all of its files, once in concurrent restores", async () => {
   const { store, host, ref, before } = await removed();
   expect(Object.keys(before).length).toBeGreaterThan(2);
   expect(await codeOf(host.read(ref))).toBe("THREAD_NOT_FOUND");
@@ -81,11 +81,11 @@ test("the trash is emptied by gc --trash alone, after seven days, and keeps the 
   expect(await codeOf(host.restore(ref.threadId))).toBe("NOT_IN_TRASH");
 });
 
-test("what a crash left of a removed thread in its folder is restored with it, and is no garbage", async () => {
+test("files of a removed thread that a crash left in its folder are restored with it, and are not garbage", async () => {
   const { store, host, ref, before } = await removed();
   const [name] = readdirSync(trashDir(store.root));
   const folder = join(trashDir(store.root), String(name));
-  // As if the worker had been killed behind the first rename.
+  // Like a worker killed after the first rename.
   for (const one of readdirSync(folder)) {
     if (one === basename(dataPath(store.root, ref.hash, ref.threadId))) continue;
     renameSync(join(folder, one), join(threadsDir(store.root, ref.hash), one));
@@ -96,7 +96,7 @@ test("what a crash left of a removed thread in its folder is restored with it, a
   expect(filesOf(store, ref.hash, ref.threadId)).toEqual(before);
 });
 
-test("a folder in the trash that a crash left empty is no thread, and goes with gc", async () => {
+test("an empty folder in the trash after a crash is not a thread, and gc deletes it", async () => {
   const { store, host, ref } = await removed(counter);
   const { hash, threadId } = ref;
   const ghost = join(trashDir(store.root), `${Date.now() + dayMs}-${hash}-${threadId}`);
@@ -112,7 +112,7 @@ test("a folder in the trash that a crash left empty is no thread, and goes with 
   expect((await host.read(ref)).status).toBe("completed");
 });
 
-test("a thread that is being restored is left alone by gc, and so is one that another removes", async () => {
+test("gc skips a thread that is being restored or removed", async () => {
   const { store, host, ref } = await removed();
   const { hash, threadId } = ref;
   const [name] = readdirSync(trashDir(store.root));
@@ -120,7 +120,7 @@ test("a thread that is being restored is left alone by gc, and so is one that an
   const data = basename(dataPath(store.root, hash, threadId));
   const rest = readdirSync(folder).filter((one) => one !== data);
   const here = threadsDir(store.root, hash);
-  // As a restore is before it moves the log: it holds the lock of the id.
+  // Like a restore before it moves the log: it holds the lock of the id.
   const lock = takeLock(startLockPath(store.root, threadId), 0);
   for (const one of rest) renameSync(join(folder, one), join(here, one));
   await host.collect();

@@ -13,7 +13,7 @@ import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterAll(removeStores);
 
-/** Each step publishes a value of its own, of `options.size` characters, and one that is always the same. */
+/** Each step publishes a different value of `options.size` characters, and a constant value. */
 const teller = `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
 ${bundleOf(`
@@ -40,7 +40,7 @@ const pathOf = (store: TestStore, { hash, threadId }: ThreadRef): string =>
 const outputOf = (n: number, size = 20_000): string => JSON.stringify(`${n}${"ü".repeat(size)}`);
 
 describe("a value that is too long for its event", () => {
-  test("is kept in full, once, and can be read by what the event says", async () => {
+  test("is kept in full, once, and can be read by the event's reference", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(teller));
     await store.whenStatus(ref, "completed");

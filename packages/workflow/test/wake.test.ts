@@ -17,7 +17,7 @@ afterEach(removeStores);
 
 const day = 86_400_000;
 
-/** A thread that sleeps for a day, or waits so long, and whose worker is gone. */
+/** A thread that sleeps or waits for a day, without a worker. */
 async function asleep(wait: Record<string, unknown> = { sleep: true }) {
   const store = new TestStore();
   const expiresAt = Date.now() + day;
@@ -78,7 +78,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
   });
 });
 
-describe("what is due", () => {
+describe("a due entry", () => {
   test("is found again in the logs when its folder is gone", async () => {
     const { store, ref, wake, due, expiresAt } = await asleep();
     rmSync(dueDir(store.root), { recursive: true });
@@ -139,7 +139,7 @@ test("threads are woken with the .env files of their projects, and not at all wh
   expect(store.roles(bad)).toEqual([undefined, "__wait__"]);
 });
 
-test("verify knows what is due, and names a thread that nobody would wake", async () => {
+test("verify checks the due entries and reports a thread without one", async () => {
   const { store, ref, wake, due } = await asleep();
   await wake();
   expect((await verifyStore(store.root)).problems).toEqual([]);

@@ -45,7 +45,7 @@ test("a worker that ends as a thread is started leaves that to the next one", as
 });
 
 describe("a worker that is killed", () => {
-  test("ends those who follow and wait", async () => {
+  test("ends its followers and waiting clients", async () => {
     const { store, ref } = await running();
     const items: Observed[] = [];
     const following = (async () => {
@@ -105,7 +105,7 @@ describe("a broken log", () => {
     expect((await listThreads(store.root)).rows.map(({ status }) => status)).toContain("corrupt");
     expect((await listThreads(store.root)).rows).toHaveLength(2);
     const refused = resumeThread(store.root, ref, { env: {} });
-    expect(await messageOf(refused)).toContain(`${path}:3: the line is no JSON`);
+    expect(await messageOf(refused)).toContain(`${path}:3: the line is not UTF-8 JSON`);
     expect(await codeOf(killThread(store.root, ref))).toBe("LOG_CORRUPT");
     expect(readFileSync(path, "utf8")).toBe(bytes);
     await store.whenStatus(other, "completed");
@@ -119,7 +119,7 @@ describe("a foreign write to a live log (F9)", () => {
     appendFileSync(path, foreign);
     await until(() => store.notes(ref).includes("another process wrote to"));
     await store.whenStatus(ref, "corrupt");
-    // The line that the writer was at may be ended behind what came into it.
+    // The writer may end its line after the foreign text.
     expect(readFileSync(path, "utf8").trimEnd()).toEndWith(foreign.trimEnd());
     await until(() => store.notes(ref).includes("broken off"));
   });
@@ -136,7 +136,7 @@ describe("a frozen worker (F9)", () => {
     try {
       process.kill(worker?.pid ?? 0, "SIGCONT");
     } catch {
-      // It is gone, as it should be.
+      // The process is gone, as expected.
     }
     expect(realSystem.processes.identify(worker?.pid ?? 0)?.startTime).not.toBe(
       worker?.startTime as string,

@@ -81,7 +81,7 @@ const expected: Readonly<Record<string, string>> = {
   CloseBracketExpected: 'a "]" is expected',
   EndOfFileExpected: "the end of the file is expected",
   InvalidSymbol: "a value is expected",
-  InvalidNumberFormat: "this is no number",
+  InvalidNumberFormat: "invalid number",
   InvalidCommentToken: "JSON has no comments",
   UnexpectedEndOfComment: "JSON has no comments",
   UnexpectedEndOfString: 'the text has no closing " in its line',
@@ -92,7 +92,7 @@ const expected: Readonly<Record<string, string>> = {
 };
 
 function sentence({ error, offset, length }: ParseError, text: string): string {
-  const what = expected[printParseErrorCode(error)] ?? "this is no JSON";
+  const what = expected[printParseErrorCode(error)] ?? "invalid JSON";
   if (offset >= text.trimEnd().length) return `${what}, and the file ends here`;
   return `${what}, not ${show(text.slice(offset, offset + Math.min(length, 20)))}`;
 }

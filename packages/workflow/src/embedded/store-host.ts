@@ -48,9 +48,9 @@ export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * A host over a thread store. It drives threads in this process, with the engine that workers have. A role that blocks the
- * process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be resumed, and
- * closes the store.
+ * A host over a thread store. It drives threads in this process, with the engine that workers have. A role that blocks
+ * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
+ * resumed, and closes the store.
  */
 export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostOptions): Host {
   const bell = new Bell();

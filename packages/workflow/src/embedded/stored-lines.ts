@@ -7,8 +7,8 @@ import type { LogName, ThreadStore } from "../store/store.ts";
 const none = Buffer.alloc(0);
 
 /**
- * One of a thread's logs as it was read from its store, with the positions that the same log has in a file. `refresh` adds the
- * lines that are new.
+ * One of a thread's logs as it was read from its store, with the positions that the same log has in a file. `refresh`
+ * adds the lines that are new.
  */
 export class StoredLines implements Lines {
   readonly path: string;
@@ -78,6 +78,6 @@ export class StoredLines implements Lines {
 const replaced = (path: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_REPLACED",
-    `${path} is shorter than what was read of it`,
+    `${path} is shorter than its part that was already read`,
     "read it again from the start",
   );

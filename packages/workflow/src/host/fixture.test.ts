@@ -18,7 +18,7 @@ const recorded = (steps: readonly RoleOutput[], prompt = "go"): Fixture => {
   return JSON.parse(JSON.stringify(fixtureOf(view as unknown as ThreadView))) as Fixture;
 };
 
-/** Runs a workflow as it is, and then answered by the fixture of that thread: gives both, without times. */
+/** Runs a workflow live and then from the fixture of that thread. Returns both outcomes without times. */
 async function both(run: WorkflowFn, options: RunThreadOptions = {}, other = run) {
   const first = await runThread(run, options);
   executed = 0;
@@ -69,12 +69,12 @@ describe("a fixture answers", () => {
     expect(after?.length).toBe(8);
   });
 
-  test("without what was paid for it: the recorded thread has paid", async () => {
+  test("without the cost of the recorded thread", async () => {
     const { second } = await both(team, { answers: ["yes"] });
     expect(second.steps[0]?.meta).toEqual({ model: "m" });
   });
 
-  test("a thread that is resumed after any of its steps as one that was not", async () => {
+  test("a thread resumed after any step like an uninterrupted one", async () => {
     const { steps } = await runThread(team, { answers: ["no", "yes"] });
     const fixture = recorded(steps);
     executed = 0;
@@ -94,7 +94,7 @@ describe("a fixture answers", () => {
     expect(executed).toBe(0);
   });
 
-  test("durable code: concurrent steps of one name, values of each kind, failures that are caught, sleeps", async () => {
+  test("durable code: concurrent steps of one name, all kinds of values, caught failures, sleeps", async () => {
     let tries = 0;
     const run = durable(async function* (step) {
       const parts = ["a", "b", "c"];
@@ -102,7 +102,7 @@ describe("a fixture answers", () => {
         parts.map((part, at) =>
           step("part", async () => {
             executed += 1;
-            // The last one ends first: the log has them in another order than the code.
+            // The last step ends first: the order in the log differs from the order in the code.
             for (let turn = at; turn < 3; turn += 1) await new Promise((go) => setImmediate(go));
             return { part };
           }),
@@ -141,7 +141,7 @@ describe("a fixture answers", () => {
     expect(times).toBe(0);
   });
 
-  test("a role that asked while it worked, without asking again", async () => {
+  test("a role that asked during its work, without asking again", async () => {
     const run = createRoleModerator({
       roles: {
         async coder({ questions, key = "" }) {
@@ -160,7 +160,7 @@ describe("a fixture answers", () => {
     expect([second.steps.length, times]).toEqual([2, 0]);
   });
 
-  test("another version of the workflow, as far as it goes the same way", async () => {
+  test("another version of the workflow up to its first difference", async () => {
     const plain = createRoleModerator({
       roles: { planner: () => work("new"), coder: () => work("new") },
       moderator: ({ steps }) => (["planner", "coder"] as const)[steps.length] ?? "__end__",
@@ -170,8 +170,8 @@ describe("a fixture answers", () => {
   });
 });
 
-describe("what a fixture has not recorded", () => {
-  test("is named with its role, and executed by nobody", async () => {
+describe("an unrecorded answer", () => {
+  test("is reported with its role, and the role is not executed", async () => {
     const run = createRoleModerator({
       roles: { planner: () => work(""), critic: () => work("") },
       moderator: ({ steps }) => (steps.length === 0 ? "planner" : "critic"),
@@ -185,7 +185,7 @@ describe("what a fixture has not recorded", () => {
     expect(times).toBe(0);
   });
 
-  test("ends durable code that catches everything", async () => {
+  test("ends durable code that catches all errors", async () => {
     const before = durable(async function* (step) {
       return yield* step("a", () => "a");
     });
@@ -200,14 +200,14 @@ describe("what a fixture has not recorded", () => {
     expect(second).toMatchObject({ status: "failed", error: { code: "NO_RECORDED_ANSWER" } });
   });
 
-  test("is no answer to a question: the thread waits", async () => {
+  test("leaves a question open: the thread waits", async () => {
     const fixture = recorded([{ role: "planner", content: "p", meta: {} }]);
     const asked = { role: "__wait__", content: "?", meta: { for: "approval" }, timestamp: 1 };
     expect(recordedInput(fixture, [asked])).toBeNull();
   });
 });
 
-test("a version that knows no fixtures is not begun with one", () => {
+test("a version without support for fixtures is not started with one", () => {
   const fixture = recorded([]);
   const run: WorkflowFn = async function* () {
     yield* [];
@@ -216,7 +216,7 @@ test("a version that knows no fixtures is not begun with one", () => {
   const options = { threadId, maxRounds: 1, fixture };
   const begin = () => beginGenerator(run, { prompt: "", steps: [] }, options);
   expect(begin).toThrow("can't be answered from a fixture");
-  // An option of the author's own that has the same name.
+  // An unrelated option with the same name.
   expect(() =>
     beginGenerator(run, { prompt: "", steps: [] }, { ...options, fixture: "mine" }),
   ).not.toThrow();
@@ -241,6 +241,6 @@ test("a corrupt thread is not exported", () => {
   expect(() => fixtureOf(view)).toThrow("is corrupt");
 });
 
-test("the schema that is published is that of what is exported", async () => {
+test("exported fixtures match the published schema", async () => {
   expect(published).toEqual(JSON.parse(JSON.stringify(fixtureSchema)));
 });

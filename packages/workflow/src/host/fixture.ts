@@ -8,7 +8,7 @@ import type { ThreadView } from "../record/thread.ts";
 import { inputOf, type TestAnswer } from "../control/test-answer.ts";
 
 /**
- * A thread as a fixture: what its log has, and nothing of its environment or its debug log.
+ * Converts a thread's log to a fixture, without its environment and debug log.
  *
  * @throws WorkflowError `LOG_CORRUPT`.
  */
@@ -28,7 +28,7 @@ export function fixtureOf(view: ThreadView): Fixture {
   };
 }
 
-/** What a fixture has recorded as the answer to the question that a thread with these steps waits at; null for none. */
+/** The answer in a fixture to the open question of a thread with these steps, or null. */
 export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRequest | null {
   const asked = log.at(-1);
   if (asked?.role !== WAIT) return null;
@@ -41,16 +41,16 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   );
   const given = index < 0 ? undefined : steps[index + 1];
   if (given?.role !== INPUT) return null;
-  // A token names the question of the recorded thread, and this is another one.
+  // The token belongs to the question of the recorded thread.
   const { token: _, value, ...meta } = given.meta;
   const answer = { content: given.content, ...(value !== undefined && { value }) };
   return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
 }
 
-/** Whether a step asks a question, and does not sleep. */
+/** Whether a step asks a question; a sleep does not. */
 export const isQuestion = (step: Step): boolean => step.role === WAIT && sleepsUntil(step) === null;
 
-/** Which of several answers, in the order of the questions, the last step of a log asks for; null for none. */
+/** Selects the answer to a log's last question from answers in the order of the questions; null if there is none. */
 export function givenInput(
   answers: readonly TestAnswer[],
   log: readonly Step[],
@@ -62,7 +62,7 @@ export function givenInput(
   return { ...input, meta: { ...meta, requestId: `answer ${questions.length}` } };
 }
 
-/** Who asks for what, as it is the same in another thread. */
+/** Identifies a question by role and subject, equally in all threads of a workflow. */
 function questionOf({ meta }: RoleOutput): string {
   return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.stepId, meta.path]);
 }

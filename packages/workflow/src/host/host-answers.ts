@@ -8,9 +8,9 @@ const codeOf = (error: unknown): string => (isWorkflowError(error) ? error.code 
 const decisions = (...all: string[]): string =>
   JSON.stringify(all.map((decision) => ({ decision, note: "" })));
 
-/** What every host keeps of questions and answers. */
+/** Rules for questions and answers that every host keeps. */
 export const answerRules: Rules = {
-  async "a question is answered once, whoever asks again"(trial) {
+  async "a question is answered once, however often the answer is sent"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker);
     const waiting = await settled(host, ref);
@@ -143,14 +143,14 @@ export const answerRules: Rules = {
     await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
     await answer('{"approved":true}');
     equal(contents(await settled(host, ref)).at(-1), decisions("reject", "approve"));
-    // A fork may begin with the answer.
+    // A fork may start with the answer.
     const input = { content: "fine" };
     await refused(() => host.fork(ref, { keep: { atStep: 1 }, input, env: {} }), "NOT_A_DECISION");
     const kept = { keep: { atStep: 1 }, input: { content: "approved" }, env: {} };
     const fork = await host.fork(ref, kept);
     const { steps } = await settled(host, fork);
     equal(steps[1]?.meta.value, { decision: "approve", note: "" });
-    // The answer may be edited: its text decides, and not the value that it had.
+    // An edited answer takes its value from the new text.
     const edit = (content: string) =>
       host.fork(ref, { keep: { atStep: 2 }, edit: { content }, env: {} });
     await refused(() => edit("fine"), "NOT_A_DECISION");

@@ -22,11 +22,11 @@ import {
 } from "./host-trial.ts";
 import { settled } from "./rules.ts";
 
-/** One rule that every host keeps. It throws when the host breaks it. */
+/** A rule that every host keeps. `check` throws when the host breaks it. */
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };
 
 /**
- * The rules that every {@link Host} keeps, each to be run against a host of its own.
+ * Returns the rules that every {@link Host} keeps. Run each against a new host.
  *
  * @example for (const { name, check } of hostContract()) test(name, async () => check(await make()));
  */
@@ -64,7 +64,7 @@ const rules: Rules = {
     equal((await trial.host.threads()).rows.length, 1);
   },
 
-  async "what can't be started leaves no trace"(trial) {
+  async "a refused start leaves no trace"(trial) {
     const { host } = trial;
     const nobody = { workflow: "nobody", cwd: "/", env: {} };
     await refused(() => host.start(nobody), "WORKFLOW_NOT_FOUND");
@@ -80,7 +80,7 @@ const rules: Rules = {
     const kinds = whole.filter(({ kind }) => kind !== "status").map(nameOf);
     equal(kinds.filter(isOwn), ["start", "print a", "a", "print b", "b", "print c", "c", "end"]);
     const recorded = await trial.observe(ref);
-    equal(recorded.map(nameOf), kinds, "what is read again");
+    equal(recorded.map(nameOf), kinds, "the second read");
     for (const [index, { cursor }] of recorded.entries()) {
       const rest = await trial.observe(ref, cursor);
       equal(rest.map(bare), recorded.slice(index + 1).map(bare), `behind ${cursor}`);
@@ -91,7 +91,7 @@ const rules: Rules = {
     equal(records.map(nameOf), ["start", "a", "b", "c", "end"]);
   },
 
-  async "what is published in an attempt carries its id, and so does its step"(trial) {
+  async "events and the step of an attempt carry its id"(trial) {
     const ref = await trial.start(speaking);
     await settled(trial.host, ref);
     const attempts = (await trial.observe(ref)).flatMap((item) => {
@@ -185,18 +185,18 @@ const rules: Rules = {
     await refused(() => host.control(ref, { kind: "answer", input, env: {} }), "THREAD_ENDED");
   },
 
-  // Where hosts differ: who drives threads elsewhere can't end a process from afar. The kill counts all the same.
+  // Hosts that drive threads elsewhere can't end a remote process. The kill still counts.
   async "a forced kill ends a thread whose role blocks its worker"(trial) {
     const { host } = trial;
     const ref = await trial.start(blocking);
-    // Whoever asks for its state would wait for the worker.
+    // Reading the thread's state would wait for the blocked worker.
     while ((await trial.lines(ref, "print")) === 0);
     await host.control(ref, { kind: "kill", force: true, env: {} });
     const view = await host.read(ref);
     equal([view.status, contents(view)], ["killed", ["begun"]]);
   },
 
-  // Where hosts differ: a thread has its starter's environment, or that of the worker which drives it.
+  // Depending on the host, a thread gets its starter's environment or its worker's.
   async "a thread has the environment that its host gives it, and its starter's folder"(trial) {
     const own = "UNCAGED_OF_CONTRACT";
     const given = { UNCAGED_OF_CONTRACT: "the starter's" };
@@ -244,7 +244,7 @@ const rules: Rules = {
     const ref = await trial.start(endless);
     await refused(() => host.remove(ref), "THREAD_RUNNING");
     const observer = host.observe(ref)[Symbol.asyncIterator]();
-    // A thread that is removed before its observer has begun is not found.
+    // The observer must start before the removal, or the thread is not found.
     let last = (await observer.next()).value;
     await host.remove(ref, { force: true });
     await refused(() => host.read(ref), "THREAD_NOT_FOUND");

@@ -3,12 +3,12 @@ import type { ThreadRef, ThreadView } from "../record/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
 import { follow, isSame } from "./rules.ts";
 
-/** What a suite needs of its caller: a fresh host, and a way to give it a bundle. */
+/** A fresh host, and a way to store a bundle on it, given by the caller of a suite. */
 export type HostUnderTest = {
   host: Host;
-  /** Stores a bundle's text and gives its hash. */
+  /** Stores a bundle's text and returns its hash. */
   put: (bundle: string) => Promise<string>;
-  /** What its workers have in their environment, where threads do not have that of their starter. */
+  /** The environment of its workers, on hosts where threads don't get their starter's environment. */
   workerEnv?: Readonly<Record<string, string>>;
 };
 
@@ -37,7 +37,7 @@ export const asker = bundle(`
   const { schema } = input.params ?? {};
   if (!answer) answer = yield step("__wait__", "may I?", { for: "leave", stepID: "may", schema });
   yield step("thanks", answer.content);`);
-/** Asks twice, for a decision and again for one. */
+/** Asks for a decision twice. */
 export const approvals = bundle(`
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const answers = input.steps.filter(({ role }) => role === "__input__");
@@ -46,7 +46,7 @@ export const approvals = bundle(`
   }
   yield step("decided", JSON.stringify(answers.map(({ meta }) => meta.value)));`);
 export const failing = bundle('yield step("a"); throw new TypeError("no such model");');
-/** Its second role lets nothing else run in its process for six seconds. What it prints is there before its first step. */
+/** Blocks its process for six seconds in its second role. */
 export const blocking = bundle(`
   const { channel } = process.getBuiltinModule("node:diagnostics_channel");
   channel("uncaged.workflow").publish({ type: "print", stepID: null, payload: { value: 1 } });
@@ -63,7 +63,7 @@ ${bundle(`
     await sleep(1);
     yield step(role);
   }`)}`;
-/** A host under test, and what the rules do to it again and again. */
+/** A host under test, with helpers for the rules. */
 export class Trial {
   readonly host: Host;
   readonly workerEnv: HostUnderTest["workerEnv"];
@@ -87,14 +87,14 @@ export class Trial {
     return all;
   }
 
-  /** How many lines a thread's debug log has of a tag or a type. */
+  /** Counts the lines with a tag or a type in a thread's debug log. */
   async lines(ref: ThreadRef, of: string): Promise<number> {
     let count = 0;
     for await (const _ of this.host.log(ref, { only: [of] })) count += 1;
     return count;
   }
 
-  /** Waits until a thread has the status, and `is` holds. */
+  /** Waits until a thread has the status and `is` returns true. */
   async until(
     ref: ThreadRef,
     status: ThreadView["status"],
@@ -108,15 +108,15 @@ export class Trial {
   }
 }
 
-/** The contents of a thread's steps. */
-/** Rules by what they say. */
+/** Rules by their statement. */
 export type Rules = Record<string, (trial: Trial) => Promise<void>>;
 
+/** The contents of a thread's steps. */
 export const contents = ({ steps }: ThreadView): string[] => steps.map(({ content }) => content);
 
 export const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
 
-// What lies between two items, and is none, may be counted to either.
+// Bytes between two items may belong to either cursor.
 export const bare = (item: Observed): object => ({ ...item, cursor: "" });
 
 export const nameOf = (item: Observed): string => {
@@ -135,7 +135,7 @@ export async function refused(act: () => Promise<unknown>, code: string): Promis
   throw new Error(`it is not refused with ${code}`);
 }
 
-export function equal(found: unknown, wanted: unknown, what = "what was found"): void {
+export function equal(found: unknown, wanted: unknown, what = "result"): void {
   const text = (value: unknown): string => JSON.stringify(value) ?? "null";
   if (isSame(JSON.parse(text(found)), JSON.parse(text(wanted)))) return;
   throw new Error(`${what}: ${text(found)} is not ${text(wanted)}`);

@@ -22,36 +22,36 @@ import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } fro
 export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 /**
- * What workflows are registered with and threads run on: the storage root of this machine
- * ({@link openLocalHost}), or another place. Everything that it gives and takes is a plain record; what can
- * be computed from records is a function beside it. It throws a `WorkflowError` for what a user can act on.
+ * Stores workflows and runs threads: the storage root of this machine ({@link openLocalHost}), or another
+ * place. Arguments and results are plain records; functions beside this interface compute everything that follows from
+ * those records. Throws a `WorkflowError` for each error that a user can act on.
  */
 export interface Host {
-  /** Where it keeps what it has: a folder's path. */
+  /** The path of the folder that holds its data. */
   readonly root: string;
-  /** The longest record that a thread's log takes, in bytes. */
+  /** The maximum size of a record in a thread's log, in bytes. */
   readonly maxRecordBytes: number;
 
   // Workflows
 
   /** Checks a bundle, or builds it from a source, stores it and makes it the name's current version. */
   register(name: string, file: string, options?: RegisterOptions): Promise<Added>;
-  /** Checks and stores a bundle as {@link register} does; no name points to it. */
+  /** Checks and stores a bundle as {@link register} does, without a name. */
   store(file: string, options?: PrepareOptions): Promise<{ hash: string }>;
-  /** What is run by a text: a name, `name@hash`, a hash or its unique prefix. */
+  /** Finds the workflow and version for a text: a name, `name@hash`, a hash or its unique prefix. */
   resolve(workflow: string): Promise<Resolved>;
   workflows(): Promise<WorkflowRow[]>;
   workflow(name: string): Promise<WorkflowView>;
-  /** All versions of a workflow, the one registered last first. */
+  /** All versions of a workflow, latest registration first. */
   history(name: string): Promise<VersionRow[]>;
-  /** Moves a name to the version registered before its current one, or to the named one. */
+  /** Moves a name back to the version registered before its current one, or to `version`. */
   rollback(name: string, version?: string): Promise<RolledBack>;
   /** Removes a name and its history; its threads stay. */
   unregister(name: string): Promise<{ name: string }>;
   version(workflow: string): Promise<VersionView>;
-  /** The text of a version's bundle; with `file`, of one of the files that it was built from. */
+  /** The text of a version's bundle, or of the source `file` that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
-  /** Which of these roles have changed from the first version to the second, by the files that define them. */
+  /** The roles whose defining files differ between the two versions. */
   changedRoles(
     versions: readonly [before: string, after: string],
     roles: readonly string[],
@@ -63,7 +63,7 @@ export interface Host {
 
   /** Starts a thread and returns when its start record is durable. */
   start(options: StartOptions): Promise<StartedThread>;
-  /** The thread that a text selects: its id, a unique prefix or suffix of it, or `@last`. */
+  /** Finds a thread by its id, a unique prefix or suffix of its id, or `@last`. */
   find(text: string): Promise<ThreadRef>;
   /** A page of threads, newest first. */
   threads(query?: ThreadQuery): Promise<ThreadPage>;
@@ -72,77 +72,77 @@ export interface Host {
   /** A thread's row in the list; null when it has been removed. */
   row(ref: ThreadRef): Promise<ThreadRow | null>;
   read(ref: ThreadRef): Promise<ThreadView>;
-  /** The threads that this one comes from, and all of their forks, oldest first, itself included. */
+  /** The ancestors of a thread and all of their forks, including the thread itself, oldest first. */
   family(ref: ThreadRef): Promise<Relative[]>;
   /**
-   * The attempts of a thread, in the order in which they ended; those of copied steps with what happened
-   * in them as long as the thread that a fork was made of is there.
+   * The attempts of a thread, in the order of their ends. Attempts of copied steps include their events while the
+   * fork's source thread exists.
    */
   attempts(ref: ThreadRef): Promise<readonly Attempt[]>;
   /** A thread's debug log. */
   log(ref: ThreadRef, options?: LogOptions): AsyncIterable<LogLine>;
-  /** The JSON of a value that was too long for its event, by the event's `at`. */
+  /** The JSON of a value that was too long for its event, found by the event's `at`. */
   value(ref: ThreadRef, at: number): Promise<string>;
   /**
-   * A thread's log, events and status as one ordered stream, behind a cursor or from the start, and on as
-   * it grows. It ends behind the end record, when the log is corrupt, and when the thread is removed.
+   * Streams a thread's log, events and status in order, after a cursor or from the start, and follows new records.
+   * Ends after the end record, when the log is corrupt, or when the thread is removed.
    */
   observe(ref: ThreadRef, cursor?: string, options?: ObserveOptions): AsyncGenerator<Observed>;
   control<Command extends ThreadCommand>(
     ref: ThreadRef,
     command: Command,
   ): Promise<ControlResult<Command>>;
-  /** Starts a thread whose log begins with a copy of another's steps. */
+  /** Starts a thread whose log begins with copied steps of another thread. */
   fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
-  /** Removes a thread; one that has not ended only with `force`. `inTrash`: it can be restored for a while. */
+  /** Removes a thread; `force` also removes an unfinished one. `inTrash`: it can be restored for a while. */
   remove(
     ref: ThreadRef,
     options?: { force?: boolean },
   ): Promise<{ threadId: string; inTrash?: true }>;
-  /** The threads in the trash, the one that was removed last first. Hosts without a trash have none. */
+  /** The threads in the trash, last removed first; empty on hosts without a trash. */
   trash(): Promise<TrashedThread[]>;
-  /** Brings a thread back from the trash, by its id or the end of it. */
+  /** Restores a thread from the trash, by its id or a suffix of the id. */
   restore(threadId: string): Promise<ThreadRef>;
-  /** What changes among all threads and workflows, until `signal` is aborted. */
+  /** Streams the changes of all threads and workflows until `signal` is aborted. */
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
   /**
-   * Wakes the threads that are due: those that sleep, and those that waited for an answer which did not come in
-   * time. Each is woken once, whoever asks. Where nothing is due it costs next to nothing.
+   * Wakes the threads whose sleep or wait for an answer has expired. Concurrent calls wake each thread once. Cheap when
+   * no thread is due.
    */
   wake(options: WakeOptions): Promise<Woken>;
   /**
-   * Resumes the interrupted threads that may be resumed unasked: those that ran here until a short while ago, with all that they
-   * were started with. A host that takes up its threads itself, or that no process outlives, resumes none.
+   * Resumes interrupted threads without a user's request, if they ran here until recently and their whole start
+   * environment is available. Hosts that continue their threads themselves, or live in one process, resume none.
    */
   recover(options: RecoverOptions): Promise<Recovered>;
 
   // Upkeep
 
-  /** Reads everything that is stored, changes nothing, and names each violation. */
+  /** Checks all stored data without changing it, and reports each violation. */
   verify(options?: VerifyOptions): Promise<Verification>;
-  /** Takes away what nothing needs. */
+  /** Deletes unused data. */
   collect(options?: CollectOptions): Promise<Garbage>;
-  /** @throws WorkflowError `NO_LOCKS` where none can run. */
+  /** @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
   workers(): Promise<WorkerState[]>;
   close(): Promise<void>;
 }
 
 /** Options of registering a workflow. */
 export type RegisterOptions = PrepareOptions & {
-  /** Registers under the name's own name for development, `<name>@dev`, which keeps no history. */
+  /** Registers under the development name `<name>@dev`, which keeps no history. */
   dev?: boolean;
-  /** The hash that must be the current version, null for a name that must be new; else `VERSION_CONFLICT`. */
+  /** The required current version, or null for a new name; otherwise fails with `VERSION_CONFLICT`. */
   expected?: string | null;
 };
 
-/** What `add --json` prints. `unchanged` is true when it was the current version already. */
+/** The output of `add --json`. `unchanged` is true when the bundle was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
-/** The result of a rollback: the hash that is current now, and the one before. */
+/** The result of a rollback: the current hash and the previous one. */
 export type RolledBack = { name: string; hash: string; previous: string };
 
-/** A line of `list --json`. `versions` counts the current one too. */
+/** A line of `list --json`. `versions` includes the current version. */
 export type WorkflowRow = {
   name: string;
   hash: string;
@@ -161,8 +161,8 @@ export type WorkflowView = {
 };
 
 /**
- * A line of `history --json`. `sha256` is that of the bundle, null where none is recorded yet; `threads` is how many threads
- * the version has run.
+ * A line of `history --json`. `sha256` is the bundle's, or null when it is not recorded yet; `threads` is the number of
+ * threads of the version.
  */
 export type VersionRow = {
   hash: string;
@@ -172,33 +172,33 @@ export type VersionRow = {
   threads: number;
 };
 
-/** One version of a workflow. `workflow` is its name, or the hash when it was asked for by that. */
+/** One version of a workflow. `workflow` is its name, or the hash when the version was found by hash. */
 export type VersionView = {
   workflow: string;
   hash: string;
   bytes: number;
   descriptor: Descriptor | null;
-  /** The names of the files that it was built from, where its source map holds their text. */
+  /** The names of its source files, if its source map holds their text. */
   sources: string[];
-  /** Which of them is data that a module was made of, as a graph or a step workflow; null where none is. */
+  /** The source file that is a document, such as an agent graph or a step workflow; null if there is none. */
   document: string | null;
 };
 
-/** What starts a thread. `env` reaches its workflow and is never written. */
+/** Options for starting a thread. `env` is passed to the workflow and never written. */
 export type StartOptions = {
   /** A name, `name@hash`, or a hash. */
   workflow: string;
-  /** What the thread names as its workflow, without it the name that `workflow` has. */
+  /** The workflow name shown for the thread; by default the name in `workflow`. */
   name?: string;
   prompt?: string;
-  /** What the bundle's descriptor has when it is left out, else 100. */
+  /** By default the limit of the bundle's descriptor, or 100. */
   maxRounds?: number;
   params?: unknown;
-  /** Reaches `run` in its second argument, beside threadId and the rest. */
+  /** Added to the second argument of `run`. */
   options?: Record<string, unknown>;
-  /** A ULID of the caller's, the start's idempotency key: a second start with it starts nothing. */
+  /** A ULID chosen by the caller as idempotency key: a second start with it starts nothing. */
   threadId?: string;
-  /** An `__input__` step to begin with. */
+  /** An initial `__input__` step. */
   input?: InputRequest;
   cwd: string;
   env: Environment;
@@ -208,90 +208,90 @@ export type StartOptions = {
 /** The result of a start: the new thread's id, and the workflow and version that it runs. */
 export type StartedThread = { threadId: string; workflow: string; hash: string };
 
-/** How a fork differs from the thread that it comes from; what is not given stays as it was. */
+/** The differences between a fork and its source thread. Missing options keep the source's values. */
 export type ForkOptions = {
   env: Environment;
-  /** Which steps it keeps; without it all but the last. */
+  /** The steps to keep; by default all but the last. */
   keep?: Keep;
   prompt?: string;
   params?: unknown;
   maxRounds?: number;
-  /** Added to the options that the other thread was started with. */
+  /** Added to the source thread's options. */
   options?: Record<string, unknown>;
   /** Replaces parts of the last kept step. */
   edit?: StepEdit;
-  /** Another version or workflow to go on with: a name, `name@hash`, or a hash. */
+  /** Another version or workflow to run: a name, `name@hash`, or a hash. */
   on?: string;
-  /** What the new thread names as its workflow, without it the name that `on` has. */
+  /** The workflow name shown for the new thread; by default the name in `on`. */
   name?: string;
-  /** An `__input__` step to put after the kept ones. */
+  /** An `__input__` step to add after the kept steps. */
   input?: InputRequest;
-  /** Whether the step in progress is done anew, without its recorded turns and tool results. Then `keep` is all steps by default. */
+  /** Repeats the step in progress without its recorded turns and tool results. `keep` is then all steps by default. */
   anew?: boolean | undefined;
   threadId?: string;
   durability?: Durability;
 };
 
-/** The result of a fork: the new thread, and the thread and steps that it continues. */
+/** The result of a fork: the new thread, its source thread and the copied steps. */
 export type Forked = StartedThread & { forkFrom: ForkFrom };
 
-/** A thread among those that it was forked from, and those that were forked from them. */
+/** A thread of a family: threads connected by forks. */
 export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
 
-/** Which threads are listed. `workflow` is a name, `name@hash`, a hash or a unique prefix of one. */
+/** Selects the threads to list. `workflow` is a name, `name@hash`, a hash or its unique prefix. */
 export type ThreadQuery = {
-  /** 20 when it is left out. */
+  /** 20 by default. */
   limit?: number;
   offset?: number;
-  /** Only those that come behind the thread with this id, whether it is still there or not. */
+  /** Lists only the threads after this thread id in the order of the list, even when that thread was removed. */
   before?: string;
   status?: Status | readonly Status[];
   workflow?: string;
-  /** Only those with each of these words in their id, name, roles, prompt, params, question, result or error. */
+  /** Lists only threads with all of these words in id, name, roles, prompt, params, question, result or error. */
   search?: string;
-  /** False: `next` is not wanted, and no log is read to find it. */
+  /** False skips `next`, and the log reads that it needs. */
   paged?: boolean;
 };
 
 /**
- * A page of threads. `total` counts those of all pages; null where only reading their logs would show.
- * `next` is the `before` of the next page, null when none comes; threads that are created or removed in
- * between do not move it.
+ * A page of threads. `total` counts all pages, or is null when counting would require reading their logs. `next` is the
+ * `before` of the next page, or null on the last page. Creating or removing threads between two pages does not shift
+ * pages.
  */
 export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
 
 /** Selects lines of a thread's debug log. */
 export type LogOptions = {
-  /** Begins behind the line with this position. */
+  /** Starts after the line with this position. */
   after?: number;
-  /** Leaves out what is older, in milliseconds since the epoch. */
+  /** Skips older lines, in milliseconds since the epoch. */
   since?: number;
-  /** Only lines of these tags and events of these types: the others are not even parsed. */
+  /** Reads only lines with these tags and events of these types. Other lines are not parsed. */
   only?: readonly string[];
-  /** Begins with the last so many lines. */
+  /** Starts with this number of last lines. */
   tail?: number;
-  /** The events alone, the newest first. */
+  /** Reads only events, newest first. */
   backward?: boolean;
-  /** Goes on until the thread is no longer driven. */
+  /** Follows new lines until the thread is no longer driven. */
   follow?: boolean;
   signal?: AbortSignal;
 };
 
-/** A line of a debug log, and the position behind it in bytes; of a backward reading 0. */
+/** A line of a debug log, and the byte position after it (0 when reading backward). */
 export type LogLine = { record: InfoRecord; position: number };
 
 /** Options of `observe`. */
 export type ObserveOptions = {
   signal?: AbortSignal;
-  /** False: the events are left out. */
+  /** False leaves out the events. */
   events?: boolean;
-  /** Ends at this cursor, or with what is there `now`. */
+  /** Ends at this cursor, or at the current end for `now`. */
   until?: string;
 };
 
 /**
- * What an observer sees. `cursor` is durable: an observer that begins behind it, in another process too,
- * sees exactly what comes after. Each event comes before the step that it led to. Steps count from 1.
+ * An item that an observer receives. `cursor` is durable: an observer that starts after it, also in another process,
+ * receives exactly the items after it. Events come before the step that they belong to. Steps count from 1.
  */
 export type Observed = { cursor: string } & (
   | { kind: "start"; start: StartRecord }
@@ -303,10 +303,9 @@ export type Observed = { cursor: string } & (
 );
 
 /**
- * What is done to a thread. An answer's `meta.requestId` is its idempotency key; `question` is the number of the
- * `__wait__` step that it answers: where another one is open it is refused with `STALE_ANSWER`. `input.by` is who gave
- * it, as the caller knows; without it the record says `api`. A process that a worker has started is refused with
- * `ANSWER_FROM_STEP`.
+ * A command to a thread. An answer's `meta.requestId` is its idempotency key. `question` is the number of the
+ * `__wait__` step that it answers; the answer is refused with `STALE_ANSWER` when another question is open. `input.by`
+ * names the author of the answer, `api` by default. Processes started by a worker are refused with `ANSWER_FROM_STEP`.
  */
 export type ThreadCommand =
   | { kind: "pause" }
@@ -318,20 +317,20 @@ export type ThreadCommand =
       env: Environment;
       durability?: Durability;
     }
-  /** `force` ends a worker that does not answer; its other threads are resumed with `env`. */
+  /** `force` ends an unresponsive worker; its other threads are resumed with `env`. */
   | { kind: "kill"; force?: boolean; env?: Environment };
 
 /**
- * What a command did; `resumed` names the other threads that a forced kill has resumed, `orphans` the processes that
- * a killed worker had left running, which are ended first.
+ * The result of a command. `resumed` lists the other threads that a forced kill resumed, `orphans` the processes that
+ * a killed worker left running, which are ended first.
  */
 export type ControlResult<Command extends ThreadCommand> = Command["kind"] extends "kill"
   ? Controlled & { resumed: string[] }
   : Controlled;
 
 /**
- * A change of a host: first `ready`, from which on nothing is missed; then a thread's row, new or with
- * another status or number of steps; a removal; that a name points elsewhere, came or went.
+ * A change on a host. `ready` comes first: all later changes are reported. `thread` reports a new thread, or a new
+ * status or number of steps; `removed` a removed thread; `workflows` a name that was added, moved or removed.
  */
 export type HostChange =
   | { kind: "ready" }
@@ -339,12 +338,12 @@ export type HostChange =
   | { kind: "removed"; threadId: string }
   | { kind: "workflows" };
 
-/** A violation in what is stored: the file, where in it (the line from 1, the offset in bytes), and what. */
+/** A violation in the stored data: file, line (from 1), offset (in bytes) and message. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };
 
 /**
- * How many bundles and threads were read, and what is wrong with them. `withoutSums` has the ids of the threads
- * whose logs are of a version that wrote no checksums: not all damage to them can be found.
+ * The number of bundles and threads that were read, and their problems. `withoutSums` lists the threads whose logs
+ * were written by a version without checksums: some damage to them can't be detected.
  */
 export type Verification = {
   checked: { bundles: number; threads: number };
@@ -358,16 +357,16 @@ export type VerifyOptions = {
 };
 
 export type CollectOptions = {
-  /** Only reports what would be collected. */
+  /** Reports the garbage without deleting it. */
   dryRun?: boolean;
-  /** Deletes threads too that were removed more than seven days ago. */
+  /** Also deletes threads that were removed more than seven days ago. */
   trash?: boolean;
   now?: number;
 };
 
 /**
- * What was collected: the hashes of the `removed` bundles; how many were `kept`; the `bytes` of the
- * removed bundles and of the `leftovers`, the files of crashes; and the `emptied` folders of trash.
+ * The collected garbage: hashes of the `removed` bundles, number of `kept` bundles, `leftovers` (files left by
+ * crashes), total `bytes` of removed bundles and leftovers, and `emptied` folders of trash.
  */
 export type Garbage = {
   removed: string[];
@@ -378,9 +377,9 @@ export type Garbage = {
 };
 
 /**
- * The worker behind a control socket: it `answers`, is `silent` (it has the connection and does not
- * answer: a role may block it), is `stuck` (its process `pid` runs and no longer listens), or is `gone` and has left its
- * socket behind, and perhaps `orphans`: processes that it had started.
+ * The worker of a control socket. `silent`: it accepts connections and does not answer, for example while a role blocks
+ * it. `stuck`: its process `pid` runs and no longer listens. `gone`: it ended without removing its socket; processes
+ * that it started may still run (`orphans`).
  */
 export type WorkerState = {
   hash: string;

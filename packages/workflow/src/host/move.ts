@@ -1,11 +1,12 @@
 /*
- * How a thread moves from one host to another. Owns: the order of the acts. Does not own: what each host does in one.
+ * Moves a thread from one host to another. Owns: the order of the steps. Does not own: how a host does each step.
  *
- * M1 A thread is on one host at a time. It leaves before it arrives, and both are one atomic, durable act of their host.
- * M2 Whatever can be refused is refused before it leaves.
- * M3 Whoever moves may be lost at any moment. The same move again goes on where that one was: to leave for the same host
- *    again does nothing, what is copied again has the same bytes, and to arrive with the same number again does nothing.
- * M4 The number of its moves decides what is older. A host takes no thread that it has seen at this number, or a later one.
+ * M1 A thread is on one host at a time. It leaves before it arrives, and each is one atomic, durable act of its host.
+ * M2 Every refusal happens before the thread leaves.
+ * M3 The moving process may crash at any moment. Repeating the move continues it: leaving for the same host again does
+ *    nothing, a second copy has the same bytes, and arriving with the same number again does nothing.
+ * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has seen at this or a later
+ *    number.
  */
 import { WorkflowError } from "../contract/error.ts";
 import type { Workflow } from "../registry/registry.ts";
@@ -15,51 +16,53 @@ import type { HostIdentity } from "../control/control.ts";
 import { notFound } from "../record/selection.ts";
 import { movedError, type ThreadRef } from "../record/thread.ts";
 
-/** What a host has of a thread: the version that it runs, and where it is; null: it has never moved. */
+/** A host's knowledge of a thread: its version and its location, null when it never moved. */
 export type Presence = { hash: string; location: Location | null };
 
-/** A thread that arrives: from where, the number of its moves, whether it was paused. */
+/** An arriving thread: its source host, its number of moves, and whether it was paused. */
 export type Arrival = { from: HostIdentity; moves: number; paused: boolean };
 
 /** Options of moving a thread to another host. */
 export type MoveOptions = {
-  /** Called as parts arrive: how many bytes of how many. */
+  /** Called when parts arrive, with the bytes done and in total. */
   onProgress?: (done: number, all: number) => void;
 };
 
-/** A host as threads leave it and arrive on it. Files are given as a storage root that has them. */
+/** A host that threads can leave and arrive on. Files are passed as the storage root that holds them. */
 export interface MovingHost {
   identity(): Promise<HostIdentity>;
-  /** Has nobody else on this machine move the thread meanwhile. */
+  /** Runs `act` while no other process of this machine moves the thread. */
   alone<T>(threadId: string, act: () => Promise<T>): Promise<T>;
   presence(threadId: string): Promise<Presence | null>;
-  /** A storage root with all that there is of the thread, and its bundle. */
+  /** A storage root with all files of the thread and its bundle. */
   files(ref: ThreadRef): Promise<string>;
   /** A storage root with a bundle. @throws WorkflowError `BUNDLE_MISSING`. */
   bundle(hash: string): Promise<string>;
   /** A name with its versions. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
   workflow(name: string): Promise<Workflow>;
-  /** Gives a name the versions of another host, whose bundles are here. @throws WorkflowError `VERSION_CONFLICT`. */
+  /**
+   * Sets a name's versions to another host's, whose bundles are stored here. @throws WorkflowError `VERSION_CONFLICT`.
+   */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
-  /** @throws WorkflowError what keeps this host from taking the thread, such as `RECORD_TOO_LARGE`. */
+  /** @throws WorkflowError when this host can't take the thread, for example `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
-  /** Stores a bundle, which is hashed again. One that is there stays. */
+  /** Hashes and stores a bundle, unless it is stored already. */
   takeBundle(root: string, hash: string): Promise<void>;
-  /** Lets a thread go that does not run. @throws WorkflowError `THREAD_RUNNING`, `THREAD_MOVED`. */
+  /** Lets a thread leave that is not running. @throws WorkflowError `THREAD_RUNNING`, `THREAD_MOVED`. */
   leave(ref: ThreadRef, to: HostIdentity): Promise<Location>;
-  /** Takes a thread that has left its host. */
+  /** Takes a thread after it has left its host. */
   arrive(root: string, ref: ThreadRef, arrival: Arrival, options: MoveOptions): Promise<void>;
 }
 
-/** `moved` is false when it was there already. */
+/** The result of a move. `moved` is false when the thread had arrived already. */
 export type Moved = { threadId: string; hash: string; from: string; to: string; moved: boolean };
 
 /**
- * Moves a thread that does not run to another host, with all that there is of it: from then on it goes on there. Moves
- * that were broken off are finished.
+ * Moves a thread that is not running to another host, with all of its files. The thread continues there. Finishes
+ * interrupted moves.
  *
- * @throws WorkflowError `THREAD_RUNNING`; `THREAD_MOVED` when it is on a third host; `THREAD_EXISTS` when the other host has
- * one with its id; and what keeps the other host from taking it: it has not left then.
+ * @throws WorkflowError `THREAD_RUNNING`; `THREAD_MOVED` when it is on a third host; `THREAD_EXISTS` when the other
+ * host has a thread with its id; the other host's refusal, in which case the thread has not left.
  */
 export async function moveThread(
   from: MovingHost,
@@ -86,11 +89,11 @@ export async function moveThread(
   return { threadId, hash, ...(await namesOf(from, to)), moved };
 }
 
-/** What was copied, from which host to which. */
+/** The result of copying a workflow from one host to another. */
 export type Copied = {
   name: string;
   hash: string;
-  /** How many versions the other host has given. */
+  /** The number of versions copied. */
   versions: number;
   unchanged: boolean;
   from: string;
@@ -98,10 +101,11 @@ export type Copied = {
 };
 
 /**
- * Copies a name with all of its versions; its current one is the current one on the other host then. What that has of the
- * name stays in its history.
+ * Copies a name with all of its versions to another host and sets its current version there. The other host's own
+ * versions of the name stay in its history.
  *
- * @throws WorkflowError `WORKFLOW_NOT_FOUND`; `VERSION_CONFLICT` when the current version there is none of these, without `force`.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND`; `VERSION_CONFLICT` when the current version there is not among the copied
+ * ones and `force` is not set.
  */
 export async function copyWorkflow(
   from: MovingHost,
@@ -149,7 +153,7 @@ function isDone(
     return true;
   }
   if (there && !host) throw existsError(threadId, target, "that has not come from here");
-  // What is here is a copy of an older state: the other host has seen it leave for elsewhere since.
+  // The copy here is stale: on the other host the thread has left since.
   if (host && !away && (last > moves || host.id !== source.id)) {
     throw movedError(threadId, host.name);
   }

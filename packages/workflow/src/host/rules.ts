@@ -13,8 +13,8 @@ import {
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
 
 /**
- * Observes a thread for as long as it goes on without anyone's doing: until it has ended, waits for an
- * answer, is corrupt or removed, or its worker is gone. A thread that is paused or sleeps is waited for.
+ * Observes a thread until it ends, waits for an answer, is corrupt or removed, or its worker is gone. Continues while
+ * the thread is paused or sleeps.
  */
 export async function* follow(
   host: Host,
@@ -27,7 +27,7 @@ export async function* follow(
   }
 }
 
-/** Waits as {@link follow} does, and gives the thread; with an aborted `signal` at once. */
+/** Waits as {@link follow} does and returns the thread; returns at once when `signal` is aborted. */
 export async function settled(
   host: Host,
   ref: ThreadRef,
@@ -38,10 +38,10 @@ export async function settled(
 }
 
 /**
- * The fork that retries a thread which failed, was killed or ran out of rounds. It keeps every step; of a thread
- * that ended by a recorded failure, the steps before that one.
+ * Returns the options of the fork that retries a thread which failed, was killed or ran out of rounds. It keeps every
+ * step, or the steps before the recorded failure that ended the thread.
  *
- * @throws WorkflowError `NOTHING_TO_RETRY` when it did not end so, `THREAD_MOVED`.
+ * @throws WorkflowError `NOTHING_TO_RETRY` when the thread did not end that way, `THREAD_MOVED`.
  */
 export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "keep">): ForkOptions {
   const { threadId, steps, status, maxRounds, movedTo } = source;
@@ -69,8 +69,8 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
 }
 
 /**
- * How many steps a retry keeps. A durable workflow records a failure when it goes on after it, as to a step in
- * `finally`. If that failure then ends the thread, a replay of it would end the retry too.
+ * The number of steps that a retry keeps. A durable workflow records a failure when it continues after it, for example
+ * with a step in `finally`. If that failure then ends the thread, replaying it would also end the retry.
  */
 function redoneFrom(source: ThreadView): number {
   const { steps } = source;
@@ -80,23 +80,23 @@ function redoneFrom(source: ThreadView): number {
   const index = steps.findLastIndex((step) => {
     const failure = tryOf(step) === null ? recordedFailure(step.meta) : null;
     if (failure === null) return false;
-    // A thread of an earlier version that ended in a replay names no attempt.
+    // A thread of an earlier version that ended during a replay has no attempt id.
     const isAlike = failure.message === message && failure.name === name;
     return attempt === undefined ? isAlike : step.attempt === attempt;
   });
   return index < 0 ? steps.length : index;
 }
 
-/** Two threads, step by step. Step numbers count from 1; timestamps are not compared. */
+/** A comparison of two threads, step by step. Step numbers count from 1; timestamps are ignored. */
 export type ThreadDiff = {
   same: boolean;
-  /** The number of the first step that differs, or null when none does. */
+  /** The number of the first step that differs, or null. */
   firstDifference: number | null;
   prompt: { a: string; b: string; same: boolean };
   steps: { number: number; a: Step | null; b: Step | null; same: boolean }[];
 };
 
-/** Compares two threads by their prompts and steps; of a worktree by its files, and not by when they were committed. */
+/** Compares the prompts and steps of two threads. Worktrees are compared by their files, not by commit time. */
 export function threadDiff(
   a: Pick<ThreadView, "prompt" | "steps">,
   b: Pick<ThreadView, "prompt" | "steps">,
@@ -119,12 +119,12 @@ function compared(step: Step | null) {
   return step && [step.role, step.content, meta];
 }
 
-/** A worktree of two threads: its last commit in each. */
+/** A worktree of two threads, with its last commit in each. */
 export type ComparedTree = { name: string; repository: string; a: string; b: string };
 
 /**
- * The worktrees of two threads. Where one has none of a name, or one of another repository, the other's is compared with
- * the commit that it began with.
+ * The worktrees of two threads. When only one thread has a worktree of a name and repository, it is compared with its
+ * base commit.
  */
 export function comparedTrees(
   a: Pick<ThreadView, "steps">,
@@ -141,7 +141,7 @@ export function comparedTrees(
   });
 }
 
-/** The last commit of each worktree, with the base of its first. */
+/** The last commit of each worktree, with its base commit. */
 function treesOf(steps: readonly Step[]): Map<string, WorktreeMeta> {
   const trees = new Map<string, WorktreeMeta>();
   for (const step of steps) {
@@ -153,7 +153,7 @@ function treesOf(steps: readonly Step[]): Map<string, WorktreeMeta> {
   return trees;
 }
 
-/** Whether two JSON values are the same, in whatever order their keys stand. */
+/** Whether two JSON values are equal; the order of keys is ignored. */
 export function isSame(a: unknown, b: unknown): boolean {
   const pairs = [[a, b]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {

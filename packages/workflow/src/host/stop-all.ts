@@ -4,18 +4,18 @@ import type { Status, ThreadRef, ThreadRow } from "../record/thread.ts";
 import type { Environment } from "../system/port.ts";
 import type { Host } from "./host.ts";
 
-/** The threads of a host that were stopped, and those that could not be. */
+/** The stopped threads of a host, and the failures. */
 export type StoppedAll = {
   stopped: (ThreadRef & { workflow: string })[];
   failed: (ThreadRef & { error: ErrorRecord })[];
 };
 
-/** What {@link stopAll} does to each thread. */
+/** The command that {@link stopAll} sends to each thread. */
 export type StopAll = { kind: "pause" } | { kind: "kill"; force?: boolean; env?: Environment };
 
 const pageLength = 500;
 const threadsAtOnce = 8;
-/** A thread may start others before it stops. */
+/** Limits the rounds: a thread may start others before it stops. */
 const mostRounds = 20;
 const over = new Set(["THREAD_ENDED", "THREAD_NOT_FOUND", "THREAD_MOVED", "NOT_RUNNING"]);
 
@@ -24,7 +24,7 @@ const statusesFor: Record<StopAll["kind"], readonly Status[]> = {
   kill: ["running", "paused", "waiting"],
 };
 
-/** The threads of a host that {@link stopAll} would stop. A pause leaves what asks: it goes on by an answer alone. */
+/** The threads that {@link stopAll} would stop. A pause skips waiting threads: only an answer continues them. */
 export async function openThreads(host: Host, kind: StopAll["kind"]): Promise<ThreadRow[]> {
   const rows: ThreadRow[] = [];
   for (let before: string | undefined; ; ) {
@@ -39,7 +39,7 @@ export async function openThreads(host: Host, kind: StopAll["kind"]): Promise<Th
   return kind === "kill" ? rows : rows.filter(goesOn);
 }
 
-/** Pauses or kills all threads of a host, also those that start meanwhile. */
+/** Pauses or kills all threads of a host, including threads that start meanwhile. */
 export async function stopAll(host: Host, command: StopAll): Promise<StoppedAll> {
   const done: StoppedAll = { stopped: [], failed: [] };
   const seen = new Set<string>();

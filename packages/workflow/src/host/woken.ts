@@ -3,12 +3,12 @@ import type { Durability } from "../control/control.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { Environment } from "../system/port.ts";
 
-/** What the woken threads continue with; `env` reaches their workflows and is never written. */
+/** Options for woken threads. `env` is passed to their workflows and never written. */
 export type WakeOptions = { env: Environment; durability?: Durability };
 
 /**
- * The threads that this call has woken; those that are due and could not be, which are tried again in a minute;
- * and when the next is due, in milliseconds since the epoch, null when none sleeps.
+ * The threads that this call woke; the due threads that could not be woken, which are retried in a minute; and the time
+ * when the next thread is due, in milliseconds since the epoch, or null.
  */
 export type Woken = {
   woken: ThreadRef[];
@@ -16,12 +16,12 @@ export type Woken = {
   next: number | null;
 };
 
-/** `dryRun` only reports which threads would be resumed. With `only` no other threads are. */
+/** `dryRun` reports the threads without resuming them. `only` limits the call to these threads. */
 export type RecoverOptions = WakeOptions & { dryRun?: boolean; only?: readonly string[] };
 
 /**
- * The interrupted threads that this call has resumed, or would; those that are left to a person, and why. Threads that
- * another call has resumed meanwhile are in neither.
+ * The interrupted threads that this call resumed (or would resume), and the threads left to the user with the reason.
+ * Threads that another call resumed meanwhile are in neither list.
  */
 export type Recovered = {
   resumed: (ThreadRef & { workflow: string })[];

@@ -32,23 +32,23 @@ import {
 } from "./workflows.ts";
 
 const maxRecordBytes = 64 * 1024 * 1024;
-/** How old the answer of a worker may be that an observer sees, in milliseconds. */
+/** The maximum age of a worker's report that an observer uses, in milliseconds. */
 const freshMs = 250;
 
 /**
- * The host that a storage root of this machine is: its files, and the worker processes that drive its
- * threads. Nothing is written until something is registered or started.
+ * Opens a storage root of this machine as a host: its files, and the worker processes that drive its threads. Writes
+ * nothing until a workflow is registered or a thread started.
  *
- * @throws WorkflowError those of `openRoot`.
+ * @throws WorkflowError the errors of `openRoot`.
  * @example const host = openLocalHost({ path: "/srv/workflows" });
  */
 export function openLocalHost(options: RootOptions = {}): Host {
   return hostOf(openRoot(options));
 }
 
-/** A host of a storage root that has copies of another host's threads. */
+/** A host of a storage root with copies of another host's threads. */
 export type CopyHost = Omit<Host, "observe"> & {
-  /** `drivers` knows what drives the thread, as far as this observer is concerned. */
+  /** `drivers` reports the thread's driver to this observer. */
   observe(
     ref: ThreadRef,
     cursor?: string,
@@ -58,8 +58,8 @@ export type CopyHost = Omit<Host, "observe"> & {
 };
 
 /**
- * The host of a storage root that has copies of another host's threads and bundles. It reads as the local host does; `drivers` knows
- * what drives a thread.
+ * Opens a storage root with copies of another host's threads and bundles. Reads as the local host does; `drivers`
+ * reports the driver of a thread.
  */
 export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
 
@@ -96,7 +96,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
     async threads(query) {
       const page = await listThreads(root, query, index);
       lists += 1;
-      // Who lists once may never again.
+      // A client that lists once may not list again, so the index is built on the second list.
       if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
       return page;
     },
@@ -135,7 +135,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
     collect: async (given) => collectGarbage(root, given),
     workers: async () => listWorkers(root),
     async close() {
-      // What is observed ends by its signal.
+      // Observers end by their own signals.
       index.close();
     },
   };

@@ -65,7 +65,7 @@ describe("a list of workflows", () => {
     ]);
   });
 
-  test("is not spoilt by missing bundles and broken descriptors", async () => {
+  test("includes workflows with missing bundles or broken descriptors", async () => {
     const [a, b, c] = [await add("a", "1"), await add("b", "2"), await add("c", "3")];
     rmSync(bundlePath(root, a));
     rmSync(descriptorPath(root, a));
@@ -78,7 +78,7 @@ describe("a list of workflows", () => {
     ]);
   });
 
-  test("of a storage root that does not exist is empty, and does not make it", async () => {
+  test("of a missing storage root is empty and does not create it", async () => {
     const missing = openRoot({ path: join(root, "missing") });
     expect(await listWorkflows(missing)).toEqual([]);
     expect(existsSync(missing)).toBe(false);
@@ -148,7 +148,7 @@ describe("rollback", () => {
     expect((await showWorkflow(root, "w")).hash).toBe(b);
   });
 
-  test("of what is not there makes no storage root", async () => {
+  test("of a missing workflow does not create a storage root", async () => {
     const missing = openRoot({ path: join(root, "missing") });
     expect((await refusal(rollbackWorkflow(missing, "w"))).code).toBe("WORKFLOW_NOT_FOUND");
     expect((await refusal(removeWorkflow(missing, "w"))).code).toBe("WORKFLOW_NOT_FOUND");
@@ -166,13 +166,13 @@ test("remove takes the name and leaves bundles and threads", async () => {
   expect((await refusal(removeWorkflow(root, "w"))).kind).toBe("missing");
 });
 
-describe("what is to be run is found by", () => {
+describe("the version to run is found by", () => {
   test("its name", async () => {
     const hash = await add("w", "1");
     expect(await resolveWorkflow(root, "w")).toEqual({ name: "w", hash });
   });
 
-  test("its name and a beginning of one of its versions' hashes", async () => {
+  test("its name and a prefix of a version's hash", async () => {
     const [a] = [await add("w", "1", 1), await add("w", "2", 2)];
     expect(await resolveWorkflow(root, `w@${a.slice(0, 4).toLowerCase()}`)).toEqual({
       name: "w",
@@ -184,19 +184,19 @@ describe("what is to be run is found by", () => {
     expect((await refusal(resolveWorkflow(root, `none@${a}`))).code).toBe("WORKFLOW_NOT_FOUND");
   });
 
-  test("its hash or a beginning of it, with the name that points to it", async () => {
+  test("its hash or a prefix of it, with the name that points to it", async () => {
     const [a, b] = [await add("w", "1", 1), await add("w", "2", 2)];
     expect(await resolveWorkflow(root, b)).toEqual({ name: "w", hash: b });
     expect(await resolveWorkflow(root, a.slice(0, 4))).toEqual({ name: "w", hash: a });
   });
 
-  test("the hash of a bundle that no name points to, which is then its name", async () => {
+  test("the hash of an unnamed bundle, which is then its name", async () => {
     const hash = await add("w", "1");
     await removeWorkflow(root, "w");
     expect(await resolveWorkflow(root, hash.toLowerCase())).toEqual({ name: hash, hash });
   });
 
-  test("its name also when that looks like a hash", async () => {
+  test("its name, even if the name looks like a hash", async () => {
     const other = await add("w", "1");
     const hash = await add(other.slice(0, 5), "2");
     expect((await resolveWorkflow(root, other.slice(0, 5))).hash).toBe(hash);
@@ -211,7 +211,7 @@ test.each(["", "@", "none", "ABC", "0000000000000", "../x", "a\0", "w@../x"])(
   },
 );
 
-test("a beginning that fits several bundles is refused with the candidates", async () => {
+test("an ambiguous prefix is refused with the candidates", async () => {
   const bundles = join(root, "bundles");
   mkdirSync(bundles);
   for (const hash of ["AB00000000001", "AB00000000002"]) {

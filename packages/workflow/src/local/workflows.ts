@@ -38,7 +38,7 @@ import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./threads/start.ts";
 
-/** The registered workflows, by name; one whose descriptor can't be read has no description. */
+/** Lists the registered workflows by name, with an empty description if the descriptor can't be read. */
 export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
   const rows: WorkflowRow[] = [];
   for (const [name, workflow] of await readRegistry(root)) {
@@ -93,10 +93,10 @@ export async function removeWorkflow(root: Root, name: string): Promise<{ name: 
 }
 
 /**
- * Changes the registry, and gives each version that lacks its SHA-256 the one that is recorded elsewhere, or else that of
- * the stored bundle. `known` are bundles whose SHA-256 the caller has computed.
+ * Changes the registry, and adds the missing SHA-256 of each version from another record or from the stored bundle.
+ * `known` are bundles whose SHA-256 the caller has computed.
  *
- * @throws WorkflowError those of `changeRegistry`, and what `change` throws
+ * @throws WorkflowError the errors of `changeRegistry` and `change`
  */
 export function changeProven<Change extends { registry: Registry }>(
   root: Root,
@@ -109,7 +109,7 @@ export function changeProven<Change extends { registry: Registry }>(
   });
 }
 
-/** The descriptor of a stored bundle; null when that can't be read: a damaged store is listed too. */
+/** The descriptor of a stored bundle; null if unreadable, so that a damaged store can be listed. */
 export async function descriptorOf(root: Root, hash: string): Promise<Descriptor | null> {
   const path = descriptorPath(root, hash);
   try {
@@ -150,7 +150,7 @@ export async function readVersionText(root: Root, version: string, file?: string
 const isTextPair = (pair: readonly [unknown, unknown]): pair is [string, string] =>
   pair.every((text) => typeof text === "string");
 
-// A source map is a convenience: what can't be read of it is not shown.
+// An unreadable source map is ignored: it is optional.
 function sourcesOf(root: Root, hash: string): Map<string, string> {
   try {
     const bytes = readOwnFile(mapPath(root, hash), maxMapBytes);
@@ -160,7 +160,7 @@ function sourcesOf(root: Root, hash: string): Map<string, string> {
   }
 }
 
-/** The texts of the files that a bundle was built from, by its source map. */
+/** The texts of a bundle's source files, from its source map. */
 export function sourcesIn(map: string): Map<string, string> {
   try {
     const { sources = [], sourcesContent = [] } = JSON.parse(map) as Record<string, unknown[]>;
@@ -188,8 +188,8 @@ export async function compareRoles(
 }
 
 /**
- * Judges a bundle, stores it and makes it the name's current version. Nothing is written when it, the name
- * or the registry is refused. Adding the same bytes again brings back missing files.
+ * Checks a bundle, stores it and makes it the name's current version. Writes nothing when the bundle, the name or the
+ * registry is refused. Adding the same bytes again restores missing files.
  */
 export async function addWorkflow(
   root: Root,
@@ -205,10 +205,9 @@ export async function addWorkflow(
 }
 
 /**
- * Keeps every other process from developing a workflow of this name, for as long as this one lives or until it is
- * released.
+ * Locks a workflow name for development in this process, until it ends or releases the lock.
  *
- * @throws WorkflowError `BAD_NAME` (usage), `DEV_RUNNING` when another has the name.
+ * @throws WorkflowError `BAD_NAME` (usage), `DEV_RUNNING` when another process holds the lock.
  */
 export function lockDevelopment(root: string, name: string): { release(): void } {
   const devName = devNameOf(checkWorkflowName(name));
@@ -222,7 +221,7 @@ export function lockDevelopment(root: string, name: string): { release(): void }
   );
 }
 
-/** Judges a bundle and stores it under its hash alone: it stays for as long as a thread needs it. */
+/** Checks a bundle and stores it under its hash without a name. It is kept while a thread uses it. */
 export async function storeBundle(
   root: Root,
   file: string,
@@ -234,8 +233,8 @@ export async function storeBundle(
 }
 
 /**
- * Makes a bundle that has been checked the name's current version. It is on the disk before the registry
- * names it: a crash in between leaves a bundle that `gc` collects.
+ * Makes a checked bundle the name's current version. The bundle is durable before the registry names it: a crash in
+ * between leaves a bundle that `gc` collects.
  */
 export async function registerBundle(
   root: Root,
@@ -254,19 +253,19 @@ export async function registerBundle(
   return { name, hash, unchanged };
 }
 
-/** The hash of the bundle that a file is or is built to, and that is sound. @throws WorkflowError those of `prepareBundle`. */
+/** The hash of a valid bundle file or of a source's bundle. @throws WorkflowError the errors of `prepareBundle`. */
 export async function bundleHash(file: string, options: RegisterOptions = {}): Promise<string> {
   const { prepareBundle } = await import("../bundle/prepare.ts");
   return hashOf((await prepareBundle(file, options)).bytes);
 }
 
-/** A bundle that was built and checked, and is stored nowhere yet. `map` is its source map. */
+/** A built and checked bundle that is not stored yet. `map` is its source map. */
 export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
 
 /**
  * Builds a source into a bundle and checks it as {@link addWorkflow} does; nothing is written.
  *
- * @throws WorkflowError `NOT_A_SOURCE` (usage), and those of `prepareBundle`.
+ * @throws WorkflowError `NOT_A_SOURCE` (usage); the errors of `prepareBundle`.
  */
 export async function buildSource(
   file: string,

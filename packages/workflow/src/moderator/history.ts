@@ -121,7 +121,7 @@ export class ContextHistory {
     throw WorkflowError.failed(
       "CONTEXT_CHANGED",
       `ctx.steps was changed before role ${show(role)} had ended`,
-      "roles and moderators only read it; what a role returns becomes the next step",
+      "read ctx.steps without changing it: the returned value of a role becomes the next step",
     );
   }
 }
@@ -142,8 +142,8 @@ export type WaitResult<T = unknown> = {
  *     const approval: Role<WaitResult<{ approved: boolean }>> = async () =>
  *       waitFor("approval", { content: "Ship it?", schema: { type: "object" } });
  *
- * While the thread waits its worker may exit. In `ctx.steps` the answered role has the answer's text as `content` and its
- * value as `meta.value`: parsed JSON, or the text when it is not JSON.
+ * While the thread waits its worker may exit. In `ctx.steps` the answered role has the answer's text as `content` and
+ * its value as `meta.value`: parsed JSON, or the text when it is not JSON.
  */
 export function waitFor<T = unknown>(
   what: string,

@@ -79,7 +79,7 @@ describe("a workflow of roles", () => {
     });
   });
 
-  test("runs roles with names that every object inherits, and refuses those that are missing", async () => {
+  test("runs roles named like inherited properties, and refuses missing ones", async () => {
     const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
     const role = async () => ({ content: "done", meta: {} });
     const roles = Object.fromEntries(names.map((name) => [name, role]));
@@ -143,7 +143,7 @@ describe("the context", () => {
     return seen;
   }
 
-  test("holds the prompt, the thread, and what run was given", async () => {
+  test("holds the prompt, the thread and the options of run", async () => {
     const [ctx] = await contexts([]);
     expect(ctx).toMatchObject({ threadId, cwd: "/", params: { n: 1 }, steps: [], role: "watcher" });
     expect(ctx?.options).toEqual({ maxCost: 2, forkFrom: { threadId: "A", steps: 1 } });
@@ -206,7 +206,7 @@ describe("a role that asks", () => {
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
-  test("is answered once: a second answer is no step of its own", async () => {
+  test("is answered once: a second answer does not become a step", async () => {
     const steps = [plan, question, answer(true), answer(false)];
     const { outputs } = await drive(run, { steps });
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
@@ -219,7 +219,7 @@ describe("a role that asks", () => {
     expect(again.outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
-  test("has the text as value when the answer is no JSON", async () => {
+  test("has the text as value when the answer is not JSON", async () => {
     const text = { role: INPUT, content: "yes", meta: {} };
     const asker: Role<WaitResult<string>> = async () => waitFor("word");
     const talk = createRoleModerator({
@@ -237,7 +237,7 @@ describe("a role that asks", () => {
   });
 });
 
-describe("what goes wrong at run time", () => {
+describe("failures at run time", () => {
   const returning = (value: unknown): WorkflowFn =>
     createRoleModerator({
       roles: { coder: (async () => value) as unknown as Role<RoleMeta[string]> },
@@ -246,7 +246,7 @@ describe("what goes wrong at run time", () => {
   const routing = (value: unknown): WorkflowFn =>
     createRoleModerator<Meta>({ roles: { planner, coder }, moderator: () => value as "coder" });
 
-  test("a role that is not there is named, with those that are", async () => {
+  test("a missing role is reported with the existing ones", async () => {
     expect(await failure(drive(routing("reviewer")))).toBe(
       'UNKNOWN_ROLE: the moderator returned "reviewer", which is none of its roles: "planner", "coder"',
     );
@@ -283,7 +283,7 @@ describe("what goes wrong at run time", () => {
     );
   });
 
-  test("what a role throws is passed on as it is", async () => {
+  test("an error thrown by a role is passed on unchanged", async () => {
     const error = new Error("no model");
     const run = createRoleModerator<Meta>({
       roles: { planner: () => Promise.reject(error), coder },

@@ -37,7 +37,7 @@ test("the generic is inferred from the roles", () => {
   expect(run).toBeFunction();
 });
 
-test("what does not fit does not compile", () => {
+test("type errors do not compile", () => {
   createRoleModerator({
     roles: { planner, coder },
     // @ts-expect-error: there is no such role

@@ -46,7 +46,7 @@ describe("a .env file", () => {
     });
   });
 
-  test("counts the last of a name", () => {
+  test("uses the last value of a name", () => {
     expect(read("A=1\nB=2\nA=3")).toEqual({ A: "3", B: "2" });
   });
 
@@ -76,10 +76,10 @@ describe("a .env file", () => {
   });
 
   test.each<[string, string[]]>([
-    ["A=1\nhunter2\nB=2", ["2: this is no NAME=value"]],
-    ["A b=1", ["1: this is no NAME=value"]],
-    ["1A=1\n=2", ["1: this is no NAME=value", "2: this is no NAME=value"]],
-    ['A="x\ny"\nB', ["3: this is no NAME=value"]],
+    ["A=1\nhunter2\nB=2", ["2: expected NAME=value"]],
+    ["A b=1", ["1: expected NAME=value"]],
+    ["1A=1\n=2", ["1: expected NAME=value", "2: expected NAME=value"]],
+    ['A="x\ny"\nB', ["3: expected NAME=value"]],
     ['A=1\nB="hunter2\nC=3', ["2: the quote that opens here is not closed"]],
     ["A='a' b", ["1: something other than a comment comes behind the closing quote"]],
     ["A=a\0b", ["1: the value has a NUL, which no environment can hold"]],
@@ -87,12 +87,12 @@ describe("a .env file", () => {
     expect(broken(text)).toEqual(lines);
   });
 
-  test("that is no plain file is refused", () => {
+  test("that is not a plain file is refused", () => {
     mkdirSync(file);
-    expect(() => readEnvFile(file)).toThrow("is no plain file");
+    expect(() => readEnvFile(file)).toThrow("is not a plain file");
   });
 
-  test("with a quote that is never closed is refused, however long it is", () => {
+  test("with an unclosed quote is refused, however long the file is", () => {
     expect(broken(`A="${'\\"'.repeat(400_000)}`)).toHaveLength(1);
   });
 });

@@ -2,11 +2,11 @@ import { WorkflowError } from "../contract/error.ts";
 import { readTextFile } from "./text-file.ts";
 
 /**
- * The variables of a `.env` file; none when it is not there. Lines are `NAME=value`, with `export` before it or
- * not; a value in quotes may have several lines, and in double ones `\n` is a new line. A `#` begins a comment.
+ * Reads the variables of a `.env` file; empty when the file is missing. Lines are `NAME=value`, optionally after
+ * `export`. Quoted values may span lines, and `\n` in double quotes is a new line. `#` starts a comment.
  *
- * @throws WorkflowError `ENV_FILE_INVALID`, with file and line of what is no such line, and nothing of what it has;
- * and those of `readTextFile`.
+ * @throws WorkflowError `ENV_FILE_INVALID` with file and line of each invalid line, without its content; the errors of
+ * `readTextFile`.
  */
 export function readEnvFile(path: string): ReadonlyMap<string, string> {
   const text = readTextFile(path) ?? "";
@@ -21,14 +21,14 @@ export function readEnvFile(path: string): ReadonlyMap<string, string> {
   });
 }
 
-/** What was read up to a position of a text: a variable, or what is wrong with the line. */
+/** A variable, and the position where its value ends. */
 type Assignment = { name: string; value: string; end: number };
 type Broken = { what: string };
 
 const blank = /^\s*(#.*)?$/;
 const head = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=[^\S\n]*/;
 
-/** The variables of a text, the last of a name counting, and its lines that are none. */
+/** Parses a text into variables (the last of a name counts) and invalid lines. */
 function parseEnv(text: string) {
   const variables = new Map<string, string>();
   const broken: { line: number; what: string }[] = [];
@@ -52,7 +52,7 @@ function parseEnv(text: string) {
 function assignmentAt(text: string, at: number): Assignment | Broken {
   const end = endOfLine(text, at);
   const [whole = "", name] = head.exec(text.slice(at, end)) ?? [];
-  if (name === undefined) return { what: "this is no NAME=value" };
+  if (name === undefined) return { what: "expected NAME=value" };
   const from = at + whole.length;
   const quote = text[from] ?? "";
   if (!["'", '"', "`"].includes(quote)) {
@@ -77,7 +77,7 @@ function endOfLine(text: string, at: number): number {
   return end < 0 ? text.length : end;
 }
 
-// In double quotes a backslash takes the meaning of a quote.
+// A backslash escapes a quote in double quotes.
 function closingQuote(text: string, from: number, quote: string): number {
   let at = text.indexOf(quote, from);
   if (quote !== '"') return at;

@@ -10,7 +10,7 @@ import type { RootLimits } from "../contract/spending.ts";
 import { limitsProblems } from "./limits.ts";
 import { projectSchema } from "./schema.ts";
 
-/** What a project file may have. */
+/** The fields of a project file. */
 export type ProjectFields = {
   root?: string;
   host?: string;
@@ -23,7 +23,7 @@ const code = "PROJECT_INVALID";
 const keys = Object.keys(projectSchema.properties);
 
 /**
- * The fields of a project file, or below a key of it; null when it does not have the key.
+ * Reads the fields of a project file, or of the object at `key`; null when the key is missing.
  * @throws WorkflowError `PROJECT_INVALID` with file, line and column.
  */
 export function readFields(file: string, text: string, key?: string): ProjectFields | null {
@@ -58,7 +58,7 @@ function locate(file: string, text: string, problems: readonly DocumentProblem[]
   throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
 }
 
-/** All that is wrong with the fields of the project in a folder. */
+/** All problems of the fields of the project in a folder. */
 function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
   if (!isPlainObject(fields)) return mustBe("an object", fields, []);
   const { $schema, root, host, env, workflows, limits } = fields;
@@ -94,7 +94,7 @@ const limitsElsewhere: DocumentProblem[] = [
   { path: ["limits"], message: "limits hold for a storage root, not for a cluster: remove them" },
 ];
 
-// What else is wrong with it is reported when it is used.
+// Other faults of the URL are reported on its use.
 function hostProblems(host: unknown): DocumentProblem[] {
   const isUrl =
     typeof host === "string" && new RegExp(projectSchema.properties.host.pattern).test(host);

@@ -9,7 +9,7 @@ import { readTextFile } from "./text-file.ts";
 const names = ["costPerDay", "costPerMonth"] as const;
 const code = "CONFIG_INVALID";
 
-/** All that is wrong with the `limits` of a file. */
+/** All problems of the `limits` of a file. */
 export function limitsProblems(limits: unknown): DocumentProblem[] {
   const path = ["limits"];
   if (!isPlainObject(limits)) return mustBe("an object", limits, path);
@@ -21,7 +21,7 @@ export function limitsProblems(limits: unknown): DocumentProblem[] {
   });
 }
 
-/** The stricter of two limits counts. */
+/** Combines limits: the lowest of each kind. */
 export const stricter = (all: readonly RootLimits[]): RootLimits =>
   Object.fromEntries(
     names.flatMap((name) => {
@@ -31,8 +31,8 @@ export const stricter = (all: readonly RootLimits[]): RootLimits =>
   );
 
 /**
- * The limits of a storage root's own settings, `config.json`.
- * @throws WorkflowError `CONFIG_INVALID` with file, line and column; those of the disk
+ * Reads the limits in a storage root's settings, `config.json`.
+ * @throws WorkflowError `CONFIG_INVALID` with file, line and column; the errors of the disk
  */
 export function readRootLimits(file: string): RootLimits {
   const text = readTextFile(file);

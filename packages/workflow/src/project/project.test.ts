@@ -42,7 +42,7 @@ async function refusal(name = ""): Promise<WorkflowError> {
   throw new Error("it was found");
 }
 
-test("the published schema is the one of the reader, and takes what the reader takes", async () => {
+test("the published schema is the reader's schema and accepts the same files", async () => {
   const hint = "bun scripts/schema.ts && bun run format";
   const schema: object = projectSchema;
   expect({ hint, schema }).toEqual({ hint, schema: published });
@@ -75,7 +75,7 @@ describe("a project", () => {
     });
   });
 
-  test("has what its file names, from its folder on", async () => {
+  test("resolves the paths in its file from its folder", async () => {
     write("uncaged.json", {
       $schema: "./schema.json",
       root: "../elsewhere",
@@ -126,27 +126,35 @@ describe("a project", () => {
 
 describe("a project file is refused", () => {
   const wrong: [string, string, string][] = [
-    ["that is no JSON", '{\n  "root": "x",\n}', '3:1: a key in " is expected, not "}"'],
+    ["that is not JSON", '{\n  "root": "x",\n}', '3:1: a key in " is expected, not "}"'],
     ["that is empty", "", "1:1: the file is empty"],
-    ["that is no object", "[]", "1:1: a project must be an object, not an array"],
+    ["that is not an object", "[]", "1:1: a project must be an object, not an array"],
     ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
-    ["with a key that is like none", '{"x": 1}', "there are $schema, root, host, env, workflows"],
+    [
+      "with an unknown key unlike any known one",
+      '{"x": 1}',
+      "there are $schema, root, host, env, workflows",
+    ],
     ["with a key twice", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
-    ["with a root that is no path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
+    ["with a root that is not a path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
     ["with an empty root", '{"root": ""}', '1:10: "root" must be a path, not ""'],
     ["with its own folder as the root", '{"root": "./"}', "1:10: the storage root can't be"],
     ["with a folder above it as the root", '{"root": ".."}', "1:10: the storage root can't be"],
     [
-      "with a host that is no URL of a cluster",
+      "with a host that is not the URL of a cluster",
       '{"host": "cluster:1"}',
       '1:10: "host" must be the URL',
     ],
-    ["with an env that is no array", '{"env": ".env"}', '"env" must be an array of files, not'],
+    ["with an env that is not an array", '{"env": ".env"}', '"env" must be an array of files, not'],
     ["with an env of other things", '{"env": [".env", {}]}', '1:18: "env.1" must be a path'],
-    ["with workflows that are no object", '{"workflows": ["a.ts"]}', "not an array"],
-    ["with a name that none may have", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
-    ["with a source that is no path", '{"workflows": {"x": null}}', '"workflows.x" must be a path'],
-    ["with limits that are no object", '{"limits": 20}', '"limits" must be an object, not 20'],
+    ["with workflows that are not an object", '{"workflows": ["a.ts"]}', "not an array"],
+    ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
+    [
+      "with a source that is not a path",
+      '{"workflows": {"x": null}}',
+      '"workflows.x" must be a path',
+    ],
+    ["with limits that are not an object", '{"limits": 20}', '"limits" must be an object, not 20'],
     [
       "with a negative limit",
       '{"limits": {"costPerDay": -1}}',
@@ -171,7 +179,7 @@ describe("a project file is refused", () => {
     expect(error.message).not.toContain("\n");
   });
 
-  test("with all that is wrong, in the order of the file", async () => {
+  test("with all of its problems, in the order of the file", async () => {
     write("uncaged.json", '{"env": 1,\n"root": 2,\n"envs": 3}');
     const lines = (await refusal()).details?.map((line) => line.replace(/^[^:]*:/, ""));
     expect(lines?.map((line) => line.split(":")[0])).toEqual(["1", "2", "3"]);
@@ -188,7 +196,7 @@ describe("a project file is refused", () => {
     expect((await refusal()).message).toContain("are both there");
   });
 
-  test("that is no plain file, too large or no text", async () => {
+  test("that is not a plain file, too large or not a text", async () => {
     mkdirSync(join(folder, "a/uncaged.json"), { recursive: true });
     expect((await refusal("a")).code).toBe("NOT_A_FILE");
     Bun.spawnSync(["mkfifo", join(folder, "uncaged.json")]);

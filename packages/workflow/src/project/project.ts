@@ -5,20 +5,20 @@ import type { RootLimits } from "../contract/spending.ts";
 import { type ProjectFields, readFields } from "./fields.ts";
 import { readTextFile } from "./text-file.ts";
 
-/** A project: a folder with a file that says where its threads are stored, and what its workflows are made of. */
+/** A project: a folder with a file that sets the storage root of its threads and the sources of its workflows. */
 export type Project = {
   folder: string;
   /** The file that makes the folder a project: its `uncaged.json`, or its `package.json`. */
   file: string;
   /** Its storage root. */
   root: string;
-  /** The URL of the cluster that its threads run on; null when they run on its storage root. */
+  /** The URL of the cluster that runs its threads; null when they run on its storage root. */
   host: string | null;
-  /** The paths of its `.env` files. Of a variable that several of them have the last counts. */
+  /** The paths of its `.env` files. The last file with a variable sets it. */
   env: string[];
   /** The path of each workflow's source, by name. */
   workflows: Record<string, string>;
-  /** What the threads of its storage root may spend. */
+  /** The spending limits of the threads of its storage root. */
   limits: RootLimits;
 };
 
@@ -27,12 +27,11 @@ const manifest = "package.json";
 const manifestKey = "uncaged";
 
 /**
- * The project that a folder is in: that of the nearest folder, from it upwards, with an `uncaged.json` or with the
- * key `uncaged` in its `package.json`; null when there is none. `env` names the home folder, which has the user's
- * storage root when it is a project.
+ * Finds the project of a folder: the nearest folder upwards with an `uncaged.json`, or with the key `uncaged` in its
+ * `package.json`; null if there is none. A project in the home folder, which `env` names, uses the user's storage root.
  *
  * @throws WorkflowError `PROJECT_INVALID` with file, line and column, all findings of several in `details`;
- * `PROJECT_NOT_OURS`, and those of the disk.
+ * `PROJECT_NOT_OURS`; the errors of the disk.
  */
 export async function findProject(
   from: string,
@@ -41,7 +40,7 @@ export async function findProject(
   return projectAt(from, env);
 }
 
-/** As {@link findProject}. */
+/** Finds the project as {@link findProject} does. */
 export function projectAt(from: string, env: Environment): Project | null {
   for (let folder = resolve(from); ; folder = dirname(folder)) {
     const found = projectIn(folder, env);
@@ -75,13 +74,13 @@ function projectOf(folder: string, file: string, fields: ProjectFields, env: Env
   };
 }
 
-/** The project's fields in a `package.json`; null when it has none, and when it can't be read. */
+/** The project's fields in a `package.json`; null when it has none or can't be read. */
 function manifestFields(file: string): ProjectFields | null {
   let text: string | null;
   try {
     text = readTextFile(file);
   } catch (error) {
-    // Not ours to judge: it need not be about us at all.
+    // An invalid `package.json` need not be a project.
     if (isWorkflowError(error)) return null;
     throw error;
   }

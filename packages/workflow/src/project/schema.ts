@@ -7,12 +7,12 @@ const dollars = (period: string) =>
 
 const path = (description: string) => ({ type: "string", minLength: 1, description }) as const;
 
-/** The JSON Schema of a project file, which is published for editors. What it can't express, the reader reports. */
+/** The JSON Schema of a project file, published for editors. The reader checks the rules that it can't express. */
 export const projectSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "A project of uncaged-workflow",
   description:
-    "The file uncaged.json: where a folder's threads are stored, and what its workflows are made of.",
+    "The file uncaged.json: the storage root of a folder's threads, and the sources of its workflows.",
   type: "object",
   additionalProperties: false,
   properties: {
@@ -40,7 +40,8 @@ export const projectSchema = {
       type: "object",
       additionalProperties: false,
       properties: { costPerDay: dollars("day"), costPerMonth: dollars("month") },
-      description: "What models may cost. The stricter of these and the storage root's own counts.",
+      description:
+        "The most that models may cost. The lower of this limit and the storage root's own counts.",
     },
   },
 } as const;

@@ -6,13 +6,13 @@ import { system } from "../system/system.ts";
 
 const mostBytes = 1024 * 1024;
 
-/** What a file that is looked for may not be there with. */
+/** Error codes of a missing file. */
 const absent = ["ENOENT", "ENOTDIR", "ENAMETOOLONG"];
 
 /**
- * The text of a file of the user's own; null when it is not there. It waits at no FIFO.
- * @throws WorkflowError `PROJECT_NOT_OURS` when another user, who is not root, could have written it; `NOT_A_FILE`,
- * `FILE_TOO_LARGE`, `NOT_A_TEXT`, and those of the disk.
+ * Reads a user's text file; null when it is missing. Does not block on a FIFO.
+ * @throws WorkflowError `PROJECT_NOT_OURS` when it belongs to another user except root; `NOT_A_FILE`,
+ * `FILE_TOO_LARGE`, `NOT_A_TEXT`; the errors of the disk.
  */
 export function readTextFile(path: string): string | null {
   const { files } = system;
@@ -20,7 +20,7 @@ export function readTextFile(path: string): string | null {
   try {
     fd = files.open(path, O_RDONLY | O_NONBLOCK);
   } catch (error) {
-    // A folder that may not be searched holds nothing that could be found.
+    // A file in a folder without search permission counts as missing.
     const isHidden = systemCode(error) === "EACCES" && !files.exists(path);
     if (isHidden || absent.includes(systemCode(error) ?? "")) return null;
     throw diskError(error, "read", path);
@@ -38,7 +38,7 @@ function textOf(fd: number, path: string): string {
   const found = system.files.statOpen(fd);
   const refuse = (code: string, what: string, hint: string) =>
     WorkflowError.failed(code, `${path} ${what}`, hint);
-  if (!found.isFile()) throw refuse("NOT_A_FILE", "is no plain file", "put a text file there");
+  if (!found.isFile()) throw refuse("NOT_A_FILE", "is not a plain file", "put a text file there");
   if (!isTrusted(found.uid)) {
     const hint = "work in a folder of your own, or take the file over if you trust it";
     throw refuse("PROJECT_NOT_OURS", "belongs to another user", hint);
@@ -51,11 +51,11 @@ function textOf(fd: number, path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, length));
   } catch {
-    throw refuse("NOT_A_TEXT", "is no UTF-8 text", "save it as UTF-8");
+    throw refuse("NOT_A_TEXT", "is not UTF-8 text", "save it as UTF-8");
   }
 }
 
-// Root may trust all, and has to in a container that sees the files of another user.
+// In a container, root sees files of other users and must trust them.
 function isTrusted(uid: number): boolean {
   const own = process.geteuid?.() ?? 0;
   return own === 0 || uid === 0 || uid === own;

@@ -86,7 +86,9 @@ export class AttemptEntry {
     this.count();
   }
 
-  /** Forgets what events have reported since there is a journal. `isKnown`: it has recorded something of the attempt. */
+  /**
+   * Forgets what events have reported since there is a journal. `isKnown`: it has recorded something of the attempt.
+   */
   forget(since: number, isKnown: boolean): void {
     this.#isRecorded = isKnown;
     for (const [id, { at }] of this.#calls) {

@@ -97,8 +97,8 @@ export class AttemptLog {
   }
 
   /**
-   * Takes the thread's journal, after all of its records and events. For a call in the journal only the journal counts. The
-   * call belongs to the attempt that took it over last.
+   * Takes the thread's journal, after all of its records and events. For a call in the journal only the journal counts.
+   * The call belongs to the attempt that took it over last.
    */
   journal({ attempts, calls, since }: JournalFacts): void {
     if (since === null) return;
@@ -140,8 +140,8 @@ export class AttemptLog {
   }
 
   /**
-   * Closes the log of a thread without a worker. With an end record, open attempts become cancelled, or failed if the record
-   * names them; without one they become lost.
+   * Closes the log of a thread without a worker. With an end record, open attempts become cancelled, or failed if the
+   * record names them; without one they become lost.
    */
   close(end: Ending | null): void {
     const record = isRecord(end?.meta.error) ? end.meta.error : {};
@@ -244,8 +244,8 @@ type Handlers = {
 };
 
 /**
- * Applies each type of event to its attempt; false puts the event among the notes. A tool call of a model and the start and
- * end that the tool reports are one turn.
+ * Applies each type of event to its attempt; false puts the event among the notes. A tool call of a model and the start
+ * and end that the tool reports are one turn.
  */
 const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {

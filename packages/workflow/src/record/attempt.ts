@@ -49,12 +49,12 @@ export type Retry = { at: number; delayMs: number | null; error: string; attempt
 /**
  * One execution of a role, folded from log and events. Times are in milliseconds since the epoch.
  *
- * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1, of the
- * step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and `models` come
- * from the committed step, else from its calls; `unknown` counts calls that were cut off before all of their tokens were
- * reported. `paid`, by model, is the share of this thread when another thread paid for a part, else null. `input` and `output`
- * are the payloads of its `step_start` and `step_done`; `notes` has all events without a field of their own. `saved` means that
- * a fork copied it and another thread paid for it. `version` counts its changes.
+ * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1,
+ * of the step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and
+ * `models` come from the committed step, else from its calls; `unknown` counts calls that were cut off before all of
+ * their tokens were reported. `paid`, by model, is the share of this thread when another thread paid for a part, else
+ * null. `input` and `output` are the payloads of its `step_start` and `step_done`; `notes` has all events without a
+ * field of their own. `saved` means that a fork copied it and another thread paid for it. `version` counts its changes.
  */
 export type Attempt = {
   readonly attempt: string;
@@ -64,7 +64,10 @@ export type Attempt = {
   title: string | null;
   stepID: string | null;
   step: number | null;
-  /** `parked`: its process ended while it, or an attempt in it, waited for an answer; another attempt continues its work. */
+  /**
+   * `parked`: its process ended while it, or an attempt in it, waited for an answer; another attempt continues its
+   * work.
+   */
   status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost" | "parked";
   /** Null when it is not recorded. */
   startedAt: number | null;
@@ -92,8 +95,8 @@ export type Attempt = {
 };
 
 /**
- * Sorts attempts for display: attempts without their own step follow their caller, in the order of their starts. `depth` is
- * the number of parents.
+ * Sorts attempts for display: attempts without their own step follow their caller, in the order of their starts.
+ * `depth` is the number of parents.
  */
 export function nestedAttempts<T>(
   all: readonly T[],

@@ -117,7 +117,7 @@ export abstract class ChainFold<Entry> {
   }
 
   #violation(value: unknown): string | null {
-    return value === undefined ? "the line is no JSON in UTF-8" : this.violation(value);
+    return value === undefined ? "the line is not UTF-8 JSON" : this.violation(value);
   }
 
   /** Why a first record, which names a thread, is not of this log. */

@@ -4,10 +4,11 @@
  * Owns: the types of the records, their checks, what they say. Does not own: where a journal is kept and when a
  * record of it is made (worker/journal).
  *
- * J1 The journal is chained as the data log is. A line that is changed, lost, doubled, swapped or foreign breaks it there.
+ * J1 The journal is chained as the data log is. A line that is changed, lost, doubled, swapped or foreign breaks it
+ *    there.
  * J2 Its first record names the thread.
- * J3 A record of the data log names the journal's head: how many records it had by then, and the sum of the last one. A journal
- *    that is shorter than the head, or has another sum there, is broken.
+ * J3 A record of the data log names the journal's head: how many records it had by then, and the sum of the last one. A
+ *    journal that is shorter than the head, or has another sum there, is broken.
  * J4 The last records may be missing where nothing names them: a crash came before they were durable.
  * J5 A kind of record that this version does not know is passed over.
  */
@@ -237,6 +238,6 @@ export function journalCorrupt(
   { line, reason }: Break,
   threadId: string,
 ): WorkflowError {
-  const hint = `nothing was done again; put the file back from a backup, or have the step done anew, its tool calls too: uncaged-workflow fork ${threadId} --anew`;
+  const hint = `nothing was done again; put the file back from a backup, or repeat the step with its tool calls: uncaged-workflow fork ${threadId} --anew`;
   return WorkflowError.failed("LOG_CORRUPT", `${path}:${line}: ${reason}`, hint);
 }

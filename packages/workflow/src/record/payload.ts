@@ -8,8 +8,8 @@ export type Keep = (json: string) => number | null;
 const cut = '"_truncated":true';
 
 /**
- * JSON of an event's payload with secrets masked. Each value of more than 10 KB is truncated, also each element of the lists
- * in {@link listNames}. `keep` gets the whole value first. Never throws.
+ * JSON of an event's payload with secrets masked. Each value of more than 10 KB is truncated, also each element of the
+ * lists in {@link listNames}. `keep` gets the whole value first. Never throws.
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {

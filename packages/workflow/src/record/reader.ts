@@ -33,7 +33,8 @@ export function positionOf(cursor: string | undefined): Position {
 }
 
 /**
- * Lines of a log with their byte positions. Bytes after the last newline are not a line yet. A missing log has no lines.
+ * Lines of a log with their byte positions. Bytes after the last newline are not a line yet. A missing log has no
+ * lines.
  */
 export type Lines = {
   /** Names the log in messages. */
@@ -53,8 +54,8 @@ export type Lines = {
 };
 
 /**
- * State of a reader at a position: the number of lines before it, and start and chained checksum of the last line. Another
- * reader can continue there without counting lines.
+ * State of a reader at a position: the number of lines before it, and start and chained checksum of the last line.
+ * Another reader can continue there without counting lines.
  */
 export type Mark = { data: number; lines: number; lastStart: number; sum: Sum };
 
@@ -67,11 +68,11 @@ export type LogItem = { position: Position } & (
 );
 
 /**
- * Reads a thread's log and its events as one stream. A reader, also in another process, can continue at the position of any
- * item without a gap or a repetition.
+ * Reads a thread's log and its events as one stream. A reader, also in another process, can continue at the position of
+ * any item without a gap or a repetition.
  *
- * An event comes before the step that it belongs to: it carries the step's number and is written to the debug log before the
- * step is written to the log. No file stays open between two reads.
+ * An event comes before the step that it belongs to: it carries the step's number and is written to the debug log
+ * before the step is written to the log. No file stays open between two reads.
  */
 export class LogReader {
   /** Status of the thread up to the position. */
@@ -82,7 +83,8 @@ export class LogReader {
   #lastStart: number;
 
   /**
-   * Reads from a position; without `info` only the log. With a valid mark of that position, the lines before it are not read.
+   * Reads from a position; without `info` only the log. With a valid mark of that position, the lines before it are not
+   * read.
    * @throws WorkflowError `BAD_POSITION` (usage) when no line ends at `from`.
    */
   constructor({
@@ -263,6 +265,6 @@ const isEndRecord = (value: unknown): boolean =>
 const badPosition = (cursor: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_POSITION",
-    `${show(cursor)} is no position in this thread`,
+    `${show(cursor)} is not a position in this thread`,
     "give the id of an event that this thread's stream has sent, or none to read from the start",
   );

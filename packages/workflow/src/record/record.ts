@@ -27,14 +27,17 @@ export type StartRecord = {
   startedIn?: StartedIn;
 };
 
-/** Where a thread was started: a mark of the storage root that copies of the root lack, and names of its environment variables. */
+/**
+ * Where a thread was started: a mark of the storage root that copies of the root lack, and names of its environment
+ * variables.
+ */
 export type StartedIn = { root: string; env: string[] };
 
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
- * Why a thread failed, beside the message: the thrown error, the number of the step (from 1), the failed attempt and its role
- * where known, the hint of a `WorkflowError`, and values that the error carried.
+ * Why a thread failed, beside the message: the thrown error, the number of the step (from 1), the failed attempt and
+ * its role where known, the hint of a `WorkflowError`, and values that the error carried.
  */
 export type FailureRecord = Omit<AttemptError, "message"> & {
   step: number;
@@ -45,8 +48,8 @@ export type FailureRecord = Omit<AttemptError, "message"> & {
 };
 
 /**
- * The last line of the log of a thread that has ended. `content` is the summary or the message, `value` the JSON value that
- * it returned beside the summary.
+ * The last line of the log of a thread that has ended. `content` is the summary or the message, `value` the JSON value
+ * that it returned beside the summary.
  */
 export type EndRecord = {
   role: END;
@@ -105,8 +108,8 @@ export const textOf = (record: StartRecord | EndRecord | Step): string => jsonTe
 export type JournalHead = { records: number; sum: string };
 
 /**
- * Takes the head that a record names off it: as a sum it is the log's own. Null when it names none; an earlier version had
- * counts of entries there.
+ * Takes the head that a record names off it: as a sum it is the log's own. Null when it names none; an earlier version
+ * had counts of entries there.
  */
 export function takeHead(record: unknown): JournalHead | null {
   const head = isRecord(record) ? record.journal : null;
@@ -128,8 +131,8 @@ export function stampedText(json: string, timestamp: number, attempt?: string): 
 
 /**
  * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
- * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event of an earlier version has
- * a checksum, `sum`.
+ * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event of an earlier
+ * version has a checksum, `sum`.
  */
 export type InfoRecord = {
   tag: string;

@@ -1,6 +1,6 @@
 /*
- * Decides which interrupted threads may be resumed automatically: threads that were running when their worker was lost, in
- * this storage root, recently, and whose environment is complete. All others are left to a person. Pure functions.
+ * Decides which interrupted threads may be resumed automatically: threads that were running when their worker was lost,
+ * in this storage root, recently, and whose environment is complete. All others are left to a person. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";

@@ -11,7 +11,9 @@ import {
 /** Usage and cost. `cost` is in US dollars, null when a price is unknown. */
 export type Spent = { usage: Usage; cost: number | null };
 
-/** One call of a model. It is `open` while it goes on, and `broken` when it broke off before its tokens were counted. */
+/**
+ * One call of a model. It is `open` while it goes on, and `broken` when it broke off before its tokens were counted.
+ */
 export type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
 
 /** Usage and cost of calls, by model. */

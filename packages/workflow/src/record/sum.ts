@@ -37,8 +37,8 @@ export const tailOf = (sum: Sum): string => `${field}${sumText(sum)}"}`;
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
 /**
- * Whether bytes end like a sealed record with one changed byte. Such bytes are a damaged record and not a torn write of a
- * crash.
+ * Whether bytes end like a sealed record with one changed byte. Such bytes are a damaged record and not a torn write of
+ * a crash.
  */
 export function endsSealed(bytes: Buffer): boolean {
   const form = Buffer.from(tailOf(0n));
@@ -104,7 +104,9 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
 export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
   line.subarray(0, hasSum ? -tailLength : -1);
 
-/** Length of the sealed record at the start of some bytes, when its sum continues `previous`; null when there is none. */
+/**
+ * Length of the sealed record at the start of some bytes, when its sum continues `previous`; null when there is none.
+ */
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;

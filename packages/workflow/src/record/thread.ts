@@ -25,8 +25,8 @@ export const statuses: readonly Status[] = [
 ];
 
 /**
- * Result of an ended thread: its summary or the message of its failure. `value` is the JSON value that the workflow returned,
- * absent without one. `reason` is set when the thread was stopped at its limit of steps.
+ * Result of an ended thread: its summary or the message of its failure. `value` is the JSON value that the workflow
+ * returned, absent without one. `reason` is set when the thread was stopped at its limit of steps.
  */
 export type ThreadResult = {
   returnCode: number;
@@ -45,8 +45,8 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
     : null;
 
 /**
- * Status of a thread with the fields of that status. `pid` is its worker, `pausing` says that it pauses at the end of its
- * step, `movedTo` is the host that it moved to.
+ * Status of a thread with the fields of that status. `pid` is its worker, `pausing` says that it pauses at the end of
+ * its step, `movedTo` is the host that it moved to.
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
@@ -159,9 +159,9 @@ export type Noted = { movedTo: string | null; paused: boolean };
 const nothingNoted: Noted = { movedTo: null, paused: false };
 
 /**
- * Computes the status of a thread. Its log decides first, then a move to another host, then the report of its live worker
- * (null without one), then a pause. The status is never stored. A paused thread with a question is `waiting`: it can be
- * answered and pauses then. A paused sleeping thread is `paused`: it does not wake.
+ * Computes the status of a thread. Its log decides first, then a move to another host, then the report of its live
+ * worker (null without one), then a pause. The status is never stored. A paused thread with a question is `waiting`: it
+ * can be answered and pauses then. A paused sleeping thread is `paused`: it does not wake.
  */
 export function statusOf(
   { broken, end, last }: LogFacts,

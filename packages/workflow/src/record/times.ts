@@ -2,8 +2,8 @@ import { type Step, WAIT } from "../contract/contract.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 
 /**
- * For how long a thread was worked on, and for how long it waited for an answer or slept, in milliseconds. A fork counts
- * from its own start. Time without a worker between two steps counts as worked: the log does not tell it.
+ * For how long a thread was worked on, and for how long it waited for an answer or slept, in milliseconds. A fork
+ * counts from its own start. Time without a worker between two steps counts as worked: the log does not tell it.
  */
 export type ThreadTimes = { workedMs: number; waitedMs: number };
 

@@ -13,13 +13,13 @@ import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.t
 const stuckMs = 10_000;
 
 /**
- * Reads the registry, passes it to `change` and writes the result, under the registry's lock, so that no concurrent change is
- * lost. Nothing is written when `change` throws or returns the same registry. The previous text is kept as
+ * Reads the registry, passes it to `change` and writes the result, under the registry's lock, so that no concurrent
+ * change is lost. Nothing is written when `change` throws or returns the same registry. The previous text is kept as
  * `workflow.yaml.bak`.
  *
  * The file of a newer version is readable but can't be changed. Comments in a hand-edited file are lost.
- * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change, those of {@link findOwn}, those
- * `REGISTRY_FULL` (more than 16 MiB), of the disk, and what `change` throws.
+ * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change; `REGISTRY_FULL` (more than 16 MiB); the
+ * errors of {@link findOwn}, the disk and `change`.
  */
 export async function changeRegistry<Change extends { registry: Registry }>(
   root: Root,

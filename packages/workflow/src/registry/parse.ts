@@ -153,10 +153,13 @@ class Reader {
     const [hash, timestamp] = [this.scalar(hashNode), this.scalar(timeNode)];
     if (typeof hash !== "string" || !isVersionHash(hash)) {
       const quote = typeof hash === "number" ? ": put it in quotes" : "";
-      throw this.violation(offsetOf(hashNode, at), `the hash of ${what} is no bundle hash${quote}`);
+      throw this.violation(
+        offsetOf(hashNode, at),
+        `the hash of ${what} is not a bundle hash${quote}`,
+      );
     }
     if (!isTimestamp(timestamp)) {
-      const reason = `the timestamp of ${what} is no number of milliseconds`;
+      const reason = `the timestamp of ${what} is not a number of milliseconds`;
       throw this.violation(offsetOf(timeNode, at), reason);
     }
     this.lines.set(placeOf(name, hash), this.#lineOf(offsetOf(hashNode, at)));
@@ -182,7 +185,7 @@ class Reader {
     if (!isMap(node)) {
       const reason = isAlias(node)
         ? "an alias is not allowed here"
-        : `${what} is no map of keys and values`;
+        : `${what} is not a map of keys and values`;
       throw this.violation(offsetOf(node, at), reason);
     }
     const entries: Entries = new Map();

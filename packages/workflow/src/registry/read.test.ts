@@ -68,7 +68,7 @@ test("a root without a registry has an empty one, and reading writes nothing", a
   expect(existsSync(registryPath(root))).toBe(false);
 });
 
-describe("what is no registry is an error that names the line, and stays as it is:", () => {
+describe("an invalid registry is an error that names the line, and stays unchanged:", () => {
   test("an empty file", () => expectBroken("", "1:1"));
   test("a file of blanks", () => expectBroken(" \n\n", "1:1"));
   test("workflows without a value", () => expectBroken("workflows:\n", "1:11"));
@@ -104,7 +104,7 @@ describe("what is no registry is an error that names the line, and stays as it i
     expect((await refusal(() => readRegistry(root))).message).toContain("nested too deeply");
   });
   test("a NUL byte", () => expectBroken(good.replace("two", "t\0o"), "8:4"));
-  test("bytes that are no UTF-8", () =>
+  test("invalid UTF-8", () =>
     expectBroken(Buffer.from(good.replace("two", "t\xffo"), "latin1"), "8:1"));
   test("a byte order mark inside", () => expectBroken(good.replace("two", "\ufefftwo"), "8:3"));
 });

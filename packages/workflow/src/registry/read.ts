@@ -40,10 +40,10 @@ function decode(bytes: Uint8Array): string {
   if (text !== null) return text;
   const lines = Buffer.from(bytes).toString("latin1").split("\n");
   const bad = lines.findIndex((line) => decoded(Buffer.from(line, "latin1")) === null);
-  throw new SyntaxViolation(bad + 1, 1, "the line is no UTF-8");
+  throw new SyntaxViolation(bad + 1, 1, "the line is not UTF-8");
 }
 
-/** Null where it is no UTF-8. */
+/** Decodes UTF-8; null for invalid bytes. */
 function decoded(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes);
@@ -62,7 +62,7 @@ function broken(root: Root, violation: SyntaxViolation): WorkflowError {
 }
 
 function lost(root: Root): WorkflowError {
-  const hint = `copy ${backupPath(root)} there, or remove that file too to begin anew`;
+  const hint = `copy ${backupPath(root)} there, or delete that file too for an empty registry`;
   return WorkflowError.failed(
     "REGISTRY_BROKEN",
     `${registryPath(root)} is gone, but there was one`,

@@ -37,7 +37,10 @@ export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(te
 export const isRegistrySum = (text: unknown): text is string =>
   typeof text === "string" && /^[0-9a-f]{16}$/.test(text);
 
-/** The checksum over all names with their versions, in the order of the file. It comes first, so a cut file still has it. */
+/**
+ * The checksum over all names with their versions, in the order of the file. It comes first, so a cut file still has
+ * it.
+ */
 export function registrySum(registry: Registry): string {
   const entries = [...registry].map(([name, workflow]) => [
     name,

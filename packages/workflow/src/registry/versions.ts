@@ -4,10 +4,10 @@ import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contrac
 import { entryOf, isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
 
 /**
- * Registers a bundle as the name's current version. The previous version goes to the history; a version from the history
- * moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps within a name
- * always increase, also within a millisecond and after the clock was set back. A name of `dev` has no history: the threads
- * that need an older version keep it.
+ * Registers a bundle as the name's current version. The previous version goes to the history; a version from the
+ * history moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps
+ * within a name always increase, also within a millisecond and after the clock was set back. A name of `dev` has no
+ * history: the threads that need an older version keep it.
  * @param expected the version that must be current, null for none, so that one of two concurrent writers is refused
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
@@ -43,8 +43,8 @@ export function register(
  * Takes the versions of a name from another host. Its current version becomes current here; local versions stay in the
  * history.
  *
- * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the other host lacks the local current version and
- * `force` is false; `HASH_COLLISION` when a hash names other bytes there.
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the other host lacks the local current
+ * version and `force` is false; `HASH_COLLISION` when a hash names other bytes there.
  */
 export function takeVersions(
   registry: Registry,
@@ -97,8 +97,8 @@ function checkExpected(name: string, current: string | null, expected?: string |
   const instead = expected === null ? "" : `, and not at ${show(expected)}`;
   throw WorkflowError.failed(
     "VERSION_CONFLICT",
-    `${is}${instead}: it was changed by somebody else`,
-    "nothing was saved: compare the two versions, then save on top of the one that is current",
+    `${is}${instead}: it was changed meanwhile`,
+    "nothing was saved: compare both versions, then save on top of the current one",
   );
 }
 
@@ -125,8 +125,8 @@ export function checkNewName(registry: Registry, name: string): void {
 }
 
 /**
- * Moves the name's pointer to the version registered before the current one, or to `version` (a hash or a unique prefix).
- * Versions and timestamps do not change.
+ * Moves the name's pointer to the version registered before the current one, or to `version` (a hash or a unique
+ * prefix). Versions and timestamps do not change.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.
  */
@@ -221,9 +221,9 @@ function casePair(registry: Registry, name: string): string | undefined {
 export type Resolved = { name: string; hash: string };
 
 /**
- * Resolves a workflow: a registered name, `name@hash` for one of its versions, or a hash. A hash may be a unique prefix, in
- * any case, of at least 4 digits when it stands alone. A name takes precedence over a hash. A bundle without a name has its
- * hash as its name.
+ * Resolves a workflow: a registered name, `name@hash` for one of its versions, or a hash. A hash may be a unique
+ * prefix, in any case, of at least 4 digits when it stands alone. A name takes precedence over a hash. A bundle without
+ * a name has its hash as its name.
  *
  * `stored` returns the hashes of the bundles in `root`. It is called only for a hash without a name.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).

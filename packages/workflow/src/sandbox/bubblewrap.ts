@@ -15,8 +15,8 @@ export type Bubblewrap = {
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
- * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder that
- * a step may write to.
+ * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder
+ * that a step may write to.
  */
 export function systemProgram(
   name: string,
@@ -61,7 +61,9 @@ export async function findBubblewrap(
 
 const userNamespace = ["--unshare-user", "--disable-userns"];
 
-/** The arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` allows no other. */
+/**
+ * The arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` allows no other.
+ */
 const readOnlyHost = [
   ...["--die-with-parent", "--ro-bind", "/", "/"],
   ...["--dev-bind", "/dev", "/dev", "--dev-bind", "/proc", "/proc"],
@@ -116,12 +118,12 @@ const usualDescriptor = 3;
 /**
  * Returns the command line before the program, and the descriptors that the process needs, from `firstDescriptor` on.
  *
- * bubblewrap creates missing mount points and follows links on the way. A process in another sandbox could plant such a link
- * in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which only the
- * writable folders are writable.
+ * bubblewrap creates missing mount points and follows links on the way. A process in another sandbox could plant such a
+ * link in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which
+ * only the writable folders are writable.
  *
- * bubblewrap dies with its parent only once it is set up. Until then a signal to its process group must end it, so it stays
- * in the group and session of its starter.
+ * bubblewrap dies with its parent only once it is set up. Until then a signal to its process group must end it, so it
+ * stays in the group and session of its starter.
  */
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,

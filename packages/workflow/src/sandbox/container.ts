@@ -48,8 +48,8 @@ const engineVariables =
   /^(HOME|PATH|TMPDIR|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|XDG_CONFIG_HOME|XDG_DATA_HOME|(DOCKER|CONTAINERS?|STORAGE)_\w+)$/;
 
 /**
- * Finds a container engine that has an image, and a runtime for the launcher in it: this process's Bun, or a Node or Bun of
- * the image. The launcher compares the folders, places the login and relays to the proxy.
+ * Finds a container engine that has an image, and a runtime for the launcher in it: this process's Bun, or a Node or
+ * Bun of the image. The launcher compares the folders, places the login and relays to the proxy.
  */
 export async function findContainer(
   { engine: name, image, limits }: Wanted,

@@ -6,11 +6,11 @@ import { Turns } from "./turns.ts";
 export type DiskUse = { bytes: number; files: number; levels: number };
 
 /**
- * Counts allocated bytes, files and nesting below folders while a hostile program writes to them. Ends early when `isEnough`
- * returns true. Never throws: vanished files are not counted.
+ * Counts allocated bytes, files and nesting below folders while a hostile program writes to them. Ends early when
+ * `isEnough` returns true. Never throws: vanished files are not counted.
  *
- * Each folder is opened from its parent's handle without following links, so swapped folders and paths beyond the system's
- * length limit can't mislead it.
+ * Each folder is opened from its parent's handle without following links, so swapped folders and paths beyond the
+ * system's length limit can't mislead it.
  */
 export async function countFiles(
   folders: readonly string[],

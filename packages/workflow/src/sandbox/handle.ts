@@ -101,7 +101,9 @@ export class Handle implements Disposable {
     return folder.isFolder ? folder.below(rest) : null;
   }
 
-  /** Opens a subdirectory, which is created with mode 0700 when it is missing. @throws when a link or a file is there */
+  /**
+   * Opens a subdirectory, which is created with mode 0700 when it is missing. @throws when a link or a file is there
+   */
   folder(name: string): Handle {
     try {
       mkdirSync(this.place(name), { mode: 0o700 });

@@ -61,8 +61,8 @@ export type SandboxedCommand = {
   /** Opens the descriptors of the process, from number 3 on, for one start. `end` closes them. */
   descriptors(): number[];
   /**
-   * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that the
-   * command has made to have git execute programs; they are removed.
+   * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that
+   * the command has made to have git execute programs; they are removed.
    */
   end(): Promise<string[]>;
 };
@@ -78,7 +78,9 @@ const lifeSocket = `${launchFolder}/net/life.sock`;
 
 const temporaryBytes = 1024 ** 3;
 
-/** Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user. */
+/**
+ * Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user.
+ */
 export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
 /** Command that runs JavaScript in a sandbox. It needs the variables of {@link bunEnv}. */
@@ -95,8 +97,8 @@ const sshConfig = ({ argv }: Runtime): string => `Host *
 type Layout = { top: Handle; shown: Shown[]; covered: Covered[] };
 
 /**
- * Prepares the start of a command in a sandbox. `folder` belongs to this start alone, and is written by the host alone; the
- * caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
+ * Prepares the start of a command in a sandbox. `folder` belongs to this start alone, and is written by the host alone;
+ * the caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareSandbox(
@@ -313,7 +315,9 @@ function writeTask(
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i.test(host);
 
-/** The code that is shown, without what lies in other code or in the directories of the system that bubblewrap shows. */
+/**
+ * The code that is shown, without what lies in other code or in the directories of the system that bubblewrap shows.
+ */
 const codeIn = (where: Wall, { code }: SandboxRequest): string[] => {
   const isSeen = (path: string) => systemPaths.some((system) => isInside(path, system));
   return outermost("container" in where ? code : code.filter((path) => !isSeen(path)));

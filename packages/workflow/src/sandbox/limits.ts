@@ -45,9 +45,10 @@ export function heldLimits({ cpus, disk, memory, processes }: StepLimits): strin
 export const isWatched = (): boolean => existsSync("/proc/self/stat");
 
 /**
- * The command line that stands before bubblewrap's. A scope of the user's service manager limits all processes together,
- * where its control group has the limits; the watchdog does so everywhere. Each command of the line replaces itself by the
- * next, so the process id and the open files stay. Programs below `writable` are not used: a step may have written them.
+ * The command line that stands before bubblewrap's. A scope of the user's service manager limits all processes
+ * together, where its control group has the limits; the watchdog does so everywhere. Each command of the line replaces
+ * itself by the next, so the process id and the open files stay. Programs below `writable` are not used: a step may
+ * have written them.
  */
 export async function limitCommand(
   limits: StepLimits,
@@ -82,8 +83,8 @@ const overshoot = 1024 ** 2;
 type Scope = { argv: string[]; env: Record<string, string> };
 
 /**
- * A scope of the user's service manager. Null without one, or when the files of its control group lack a limit: a manager
- * accepts properties of controllers that the system has not delegated to it.
+ * A scope of the user's service manager. Null without one, or when the files of its control group lack a limit: a
+ * manager accepts properties of controllers that the system has not delegated to it.
  */
 async function groupScope(
   limits: StepLimits,

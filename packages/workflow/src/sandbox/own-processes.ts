@@ -7,16 +7,18 @@ const folders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/b
 /** Settings of ssh, which refuses them when they seem to be another user's, as in a user namespace. */
 const sshSettings = "/etc/ssh/ssh_config.d";
 
-/** The command line of a command whose processes all end with it. `argv[0]` is a path, or a program that no shell has. */
+/**
+ * The command line of a command whose processes all end with it. `argv[0]` is a path, or a program that no shell has.
+ */
 export type OwnProcesses = (argv: readonly string[], graceMs: number) => string[];
 
 let found: Promise<OwnProcesses | null> | null = null;
 
 /**
- * Returns a launcher that runs a command in its own PID namespace with bubblewrap. When the command has ended, all processes
- * that it left, in any session, get SIGTERM, and SIGKILL after the grace period. The exit code is the command's, or 128 plus
- * the signal that killed it. Bubblewrap writes the pid of the command's process group as JSON to descriptor 3 (`child-pid`).
- * Null when bubblewrap or namespaces are missing. The result is cached.
+ * Returns a launcher that runs a command in its own PID namespace with bubblewrap. When the command has ended, all
+ * processes that it left, in any session, get SIGTERM, and SIGKILL after the grace period. The exit code is the
+ * command's, or 128 plus the signal that killed it. Bubblewrap writes the pid of the command's process group as JSON to
+ * descriptor 3 (`child-pid`). Null when bubblewrap or namespaces are missing. The result is cached.
  */
 export function ownProcesses(): Promise<OwnProcesses | null> {
   found ??= find();
@@ -25,8 +27,8 @@ export function ownProcesses(): Promise<OwnProcesses | null> {
 
 const shell = "/bin/sh";
 const pollsPerSecond = 20;
-// The first process of the namespace: it can signal only processes inside. Its own output is discarded, because it is not
-// the command's.
+// The first process of the namespace: it can signal only processes inside. Its own output is discarded, because it is
+// not the command's.
 const script = `[ "$$" = 1 ] || exit 125
 left=$1
 shift

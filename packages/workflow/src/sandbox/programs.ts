@@ -14,7 +14,9 @@ export type Program = {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Finds a command in the absolute entries of PATH: its name there and its path without links; null when there is none. */
+/**
+ * Finds a command in the absolute entries of PATH: its name there and its path without links; null when there is none.
+ */
 export function placeOf(command: string, { PATH = "" }: Env): { at: string; path: string } | null {
   const candidates = command.includes(sep)
     ? [command].filter(isAbsolute)
@@ -33,7 +35,9 @@ export function placeOf(command: string, { PATH = "" }: Env): { at: string; path
 export const found = (command: string, env: Env): string | null =>
   placeOf(command, env)?.path ?? null;
 
-/** Finds a command with its package and its interpreter, which may be one of a version manager; null when it is missing. */
+/**
+ * Finds a command with its package and its interpreter, which may be one of a version manager; null when it is missing.
+ */
 export function programOf(command: string, env: Env): Program | null {
   const path = found(command, env);
   if (path === null) return null;
@@ -57,7 +61,10 @@ function packageOf(path: string): string[] {
   return [join(parts.join(`${sep}node_modules${sep}`), "node_modules", name)];
 }
 
-/** The directories of an installation with programs and their libraries. Others, as `share` of `~/.local`, are the user's. */
+/**
+ * The directories of an installation with programs and their libraries. Others, as `share` of `~/.local`, are the
+ * user's.
+ */
 const installed = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 
 /** The directories that a version manager has installed an interpreter in, with its libraries. */
@@ -75,8 +82,8 @@ function prefixOf(path: string): string[] {
 }
 
 /**
- * Folder of an installed version below ~/.local, such as share/agent/versions/1.0, which has the parts of a program. Files
- * directly in share/agent may be the user's data and stay hidden.
+ * Folder of an installed version below ~/.local, such as share/agent/versions/1.0, which has the parts of a program.
+ * Files directly in share/agent may be the user's data and stay hidden.
  */
 function versionOf(path: string): string[] {
   const folder = dirname(path);

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Environment } from "../system/port.ts";
 
 /**
- * Folder of a thread in the user's cache: files that its sandboxed commands share, and homes with the sessions of agents. It
- * is outside of the storage root because commands may write secrets.
+ * Folder of a thread in the user's cache: files that its sandboxed commands share, and homes with the sessions of
+ * agents. It is outside of the storage root because commands may write secrets.
  */
 export const runFolder = (env: Environment, threadId: string): string =>
   join(runsFolder(env), threadId);

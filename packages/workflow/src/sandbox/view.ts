@@ -39,9 +39,9 @@ const mostFolders = 20_000;
 const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", "vendor"]);
 
 /**
- * Covers and protects the parts of a folder that a sandbox must not see or change: the paths in `hidden`, storage roots of
- * other projects, and, in a writable folder, settings and git hooks of the host. The folders on the way become mount points,
- * so a process inside can't move them away.
+ * Covers and protects the parts of a folder that a sandbox must not see or change: the paths in `hidden`, storage roots
+ * of other projects, and, in a writable folder, settings and git hooks of the host. The folders on the way become mount
+ * points, so a process inside can't move them away.
  */
 export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   const overlay: Overlay = { shown: [], covered: [], unwanted: [] };

@@ -82,17 +82,20 @@ describe.each(users)("a step of $user", ({ as, isHere }) => {
     );
   });
 
-  inSandbox("that writes many files is ended, and so is one that deletes open files", async () => {
-    const write = `head -c ${3 * mega} /dev/zero`;
-    const many = `for n in 1 2 3 4 5 6; do ${write} > ${folder}/$n; done; sleep 600`;
-    const exceeded = "exceeded: wrote more than 10 MiB of files\nended: SIGKILL\n";
-    expect(await ran(many, { disk: 10 * mega })).toBe(exceeded);
-    rmSync(folder, { recursive: true });
-    folder = mkdtempSync("/tmp/uncaged-step-");
-    chmodSync(folder, 0o777);
-    const open = `exec 3> ${folder}/x 4> ${folder}/y; rm ${folder}/*; for n in 1 2; do ${write} >&3; ${write} >&4; done; sleep 600`;
-    expect(await ran(open, { disk: 10 * mega })).toBe(exceeded);
-  });
+  inSandbox(
+    "that writes many files is ended, and so is a script that deletes open files",
+    async () => {
+      const write = `head -c ${3 * mega} /dev/zero`;
+      const many = `for n in 1 2 3 4 5 6; do ${write} > ${folder}/$n; done; sleep 600`;
+      const exceeded = "exceeded: wrote more than 10 MiB of files\nended: SIGKILL\n";
+      expect(await ran(many, { disk: 10 * mega })).toBe(exceeded);
+      rmSync(folder, { recursive: true });
+      folder = mkdtempSync("/tmp/uncaged-step-");
+      chmodSync(folder, 0o777);
+      const open = `exec 3> ${folder}/x 4> ${folder}/y; rm ${folder}/*; for n in 1 2; do ${write} >&3; ${write} >&4; done; sleep 600`;
+      expect(await ran(open, { disk: 10 * mega })).toBe(exceeded);
+    },
+  );
 
   inSandbox("that nests folders without end is ended", async () => {
     const script = `cd ${folder}; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i + 1)); done; sleep 600`;

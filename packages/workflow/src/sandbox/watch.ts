@@ -22,7 +22,10 @@ export type WatchedStep = {
   folders: readonly string[];
   /** Further folders that the step writes to: their files do not count, but their disks must not run full. */
   disks?: readonly string[];
-  /** Called once, before the step's processes are ended. The reason follows "the step": `used more than 4 GiB of memory`. */
+  /**
+   * Called once, before the step's processes are ended. The reason follows "the step": `used more than 4 GiB of
+   * memory`.
+   */
   onExceeded: (reason: string) => void;
 };
 
@@ -38,12 +41,12 @@ const mostLevels = 200;
 const reserve = 512 * 1024 ** 2;
 
 /**
- * Watches a step from outside and ends it with SIGKILL when it exceeds a limit. All descendants of its process count; the
- * first process of its PID namespace inherits orphans, so none can escape. Does nothing without `/proc`.
+ * Watches a step from outside and ends it with SIGKILL when it exceeds a limit. All descendants of its process count;
+ * the first process of its PID namespace inherits orphans, so none can escape. Does nothing without `/proc`.
  *
- * Memory counts anonymous, swapped and shared pages once each, and open files in memory, but not mapped files. Files are
- * counted below `folders`, with deleted files that are still open on a disk of the step. A step is also ended when it leaves
- * less than 512 MiB of a disk free, or less than half of the space that was free at its start.
+ * Memory counts anonymous, swapped and shared pages once each, and open files in memory, but not mapped files. Files
+ * are counted below `folders`, with deleted files that are still open on a disk of the step. A step is also ended when
+ * it leaves less than 512 MiB of a disk free, or less than half of the space that was free at its start.
  */
 export function watchLimits(step: WatchedStep): { stop(): void } {
   if (!isWatched()) return { stop: () => undefined };

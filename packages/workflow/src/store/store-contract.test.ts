@@ -195,7 +195,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "names the id of each bundle's thread anew",
+    "names the id of each bundle's thread again",
     {
       store: (store) => ({
         create: async (thread, claim) => {

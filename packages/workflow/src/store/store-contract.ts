@@ -74,7 +74,7 @@ const threadRules = {
     );
   },
 
-  async "the same bundle again adds the files that are missing, and replaces those that differ"({
+  async "the same bundle again adds missing files and replaces files that differ"({
     store,
   }: Trial) {
     const bare: StoredBundle = { hash: code.a, code: bytesOf("a"), descriptor: "d\n" };

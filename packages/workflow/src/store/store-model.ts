@@ -36,8 +36,8 @@ export class ThreadModel {
   paused = false;
 
   /**
-   * Compares the model with a store. After a crash `some` events and values may be missing: the model forgets them. While a
-   * claim holds, it is `unknown` which of them are stored.
+   * Compares the model with a store. After a crash `some` events and values may be missing: the model forgets them.
+   * While a claim holds, it is `unknown` which of them are stored.
    */
   async check(
     store: ThreadStore,

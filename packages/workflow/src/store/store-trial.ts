@@ -17,13 +17,15 @@ export type StoreUnderTest = {
   /** Opens a store over the medium, as another process would. */
   open: () => Promise<ThreadStore>;
   /**
-   * Ends a store as a crash of its process does: nothing is released, and none of its calls writes from now on. The rules do
-   * not use the store afterwards.
+   * Ends a store as a crash of its process does: nothing is released, and none of its calls writes from now on. The
+   * rules do not use the store afterwards.
    */
   die: (store: ThreadStore) => Promise<void>;
   /** Lets leases of this length expire. Absent when the store has no leases. */
   expire?: (leaseMs: number) => Promise<void>;
-  /** Leaves the first half of a record at the end of a log, as a crash within its write does. Absent when no crash can. */
+  /**
+   * Leaves the first half of a record at the end of a log, as a crash within its write does. Absent when no crash can.
+   */
   tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
   /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed behind the store. */
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;

@@ -1,8 +1,9 @@
 import { constants } from "node:fs";
 
 /*
- * The operating system: files, locks, sockets, clocks, random numbers, processes and module loading. Engine, log and host
- * use it only through this interface, so a simulator can replace it with a disk, a scheduler and faults of its own.
+ * The operating system: files, locks, sockets, clocks, random numbers, processes and module loading. Engine, log and
+ * host use it only through this interface, so a simulator can replace it with a disk, a scheduler and faults of its
+ * own.
  *
  * S1 Errors are the system's: they have a `code` such as `ENOSPC`.
  * S2 A function without a `Promise` in its type is done on return.
@@ -142,8 +143,8 @@ export type Processes = {
   /** Processes that were started with one of these values of a variable; empty where environments are unreadable. */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
   /**
-   * Whether this process, an ancestor or the first process of its PID namespace was started with a variable, or an ancestor
-   * has one of these pids. Unreadable processes are skipped.
+   * Whether this process, an ancestor or the first process of its PID namespace was started with a variable, or an
+   * ancestor has one of these pids. Unreadable processes are skipped.
    */
   comesFrom(name: string, pids: ReadonlySet<number>): boolean;
   /** Sends a signal to a process unless its pid was reused. */

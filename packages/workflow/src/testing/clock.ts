@@ -1,11 +1,11 @@
-/** A clock that does not advance until it is set, in milliseconds. */
+/** A clock that changes only when it is set, in milliseconds. */
 export type TestClock = {
   now: () => number;
   set: (time: number) => void;
   advance: (by: number) => void;
 };
 
-/** Makes a clock that shows `start`; its `now` fits wherever `Date.now` does. */
+/** Creates a clock set to `start`. Its `now` can replace `Date.now`. */
 export function settableClock(start = 0): TestClock {
   let time = start;
   return {

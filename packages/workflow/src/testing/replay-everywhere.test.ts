@@ -62,7 +62,7 @@ test("a durable workflow passes", async () => {
   expect(whole).toMatchObject({ result: { summary: "one two" } });
 });
 
-test("a workflow that waits for ever passes where that is expected", async () => {
+test("a workflow that waits forever passes if that is expected", async () => {
   const workflow = durable(async function* (run) {
     yield* run("a", () => "");
     yield* run.wait("x");
@@ -74,7 +74,7 @@ test("a workflow that waits for ever passes where that is expected", async () =>
   );
 });
 
-test("one that always fails is found, unless that is expected", async () => {
+test("a workflow that always fails is reported, unless that is expected", async () => {
   const failing: WorkflowFn = async function* (input) {
     if (input.steps.length === 0) yield step("a");
     throw new Error("no model");
@@ -90,7 +90,7 @@ test("one that always fails is found, unless that is expected", async () => {
   expect(await problem(broken)).toStartWith("the thread is failed with");
 });
 
-test("one that never ends is found, unless that is expected", async () => {
+test("a workflow that never ends is reported, unless that is expected", async () => {
   const endless: WorkflowFn = async function* (input) {
     for (let n = input.steps.length; ; n++) yield step("a", String(n));
   };
@@ -105,7 +105,7 @@ test("one that never ends is found, unless that is expected", async () => {
   expect(await problem(done, { expect: "waiting" })).toContain(", not waiting");
 });
 
-test("one that begins anew each time is found, with the steps it did again", async () => {
+test("a workflow that starts over each time is reported with its repeated steps", async () => {
   const forgetful: WorkflowFn = async function* () {
     yield step("planner", "plan");
     yield step("coder", "code");
@@ -120,7 +120,7 @@ test("one that begins anew each time is found, with the steps it did again", asy
   expect(String(thrown)).toContain('after 1 steps: with planner "plan" more; after 2 steps');
 });
 
-test("one that ends otherwise, leaves steps out or fails after a restart is found", async () => {
+test("a workflow that ends differently, skips steps or fails after a restart is reported", async () => {
   const ending = (after: (steps: readonly RoleOutput[]) => string): WorkflowFn =>
     async function* (input) {
       if (input.steps.length === 0) yield step("a");
@@ -144,7 +144,7 @@ test("one that ends otherwise, leaves steps out or fails after a restart is foun
   expect(await differences(lazy)).toEqual(['after 1 steps: without b ""']);
 });
 
-test("the steps that were given stay, and only those after them are cut", async () => {
+test("given steps stay, and only later steps are cut", async () => {
   const workflow: WorkflowFn = async function* (input) {
     if (input.steps.length < 2) yield step("b");
     return { returnCode: 0, summary: "" };

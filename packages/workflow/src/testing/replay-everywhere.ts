@@ -6,24 +6,24 @@ import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thre
 
 /** Options of {@link replayEverywhere}. */
 export type ReplayOptions = RunThreadOptions & {
-  /** How the thread must end: `completed` when absent. `maxRounds` is a thread that runs out of rounds. */
+  /** The required end of the thread, `completed` by default. `maxRounds`: it runs out of rounds. */
   expect?: ThreadOutcome["status"] | "maxRounds";
 };
 
 /**
- * The suite that every workflow should pass: drives it until it completes, then starts it again from every
- * prefix of its steps, as after a crash, and checks that it comes to the same end with the same
- * steps. Steps are compared by role, content and meta; their order may differ, for concurrent work may
- * finish in any. Runs under any test runner.
+ * The suite that every workflow should pass: drives the workflow to its end, then restarts it from every prefix of its
+ * steps, as after a crash, and checks that it reaches the same end with the same steps. Steps are compared by role,
+ * content and meta; their order may differ, because concurrent work may finish in any order. Runs under any test
+ * runner.
  *
  *     test("survives a crash anywhere", () => replayEverywhere(run, { prompt: "fix it" }));
  *
- * A workflow that asks needs `answers`. A thread that fails, waits or runs out of rounds is an error, unless `expect` says
- * so. One whose agents answer differently each time can't pass:
- * give it a scripted agent.
+ * A workflow that asks needs `answers`. A thread that fails, waits or runs out of rounds is an error, unless `expect`
+ * names that end. A workflow whose agents answer differently each time can't pass: use a scripted agent.
  *
  * @returns The outcome of the first run.
- * @throws WorkflowError `REPLAY_NOT_COMPLETED`; what {@link runThread} throws; `REPLAY_DIFFERS` with every difference in `details`.
+ * @throws WorkflowError `REPLAY_NOT_COMPLETED`; `REPLAY_DIFFERS` with every difference in `details`; the errors of
+ * {@link runThread}.
  */
 export async function replayEverywhere(
   workflow: WorkflowFn,
@@ -46,7 +46,7 @@ export async function replayEverywhere(
   throw new WorkflowError({
     code: "REPLAY_DIFFERS",
     message: `a restart does not come to the same end: ${details.join("; ")}`,
-    hint: "what a workflow does next must follow from its prompt and its steps alone",
+    hint: "make the next step depend only on the prompt and the steps before it",
     details,
   });
 }
@@ -89,7 +89,7 @@ function ending(outcome: ThreadOutcome): string {
   return "message" in outcome ? `${status} with ${JSON.stringify(outcome.message)}` : status;
 }
 
-/** The steps of one list that the other has not, each counted as often as it is there. */
+/** The steps of a list that are missing in the other, with duplicates counted. */
 function without(steps: readonly Step[], others: readonly Step[]): Step[] {
   const left = new Map<string, number>();
   for (const step of others) left.set(keyOf(step), (left.get(keyOf(step)) ?? 0) + 1);
@@ -100,7 +100,7 @@ function without(steps: readonly Step[], others: readonly Step[]): Step[] {
   });
 }
 
-/** What is compared of a step: no moment that it was computed at. */
+/** The compared parts of a step, without times. */
 function keyOf(step: RoleOutput): string {
   const { role, content, meta } = step;
   if (sleepsUntil(step) !== null) return JSON.stringify([role, { ...meta, expiresAt: 0 }]);

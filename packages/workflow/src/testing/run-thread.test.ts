@@ -5,7 +5,7 @@ import { runThread } from "./run-thread.ts";
 
 const done: WorkflowResult = { returnCode: 0, summary: "done" };
 
-/** A bundle as the RFC has it: no import, no helper. */
+/** A bundle without imports and helpers, as in the RFC. */
 const plain: WorkflowFn = async function* (input, options) {
   const names = ["planner", "coder", "tester"].slice(input.steps.length);
   for (const role of names) {
@@ -41,13 +41,13 @@ describe("a plain bundle", () => {
     expect(outcome).toMatchObject({ status: "completed", reason: "returned", result: done });
   });
 
-  test("goes on after the steps it is given, and these keep their times", async () => {
+  test("continues after the given steps, which keep their times", async () => {
     const { steps } = await runThread(plain, { now: () => 1 });
     const { steps: again } = await runThread(plain, { steps: steps.slice(0, 2), now: () => 2 });
     expect(again.map((step) => step.timestamp)).toEqual([1, 1, 2]);
   });
 
-  test("ends with its maxRounds-th step, and is not asked again", async () => {
+  test("ends with its maxRounds-th step, without asking for another", async () => {
     let asked = 0;
     let closed = false;
     const counting: WorkflowFn = async function* (input) {
@@ -67,7 +67,7 @@ describe("a plain bundle", () => {
     expect([full.steps.length, asked]).toEqual([3, 3]);
   });
 
-  test("fails with what it throws, with a broken step, and with a broken result", async () => {
+  test("fails with a thrown error, a broken step or a broken result", async () => {
     const failing = (yielded: unknown, returned: unknown): WorkflowFn =>
       async function* () {
         if (yielded instanceof Error) throw yielded;
@@ -97,7 +97,7 @@ describe("a plain bundle", () => {
     });
   });
 
-  test("is given params, signal, cwd, env and whatever else was given", async () => {
+  test("gets params, signal, cwd, env and all other given options", async () => {
     const publishing: WorkflowFn = async function* (input, options) {
       yield { role: "a", content: options.threadId, meta: { given: input.params, ...options.env } };
       return { returnCode: 0, summary: `${options.cwd} ${String(options.token)}` };
@@ -129,7 +129,7 @@ describe("a plain bundle", () => {
 });
 
 describe("a workflow that asks", () => {
-  test("gets its answers in order, with the value of what is JSON", async () => {
+  test("gets its answers in order, with the parsed value of a JSON answer", async () => {
     expect(await runThread(asking, { answers: ["no JSON"] })).toMatchObject({
       result: { summary: '["no JSON",{"for":"approval","by":{"kind":"api"}}]' },
     });
@@ -142,7 +142,7 @@ describe("a workflow that asks", () => {
     });
   });
 
-  test("gets an answer at its question alone", async () => {
+  test("gets an answer only at its question", async () => {
     const sent: unknown[] = [];
     const talking: WorkflowFn = async function* () {
       sent.push(yield { role: WAIT, content: "?", meta: { for: "x" } });
@@ -153,7 +153,7 @@ describe("a workflow that asks", () => {
     expect(sent).toMatchObject([{ role: "__input__", content: "yes" }, undefined]);
   });
 
-  test("waits when there is no answer, and goes on from there when there is", async () => {
+  test("waits without an answer, and continues from there with one", async () => {
     const waiting = await runThread(asking, { answers: () => undefined });
     expect(waiting).toMatchObject({ status: "waiting", wait: { content: "Ship it?" } });
     const { steps } = waiting;
@@ -182,7 +182,7 @@ describe("the checks of the engine", () => {
       return done;
     };
 
-  test("a strict descriptor refuses a step that does not fit, and one that is not strict warns", async () => {
+  test("a strict descriptor refuses a step that does not fit; otherwise the step is a warning", async () => {
     const strict = { ...descriptor, strict: true };
     expect(await runThread(planning({}), { descriptor: strict })).toMatchObject({
       status: "failed",
@@ -199,7 +199,7 @@ describe("the checks of the engine", () => {
     expect(fitting).not.toHaveProperty("mismatches");
   });
 
-  test("a descriptor that add refuses is refused, and so are params that do not fit it", async () => {
+  test("refuses a descriptor that add refuses, and params that do not fit the descriptor", async () => {
     const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
     const refused = await runThread(planning({}), { descriptor: bad }).catch(String);
     expect(refused).toContain("roles.planner.schema");

@@ -24,29 +24,29 @@ import { withRecorded } from "../durable/recorded.ts";
 /** Options of a thread in memory. */
 export type RunThreadOptions = {
   prompt?: string;
-  /** What `run --params` gives: any JSON value. */
+  /** The value of `run --params`: any JSON value. */
   params?: unknown;
-  /** Steps that are in the log already, as after a resume or a fork. */
+  /** Steps that are already in the log, as after a resume or a fork. */
   steps?: readonly (RoleOutput & { timestamp?: number })[];
-  /** The descriptor's, or 100, when absent. All steps of the thread count. */
+  /** By default the descriptor's limit, or 100. All steps of the thread count. */
   maxRounds?: number;
   /**
-   * The bundle's descriptor: `params` and each step are checked against it, as in a started thread. A strict one refuses a
-   * step; without `strict` what does not fit is in the outcome's `mismatches`.
+   * The bundle's descriptor: `params` and each step are checked against it, as in a started thread. A strict descriptor
+   * refuses a step that does not fit; otherwise the step is in the outcome's `mismatches`.
    */
   descriptor?: Descriptor;
-  /** The answers to the waits to come, in their order; or what answers each, if it does. */
+  /** The answers to the next waits, in order; or a function that may answer each wait. */
   answers?: readonly TestAnswer[] | ((wait: Step) => TestAnswer | undefined);
   threadId?: string;
-  /** The folder that the roles work in; `/` when absent. */
+  /** The working folder of the roles, `/` by default. */
   cwd?: string;
-  /** The thread's environment: no variable of the process is in it. */
+  /** The thread's environment, without the variables of the process. */
   env?: Readonly<Record<string, string>>;
-  /** Kills the thread when it is aborted. */
+  /** Kills the thread when aborted. */
   signal?: AbortSignal;
-  /** What else stands in `options`. */
+  /** Other entries of `options`. */
   options?: Record<string, unknown>;
-  /** The time of new steps; `Date.now` when absent. */
+  /** The clock for new steps, `Date.now` by default. */
   now?: () => number;
 };
 
@@ -58,27 +58,26 @@ type Ending<Value = unknown> =
   | { status: "waiting"; wait: Step };
 
 /**
- * How far a thread came, with all of its steps. It is `waiting` when no answer was left for its last one, and
- * `failed` also when it returned another code than 0.
+ * The end of a thread, with all of its steps. `waiting`: no answer was left for its last step. `failed` includes a
+ * return code other than 0.
  */
 export type ThreadOutcome<Value = unknown> = {
   steps: Step[];
   mismatches?: StepMismatch[];
 } & Ending<Value>;
 
-/** A step that does not fit the descriptor: a warning of the thread. */
+/** A step that does not fit the descriptor, as a warning of the thread. */
 export type StepMismatch = { role: string; problem: string };
 
 /**
- * Drives a workflow in memory as the engine does: every step is checked and kept as its JSON before
- * the next is asked for, the thread ends with its maxRounds-th step, a `__wait__` gets the next
- * answer as an `__input__` step, an abort of `signal` ends it at once. Steps, answers and params pass the engine's own
- * checks. Unlike in the engine no wait expires, and every sleep ends at once. Never rejects for what the workflow does.
+ * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next one is
+ * requested, the thread ends with its maxRounds-th step, a `__wait__` gets the next answer as an `__input__` step, and
+ * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the
+ * engine, waits don't expire and sleeps end at once. A failure of the workflow is an outcome, not an error.
  *
  *     const { steps, status } = await runThread(run, { descriptor, prompt: "fix it", answers: ["yes"] });
  *
- * @throws WorkflowError for what a host refuses of its caller: `PARAMS_INVALID`; of an answer `ANSWER_INVALID` and
- * `NOT_A_DECISION`.
+ * @throws WorkflowError `PARAMS_INVALID`; `ANSWER_INVALID` and `NOT_A_DECISION` for an answer.
  */
 export async function runThread<Value>(
   workflow: WorkflowFn<Value>,
@@ -140,7 +139,7 @@ class TestThread {
     }
   }
 
-  /** The next step, checked; or how the thread ends instead. */
+  /** The next step, checked, or the end of the thread. */
   async #next(
     thread: ReturnType<WorkflowFn>,
     sent: Step | undefined,
@@ -154,7 +153,7 @@ class TestThread {
     }
   }
 
-  /** How the thread ends after its last step; else what the generator is sent, the answer to that step. */
+  /** The end of the thread after its last step, or the answer to that step, which the generator is sent. */
   async #settle(): Promise<Ending | { sent?: Step }> {
     const last = this.steps.at(-1);
     const asks = last?.role === WAIT && this.steps.length < this.#maxRounds;
@@ -196,7 +195,7 @@ class TestThread {
     return structuredClone(step);
   }
 
-  /** Commits the next answer, if there is one. */
+  /** Commits the next answer, if any. */
   async #answer(asked: Step): Promise<Step | undefined> {
     const wait = asked.meta as WaitMeta;
     if (sleepsUntil(asked) !== null) return this.#keep(timeoutStep(wait));
@@ -225,7 +224,7 @@ function returned(value: unknown): Ending {
   return { status: "failed", reason: "returned", result };
 }
 
-// What the tests of durable workflows share.
+// Helpers for the tests of durable workflows.
 
 /** A step with text only. */
 export const text = (role: string, content: string): RoleOutput => ({ role, content, meta: {} });
@@ -238,6 +237,6 @@ export const run = (
 
 export const roles = ({ steps }: ThreadOutcome): string[] => steps.map((step) => step.role);
 
-/** The summary, or, when there is none, all that is known of the end, as JSON. */
+/** The summary, or without one all facts of the end as JSON. */
 export const summary = (outcome: ThreadOutcome): string =>
   "result" in outcome ? outcome.result.summary : JSON.stringify({ ...outcome, steps: undefined });

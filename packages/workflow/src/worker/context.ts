@@ -12,28 +12,28 @@ import { eventTag, type InfoLog } from "./info.ts";
 import { system } from "../system/system.ts";
 import { type JournalParts, ThreadJournal } from "./journal.ts";
 
-/** What the running code belongs to: its thread, found through its async context. */
+/** The thread of the running code, found through its async context. */
 export type ThreadContext = {
   threadId: string;
   info: InfoLog;
-  /** Takes what calls of models cost. */
+  /** Records the cost of model calls. */
   paid: ThreadJournal["event"];
-  /** The attempt that the code runs in; null outside of those that the workflow has opened. */
+  /** The attempt that the code runs in; null outside of attempts that the workflow opened. */
   attempt: string | null;
-  /** The attempt without a parent that this one is within; null outside of those that the workflow has opened. */
+  /** The outermost attempt around this one; null outside of attempts that the workflow opened. */
   outermost: string | null;
-  /** The attempts that have begun and not ended. */
+  /** The open attempts. */
   open: Set<string>;
-  /** How many of the thread's steps are committed, and the attempt of the running `next()`. */
+  /** The number of committed steps, and the attempt of the running `next()`. */
   engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
   surroundings: Surroundings;
 };
 
-/** What `process.env` and `process.cwd()` answer in a thread. The thread may change its own copy of the environment. */
+/** The results of `process.env` and `process.cwd()` in a thread, which may change its own copy of the environment. */
 export type Surroundings = { env: Readonly<Record<string, string>>; cwd: string | undefined };
 
-// Bun collects a channel without a reference, with its subscribers: the module holds it.
+// Bun collects an unreferenced channel with its subscribers, so the module holds it.
 const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
@@ -44,7 +44,7 @@ export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
 /** The thread whose code is running, or null. */
 export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
-/** The attempt that the running code belongs to; null when it belongs to none. */
+/** The attempt of the running code, or null. */
 function currentAttempt(): string | null {
   const context = contexts.getStore();
   return context ? (context.attempt ?? context.engine().attempt) : null;
@@ -55,7 +55,7 @@ function outermostAttempt(): string | null {
   return context ? (context.outermost ?? context.engine().attempt) : null;
 }
 
-/** What the engine of a thread needs of its async context and its debug log. */
+/** The parts of a thread's engine that use its async context and debug log. */
 export const partsIn = (
   context: ThreadContext,
   bundle: Bundle,
@@ -68,7 +68,7 @@ export const partsIn = (
   note: (tag: string, content: string) => context.info.log(tag, content),
 });
 
-/** How the attempts of a thread are recorded: in its debug log, before what they publish. */
+/** Records attempts in a thread's debug log, before their events. */
 function attemptsIn(
   context: ThreadContext,
   stacks: StackMapper,
@@ -104,7 +104,7 @@ function attemptsIn(
   };
 }
 
-/** The journal of a thread: what is recorded is of the attempt that records it. */
+/** The journal of a thread. Entries belong to the attempt that records them. */
 export const journalOf = (
   { open }: ThreadContext,
   parts: Omit<JournalParts, "isOpen" | "attempt">,
@@ -115,7 +115,7 @@ export const journalOf = (
     attempt: currentAttempt,
   });
 
-/** Warns in the debug log of a thread of steps that break the descriptor of its bundle. */
+/** Logs a warning in a thread's debug log for each step that breaks the bundle's descriptor. */
 const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorCheck =>
   new DescriptorCheck(roleSchemasOf(bundle), (attempt, payload) =>
     info.event({
@@ -130,7 +130,7 @@ const checkIn = ({ info, engine }: ThreadContext, bundle: Bundle): DescriptorChe
 
 let isRecording = false;
 
-/** Records what workflows publish on the events' channel in the debug log of their thread. A second call does nothing. */
+/** Records events that workflows publish in their thread's debug log. A second call does nothing. */
 export function recordEvents(): void {
   if (isRecording) return;
   isRecording = true;
@@ -138,7 +138,7 @@ export function recordEvents(): void {
     try {
       record(message);
     } catch {
-      // A stranger's object may throw when it is looked at, and an event must not fail its thread.
+      // A foreign object may throw on access, and an event must not fail its thread.
     }
   });
 }
@@ -162,7 +162,7 @@ function record(message: unknown): void {
 
 const paidTypes: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
-// What the engine alone records, and what it did in earlier versions: a bundle can't end an attempt, or a worker, by an event.
+// Types reserved for this and earlier engines: a bundle can't end an attempt or a worker by an event.
 const reservedTypes: ReadonlySet<string> = new Set([
   "worker_start",
   "attempt_start",
@@ -170,12 +170,12 @@ const reservedTypes: ReadonlySet<string> = new Set([
   "journal",
 ]);
 
-/** The environments of threads: those that one shell starts share one copy. */
+/** The environments of threads. Threads started from one shell share one copy. */
 export class SharedEnv {
   readonly #own: Readonly<Record<string, string>>;
   #last: { text: string; env: Readonly<Record<string, string>> } | null = null;
 
-  /** `own` is in the environment of each. */
+  /** Adds `own` to each environment. */
   constructor(own: Readonly<Record<string, string>>) {
     this.#own = own;
   }

@@ -39,15 +39,15 @@ import type { NewThread, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { JournalReader } from "./journal-reader.ts";
 
-/** A thread that is to be created: what the store gets, and the same as records. */
+/** A thread to create, in the form of the store and as records. */
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
 
-/** What a new thread takes over from its bundle. */
+/** The facts that a new thread takes from its bundle. */
 export type BundleFacts = { rounds?: number; sha256?: string; startedIn?: StartedIn };
 
 /**
- * The error that a thread with this start record was started with other bytes than its bundle now has; null when it was
- * not, or runs another version, or is of an earlier version of the format. `where` names the log.
+ * The error for a thread whose bundle's bytes changed since its start; null when they are unchanged, the thread runs
+ * another version, or its log has an earlier format. `where` names the log.
  */
 export function otherBundle(
   where: string,
@@ -64,10 +64,10 @@ export function otherBundle(
 }
 
 /**
- * What a request starts: a start record, and the steps that a fork brings along as they were recorded. `rounds` is the limit
- * when neither the request nor the source of the fork sets one.
- * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`; `BUNDLE_CHANGED`
- * when the source ran another bundle of the same hash.
+ * Prepares a requested thread: its start record, and the recorded steps that a fork copies. `rounds` is the default
+ * limit when neither the request nor the fork's source sets one.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`;
+ * `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
  */
 export async function prepareThread(
   store: ThreadStore,
@@ -104,8 +104,8 @@ export async function prepareThread(
 }
 
 /**
- * The thread that a request starts, once what it is started with fits the bundle.
- * @throws WorkflowError those of {@link checkParams} and {@link prepareThread}
+ * Checks a start request against its bundle and prepares the thread.
+ * @throws WorkflowError the errors of {@link checkParams} and {@link prepareThread}
  */
 export async function newThread(
   store: ThreadStore,
@@ -118,7 +118,7 @@ export async function newThread(
   return (await prepareThread(store, hash, request, facts)).thread;
 }
 
-/** The maxRounds of a bundle's threads when their starter gives none: that of its descriptor, else 100. */
+/** The default maxRounds of a bundle's threads: the descriptor's, or 100. */
 export function roundsOf({ descriptor: { maxRounds } }: Pick<Bundle, "descriptor">): number {
   return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
@@ -136,7 +136,7 @@ async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<stri
 
 type StepLine = { step: Step; record: string };
 
-/** The steps of a thread with the records that they are, without checksums. `fold` has what else the log shows so far. */
+/** The steps of a thread with their records, without checksums. `fold` collects the rest of the log's state. */
 async function* stepLines(
   store: ThreadStore,
   ref: ThreadRef,
@@ -155,7 +155,7 @@ async function* stepLines(
   }
 }
 
-/** Whether a thread has this very answer already. One without a `requestId` is never the same. */
+/** Whether a thread has this answer already. Answers without a `requestId` are always new. */
 export async function hasTaken(
   store: ThreadStore,
   ref: ThreadRef,
@@ -170,8 +170,8 @@ export async function hasTaken(
 }
 
 /**
- * `isAll`: they are all steps of a thread that has not returned, so that the fork goes on from what that has recorded; `head`
- * is what its log knows of that.
+ * The steps copied by a fork. `isAll`: all steps of a thread that has not returned, so the fork continues from its
+ * journal; `head` is that journal's head in the log.
  */
 type Copied = {
   start: StartRecord;
@@ -181,7 +181,7 @@ type Copied = {
   head: JournalHead | null;
 };
 
-/** The steps that a fork keeps, as they were recorded, the last of them as it is edited. */
+/** The recorded steps that a fork keeps, with the edit of the last one. */
 async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copied> {
   const { hash, threadId, keep, edit } = fork;
   const count = keptBy(keep);
@@ -200,7 +200,7 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
       records.push(isEdited ? textOf(step) : line.record);
     }
   } catch (error) {
-    // What is damaged behind the steps that are kept is not copied.
+    // Damage after the kept steps is not copied.
     if (!fold.broken || !fold.start || steps.length < count) throw error;
   }
   if (!fold.start) throw notFound(threadId);
@@ -220,7 +220,7 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
 const copiedKinds: ReadonlySet<JournalRecord["kind"]> = new Set(["attempt", "failed", "entry"]);
 
 /**
- * What the executions of a thread's steps have recorded. What its calls of models have cost stays with it.
+ * Copies the journal entries of a thread's steps, without the costs of its model calls.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 async function copiedJournal(
@@ -239,7 +239,7 @@ async function copiedJournal(
 const firstOf = (hash: string, threadId: string, at: number): string =>
   JSON.stringify({ kind: "journal", hash, threadId, at });
 
-/** The head of a journal with these records. */
+/** The head of a journal with the given records. */
 function headOf(records: readonly string[]): JournalHead | null {
   if (records.length === 0) return null;
   const sum = records.reduce((last, record) => sealed(record, last).sum, firstSum);
@@ -254,7 +254,7 @@ function parsed(line: string): unknown {
   }
 }
 
-// The checksum is the last field of a record: the copy gets another one.
+// The checksum is the last field of a record; the copy gets a new one.
 const withoutSum = (line: string, hasSum: boolean): string =>
   hasSum ? `${line.slice(0, line.lastIndexOf(',"sum":"'))}}` : line;
 
@@ -266,7 +266,7 @@ async function namedBlobs(store: ThreadStore, { hash, threadId }: ForkRequest, s
 }
 
 /**
- * A step as it is edited. An answer is taken as if it had been given so: the old value is not that of another text.
+ * Edits a step. An edited answer gets the value of its new text.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
 async function edited(
@@ -294,9 +294,9 @@ async function inputStep(input: InputRequest, last: Step | undefined): Promise<S
 }
 
 /**
- * Checks the params of a new thread. A fork without params of its own, and a thread that begins with an answer, go on from
- * what they were made of.
- * @throws WorkflowError as {@link checkStartParams}
+ * Checks the params of a new thread. A fork without new params, and a thread that starts with an answer, skip the
+ * check.
+ * @throws WorkflowError the errors of {@link checkStartParams}
  */
 export async function checkParams(
   bundle: Pick<Bundle, "descriptor">,
@@ -306,7 +306,7 @@ export async function checkParams(
   await checkStartParams(bundle, request, request.workflow);
 }
 
-/** The `__input__` step that an answer becomes at this time. @see answerStep */
+/** The `__input__` step of an answer at the current time. @see answerStep */
 export const answerAt = (
   threadId: string,
   asked: AskedQuestion,

@@ -27,22 +27,22 @@ import { recordRefusal } from "./refusal.ts";
 import type { Spender, ThreadSpending } from "./spending.ts";
 
 const closingMs = 5_000;
-/** The tag of the line that says how the driving of a thread ended. */
+/** The tag of the line that records how driving a thread ended. */
 const outcomeTag = "4SHB0GXR";
 
-/** What the threads of a bundle have of the machine that drives them. */
+/** The parts of the driving machine that a bundle's threads use. */
 export type ThreadPlace = {
-  /** Values that the threads of all bundles share. */
+  /** Values shared by the threads of all bundles. */
   shared: SharedValues;
   /** The folder of a thread's git worktrees. */
   worktrees: (threadId: string) => string;
   /** Maps positions in the bundle to the author's sources. */
   stacks: StackMapper;
-  /** What a thread spends under the limits of its storage root; absent where threads have none, as on a cluster. */
+  /** Tracks a thread's spending under the limits of its storage root; absent without limits, as on a cluster. */
   spending?: (thread: Spender) => ThreadSpending;
 };
 
-/** What the threads of a bundle have of a storage root. */
+/** The parts of a storage root that a bundle's threads use. */
 export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
   shared: sharedIn(root),
   worktrees: (threadId) => worktreesDir(root, threadId),
@@ -50,8 +50,8 @@ export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
 });
 
 /**
- * The journal of a claimed thread that a storage root has, and what an earlier version has kept of it elsewhere. `find` has the
- * root have a thread that it is a fork of.
+ * Opens the journal of a claimed thread in a storage root, and the entries kept elsewhere by earlier versions. `find`
+ * makes the fork's source thread available in the root.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 export async function rootJournal(
@@ -64,34 +64,35 @@ export async function rootJournal(
 }
 
 /**
- * Loads a bundle of a storage root, to drive its threads: it is hashed, imported, and its schemas are compiled if its steps must
- * pass them.
+ * Loads a bundle of a storage root to drive its threads: hashes and imports it, and compiles its schemas if its steps
+ * must match them.
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`
  */
 export const loadDriven = (root: Root, hash: string): Promise<LoadedBundle> =>
   withStrictSchemas(loadBundle(root, hash));
 
-/** A claimed thread, the code that it runs, and where its debug log goes. */
+/** A claimed thread, its code, and the target of its debug log. */
 export type Driving = {
-  /** The store that the claim is of. */
+  /** The store of the claim. */
   store: Pick<ThreadStore, "readBlob" | "listBlobs">;
   claim: Claim;
   bundle: Bundle;
   place: ThreadPlace;
   env: WorkflowOptions["env"];
-  /** Options that come before those of the thread's start record. */
+  /** Options that override the thread's start record. */
   options?: Partial<WorkflowOptions>;
   info: InfoLog;
-  /** What the thread's journal had when it was claimed, and what an earlier version has kept elsewhere. */
+  /** The journal entries at the time of the claim, and entries kept elsewhere by an earlier version. */
   journal: Pick<JournalParts, "reader" | "old">;
   mask: Mask;
-  /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
+  /** Called when the thread starts to wait for an answer, and when a pause has stopped it. */
   onWait: () => void;
 };
 
 /**
- * The engine of a claimed thread, in an async context of its own, and a function that fails the thread for something thrown
- * outside its generator. How the driving ends is noted in the debug log. The engine lets go when the claim is lost; the claim is released by the caller.
+ * Creates the engine of a claimed thread in a new async context, and a function that fails the thread for an error
+ * outside its generator. Logs how driving ended in the debug log. The engine stops when the claim is lost. The caller
+ * releases the claim.
  */
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
@@ -135,13 +136,13 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
     {
       log: {
         append(record, state) {
-          // Events come before the step that they led to.
+          // Events come before their step.
           if (state.kind === "ended") {
             const end = JSON.parse(record) as EndRecord;
             info.log(outcomeTag, describeOutcome({ kind: "ended", end }));
             info.flush();
           } else info.flushEvents();
-          // A record names what was recorded before it.
+          // A record names the journal entries before it.
           const head = recorded.head();
           if (!head) return claim.append(record, state);
           return head.then((named) => claim.append(withHead(record, named), state));
@@ -163,13 +164,13 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   return { engine, fail };
 }
 
-/** A journal that is settled when what it has of calls is also counted. */
+/** A journal that is settled when the costs of its calls are also counted. */
 const countedIn = (journal: Journal, spending: ThreadSpending): Journal => ({
   ...journal,
   settled: async () => void (await Promise.all([journal.settled?.(), spending.settled()])),
 });
 
-/** The blobs of a claimed thread, as its roles have them. */
+/** The blobs of a claimed thread, for its roles. */
 function blobsOf(store: Driving["store"], claim: Claim): Blobs {
   return {
     put: (bytes) => claim.putBlob(bytes),

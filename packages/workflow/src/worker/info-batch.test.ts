@@ -27,7 +27,7 @@ const deltaOf = ({ payload }: InfoRecord) => (payload as { delta?: string } | un
 const batched = () =>
   records().map((record) => `${record.stepID} ${record.type} ${deltaOf(record) ?? ""}`.trim());
 
-/** Streams a text in pieces of so many characters. */
+/** Streams a text in pieces of `size` characters. */
 function stream(info: InfoLog, text: string, size: number, stepID = "coder"): void {
   for (let at = 0; at < text.length; at += size) {
     info.event({ tag, type: "llm_token", stepID, payload: { delta: text.slice(at, at + size) } });

@@ -16,7 +16,7 @@ export type Source = { type: string; stepID: string | null; step?: number; attem
 
 type TextEntry = Extract<Entry, { kind: "text" }>;
 type EventEntry = Extract<Entry, { kind: "event" }>;
-/** What one attempt streams: the entry that it adds to, and the mask that holds back what may be a secret. */
+/** An attempt's stream: its current entry, and the mask that holds back a possible secret. */
 type Stream = {
   source: Source;
   tag: string;
@@ -28,11 +28,10 @@ const longestEntry = 16 * 1024;
 const quietMs = 50;
 
 /**
- * The lines of a debug log that are not written yet, in their order. The text that an attempt streams with
- * no event in between is one entry; only texts that several attempts stream concurrently lose their order
- * among each other. No entry ends within a secret: what may be the start of one is held back until
- * the rest is there, or the stream has ended. The start of an attempt waits until the attempt publishes
- * something, or has gone on for 50 ms: one that is committed before is in the thread's log alone.
+ * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry;
+ * only concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible
+ * start of a secret is held back until the rest arrives or the stream ends. The start of an attempt waits for the
+ * attempt's first event, or 50 ms: an attempt committed earlier appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -40,16 +39,16 @@ export class InfoBatch {
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
   #first: (() => EventEntry) | null = null;
   readonly #starts = new Map<string, unknown>();
-  // Most attempts are committed before another begins: theirs never gets into the map.
+  // Most attempts are committed before another starts, so they don't need the map.
   #lastId: string | null = null;
   #lastPayload: unknown;
   #entries: Entry[] = [];
 
-  /** About how many characters it holds, and whether among them is an event that belongs before the next step. */
+  /** The approximate number of characters, and whether they include an event that belongs before the next step. */
   size = 0;
   hasEvents = false;
 
-  /** @param startEntry Makes the entry of an attempt's start when it is written: most never are. */
+  /** @param startEntry Creates the entry of an attempt's start when it is written; most are not. */
   constructor(mask: Mask, startEntry: (id: string, payload: unknown) => EventEntry) {
     this.#mask = mask;
     this.#startEntry = startEntry;
@@ -70,7 +69,7 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds an event that comes before all others, and that is made when there is another entry, or it is taken. */
+  /** Adds an event before all others. It is created with the next entry, or when entries are taken. */
   addFirst(make: () => EventEntry): void {
     this.#first = make;
   }
@@ -81,7 +80,7 @@ export class InfoBatch {
     this.#lastPayload = payload;
   }
 
-  /** Takes the start of an attempt back, if nothing of that attempt was added since. */
+  /** Withdraws the start of an attempt, if no entry of the attempt was added since. */
   takeBack(id: string): boolean {
     if (id !== this.#lastId) return this.#starts.delete(id);
     this.#lastId = null;
@@ -101,8 +100,8 @@ export class InfoBatch {
   }
 
   /**
-   * Takes the entries. `whole`: also what is held back, as every stream is at its end. `now` is in
-   * milliseconds since the epoch; without it, the starts of all attempts are taken too.
+   * Takes the entries. `whole` includes held-back text, when all streams have ended. `now` is in milliseconds since the
+   * epoch; without it, the starts of all attempts are included.
    */
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     this.#pushFirst();
@@ -167,7 +166,7 @@ export class InfoBatch {
     for (const stream of this.#streams.values()) this.#cut(stream);
   }
 
-  /** Ends the entry of a stream; at the stream's end with what was held back. */
+  /** Ends the entry of a stream; at the end of the stream, includes held-back text. */
   #cut(stream: Stream, isEnd = false): void {
     const { entry, tag, source, masked } = stream;
     const text = (entry ? masked.push(entry.text) : "") + (isEnd ? masked.end() : "");
@@ -181,14 +180,14 @@ export class InfoBatch {
   }
 }
 
-/** What distinguishes streams of text: the attempt, and the step in it. */
+/** The key of a text stream: the attempt, and the step in it. */
 const sourceKey = ({ attempt, stepID }: Source): string | null =>
   attempt === undefined ? stepID : `${attempt} ${stepID ?? ""}`;
 
 const longestLine = 256 * 1024;
 const longestText = 32 * 1024;
 
-/** The lines that an entry becomes, without line breaks and secrets. `number` gives an event its `seq`. Never throws. */
+/** Formats an entry as lines without line breaks and secrets. `number` returns an event's `seq`. Never throws. */
 export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
   switch (entry.kind) {
     case "line": {
@@ -212,7 +211,7 @@ function eventLine(
   mask: Mask,
   seq: number,
 ): string {
-  // Written out: a turn of a model has a dozen of them, and there is nothing in their heads that could be refused.
+  // Written by hand for speed: a model's turn has a dozen events, and their heads can't fail to serialize.
   const name = JSON.stringify(mask(type).slice(0, 1000));
   const source = stepID === null ? "null" : JSON.stringify(mask(stepID).slice(0, 1000));
   const head = `"tag":${JSON.stringify(tag)},"content":${name},"timestamp":${timestamp},"type":${name},"stepID":${source}`;
@@ -222,7 +221,7 @@ function eventLine(
   return `{${head},"payload":${whole},"seq":${seq}${ofStep}${ofAttempt}}`;
 }
 
-/** A text in pieces of a bounded length, no sign of it cut in two. */
+/** Splits a text into pieces of bounded length without splitting a character. */
 function pieces(text: string): string[] {
   const found: string[] = [];
   for (let from = 0; from < text.length; ) {

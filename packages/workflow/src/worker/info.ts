@@ -5,23 +5,22 @@ import type { Claim, Cut } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { InfoBatch, linesOf, type Source } from "./info-batch.ts";
 
-/** Where the lines of a debug log go, and the last `seq` that is there. */
+/** The target of a debug log's lines, with its last `seq`. */
 export type EventSink = Pick<Claim, "event" | "keepValue" | "lastSeq">;
-/** Which part of the batch is written, and whether the log is closed with it. */
+/** The part of the batch to write, and whether to close the log. */
 type Writing = { whole: boolean; last?: boolean };
 type NewEvent = Source & { tag: string; payload: unknown };
 
-/** The tag of what workflows publish, and of their attempts. */
+/** The tag of events that workflows publish, and of their attempts. */
 export const eventTag = "QK4DX8TM";
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
-// What a call has cost until its worker is killed: no step will record it.
+// Written at once: if the worker is killed, no step records the cost of the call.
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
- * The writer of a thread's debug log. Lines are written in batches, never in the way of a step: lines that can't be written
- * are dropped. Streamed text is joined to a few lines a second; what a model call spends is written at once. Nothing is
- * thrown.
+ * Writes a thread's debug log in batches, without blocking a step. Lines that can't be written are dropped. Streamed
+ * text becomes a few lines per second; the cost of a model call is written at once. Never throws.
  */
 export class InfoLog {
   readonly #sink: EventSink;
@@ -33,7 +32,7 @@ export class InfoLog {
   #closed = false;
   #nextStep: () => number = () => 1;
 
-  /** `mask` takes secrets out of what is written. */
+  /** `mask` removes secrets from written lines. */
   constructor(sink: EventSink, mask: Mask = noMask) {
     this.#sink = sink;
     this.#mask = mask;
@@ -50,7 +49,7 @@ export class InfoLog {
     this.#keep = (json) => sink.keepValue(json);
   }
 
-  /** Adds a line. `tag` is the call site's own: 8 digits of Crockford Base32. */
+  /** Adds a line. `tag` identifies the call site: 8 digits of Crockford Base32. */
   log(tag: string, content: string): void {
     if (this.#closed) return;
     try {
@@ -61,12 +60,12 @@ export class InfoLog {
     }
   }
 
-  /** Notes what was cut off a log because its writer crashed. */
+  /** Notes bytes that were cut off a log after its writer crashed. */
   noteCut({ bytes, keptIn }: Cut): void {
     this.log("T2RV8MJ6", `cut a torn tail of ${bytes} bytes, kept in ${keptIn}`);
   }
 
-  /** Adds an event; its number is one more than that of the thread's last. */
+  /** Adds an event with the thread's next number. */
   event({ tag, payload, ...source }: NewEvent): void {
     if (this.#closed) return;
     const timestamp = system.clock.now();
@@ -85,7 +84,7 @@ export class InfoLog {
     }
   }
 
-  /** Adds an event that comes before all that is added later, and that no step waits for. */
+  /** Adds an event before all later entries, without making a step wait for it. */
   begin({ tag, payload, ...source }: NewEvent): void {
     const timestamp = system.clock.now();
     this.#batch.addFirst(() => {
@@ -95,7 +94,7 @@ export class InfoLog {
     this.#plan();
   }
 
-  /** Adds the `attempt_start` of an attempt, which is written no sooner than anything else of it is. */
+  /** Adds an attempt's `attempt_start`, which is written with the attempt's next entry. */
   start(id: string, payload: unknown, nextStep: () => number): void {
     if (this.#closed) return;
     this.#nextStep = nextStep;
@@ -107,12 +106,12 @@ export class InfoLog {
     }
   }
 
-  /** Takes the start of an attempt back; false when it, or more of the attempt, is recorded already. */
+  /** Withdraws the start of an attempt; false when an entry of the attempt is written already. */
   takeBack(id: string): boolean {
     return this.#batch.takeBack(id);
   }
 
-  /** Writes the batch when it holds events: who reads the next step then finds them before it. */
+  /** Writes the batch if it holds events, so that readers see them before the next step. */
   flushEvents(): void {
     if (this.#batch.hasEvents) this.flush();
   }
@@ -121,7 +120,7 @@ export class InfoLog {
     this.#write({ whole: true });
   }
 
-  /** Writes the batch. What comes later is dropped: the log may be deleted by then. */
+  /** Writes the batch and drops later lines, because the log may be deleted by then. */
   close(): void {
     this.#write({ whole: true, last: true });
     this.#cancel?.();

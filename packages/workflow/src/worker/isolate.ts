@@ -5,7 +5,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../disk/files.ts";
 import { currentContext } from "./context.ts";
 
-/** What a console of `node:console` can print. */
+/** The printing methods of a `node:console` console. */
 const printing = [
   ...([
     "log",
@@ -24,9 +24,8 @@ const printing = [
 ];
 
 /**
- * Gives bundles this process to themselves: what they print goes to their threads' debug logs, `process.env` and
- * `process.cwd()` are those of their threads, and `process.exit` and what nothing catches fail the thread that they come
- * from.
+ * Isolates the threads of a bundle in this process: output goes to the thread's debug log, `process.env` and
+ * `process.cwd()` return the thread's values, and `process.exit` and uncaught errors fail the thread that caused them.
  */
 export function isolate(threads: Driven): void {
   guardExit();
@@ -35,7 +34,7 @@ export function isolate(threads: Driven): void {
   catchCrashes(threads);
 }
 
-/** Takes what a bundle prints to its thread's debug log; what no thread printed, to the worker's own log. */
+/** Redirects a thread's output to its debug log, and other output to the worker's log. */
 function capturePrints(): void {
   const streams = { stdout: streamTo(1), stderr: streamTo(2) };
   for (const name of ["stdout", "stderr"] as const) {
@@ -62,8 +61,7 @@ function streamTo(fd: number): Writable {
 }
 
 /**
- * Keeps a bundle from ending the process that its siblings run in: `process.exit` fails the thread that
- * calls it.
+ * Keeps a thread from ending the process of other threads: `process.exit` fails the calling thread.
  */
 function guardExit(): void {
   process.exit = (code) => {
@@ -78,15 +76,15 @@ function guardExit(): void {
 }
 
 /**
- * Answers `process.env` and `process.cwd()` with the running thread's, by its async context, and with the worker's own where
- * no thread runs: at the module level of a bundle. `process.chdir` moves the process, and the thread's folder with it.
+ * Makes `process.env` and `process.cwd()` return the running thread's values, by its async context, and the worker's
+ * values at a bundle's module level. `process.chdir` changes the folder of the process and of the thread.
  */
 function lendSurroundings(): void {
   const { env: own } = process;
   const cwd = process.cwd.bind(process);
   const chdir = process.chdir.bind(process);
   const env = () => currentContext()?.surroundings.env ?? own;
-  // Threads of one shell share a frozen copy, until one of them changes its own.
+  // Threads of one shell share a frozen copy until a thread changes its environment.
   const changed = () => {
     const surroundings = currentContext()?.surroundings;
     if (!surroundings) return own;
@@ -114,17 +112,17 @@ function lendSurroundings(): void {
   };
 }
 
-/** How to fail the only thread that was ever driven in this process, if it was but one; and how all note what nobody caught. */
+/** Fails the only thread ever driven in this process, if there was only one; notes an uncaught error in all threads. */
 export type Driven = {
   readonly failOnly: ((thrown: unknown) => void) | null;
   noteUncaught(thrown: unknown): void;
 };
 
 /**
- * Fails the one thread that something uncaught belongs to, and no other. Bun keeps a timer's async
- * context for `uncaughtException` but none for `unhandledRejection`: a rejection then belongs to the
- * only thread that this worker has ever driven. When it has driven several it is not known whose it
- * is, for one that has ended may have left it: it is noted in the debug log of each, and they go on.
+ * Fails only the thread that an uncaught error belongs to. Bun keeps a timer's async context for `uncaughtException`
+ * but not for `unhandledRejection`: a rejection then belongs to the only thread that this worker has ever driven. If
+ * the worker has driven several threads, also ended ones, the source is unknown: the error is noted in each debug log,
+ * and the threads continue.
  */
 function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {

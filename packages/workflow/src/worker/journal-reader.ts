@@ -2,20 +2,20 @@ import { JournalFold, type JournalRecord, journalCorrupt } from "../record/journ
 import { firstSum, nextSum, type Sum } from "../record/sum.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
 
-/** What a journal needs of the store that keeps it. */
+/** The parts of a store that a journal reader needs. */
 export type JournalSource = Pick<ThreadStore, "read" | "where">;
 
 type Entry = Extract<JournalRecord, { kind: "entry" }>;
-/** Where an entry is: a line of the page behind a cursor; and the sum of the record before it. */
+/** The place of an entry: a line of the page after a cursor, and the checksum of the record before it. */
 type Place = { cursor: string | undefined; line: number; before: Sum; attempt: string | null };
 
-/** Reads the journal of a claimed thread. It keeps what the journal says, and where its entries are. */
+/** Reads the journal of a claimed thread, and keeps its state and the places of its entries. */
 export class JournalReader {
   readonly fold: JournalFold;
   readonly #store: JournalSource;
   readonly #claim: Pick<Claim, "ref" | "journalHead">;
   readonly #places = new Map<string, Place[]>();
-  /** The page that is read next, and how many of its lines were taken. */
+  /** The page to read next, and the number of its lines already read. */
   #page: { cursor: string | undefined; taken: number } = { cursor: undefined, taken: 0 };
   #last: Promise<unknown> = Promise.resolve();
   #onRecord: ((record: JournalRecord) => void) | undefined;
@@ -27,7 +27,7 @@ export class JournalReader {
   }
 
   /**
-   * Reads the journal of a thread that was just claimed.
+   * Reads the journal of a newly claimed thread.
    * @throws WorkflowError `LOG_CORRUPT` when it is damaged, or lacks records that the thread's log knows.
    */
   static async open(
@@ -43,14 +43,14 @@ export class JournalReader {
     return reader;
   }
 
-  /** Takes the records that were added, until there are so many in all. @throws WorkflowError `LOG_CORRUPT` */
+  /** Reads new records up to a total number of records. @throws WorkflowError `LOG_CORRUPT` */
   takeUpTo(records: number): Promise<void> {
     const taken = this.#last.then(() => this.#take(records));
     this.#last = taken.catch(() => undefined);
     return taken;
   }
 
-  /** The entries of a key, the oldest first, but for those of attempts that are `open`. @throws WorkflowError `LOG_CORRUPT` */
+  /** The entries of a key, oldest first, without entries of open attempts. @throws WorkflowError `LOG_CORRUPT` */
   async entriesOf(
     key: string,
     isOpen: (attempt: string) => boolean,

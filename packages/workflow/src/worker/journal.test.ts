@@ -40,7 +40,7 @@ const { hash, threadId } = start;
 let folder: string;
 let root: Root;
 let path: string;
-/** Which files were synced, in their order. */
+/** The synced files, in order. */
 let synced: string[];
 let refuses: string;
 beforeEach(async () => {
@@ -92,7 +92,7 @@ type Opening = {
 
 const stores: DiskStore[] = [];
 
-/** A journal as a worker opens it. The one before has let its thread go. */
+/** Opens a journal as a worker does, after the previous worker released the thread. */
 async function opened({ of = start, head = null, steps, attempt = "a", ...more }: Opening = {}) {
   const { open = new Set<string>(), mask = noMask, isSuspect = false } = more;
   for (const before of stores.splice(0)) await before.close();
@@ -100,7 +100,7 @@ async function opened({ of = start, head = null, steps, attempt = "a", ...more }
   stores.push(store);
   const claimed = await store.claim({ hash, threadId: of.threadId }, { owner: "", leaseMs: 1e9 });
   if (!claimed) throw new Error("it is claimed");
-  // What the log knows is given by the tests.
+  // The tests provide the state of the log.
   const { ref } = claimed;
   const journal = (record: string) => claimed.journal(record);
   const claim = { ref, journalHead: head, steps: steps ?? claimed.steps, journal };
@@ -173,7 +173,7 @@ describe("a journal", () => {
         ),
       },
     });
-    // Another log in between has the syncs run beside each other.
+    // Another log in between makes the syncs run concurrently.
     const two = [1, 2, 3, 4].map((n) => journal.record(key, n));
     expect(await Promise.all(two)).toEqual([true, true, true, true]);
     expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([0, 1, 2, 3, 4]);
@@ -234,7 +234,7 @@ describe("a journal", () => {
     ];
     const paid = (await opened({ steps, attempt: "c" })).paid?.() ?? [];
     expect(paid).toMatchObject([{ call: "c1", attempt: "b", cost: 0.5, state: "whole" }]);
-    // One that is taken over is of the attempt that goes on from it.
+    // A reused entry belongs to the attempt that continues from it.
     await (await opened({ attempt: "a" })).record(key, "on", ["c1"]);
     expect((await opened({ steps, attempt: "c" })).paid?.()).toEqual([]);
   });

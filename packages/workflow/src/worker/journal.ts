@@ -11,20 +11,20 @@ import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import type { JournalReader } from "./journal-reader.ts";
 
-/** The entries that an earlier version has kept elsewhere. */
+/** Entries kept elsewhere by an earlier version. */
 export type OldEntries = {
   of(key: string, isOpen: (attempt: string) => boolean): readonly JournalEntry[];
 };
 
-/** What a journal needs of the thread that is driven. */
+/** The parts of a driven thread that a journal needs. */
 export type JournalParts = {
   claim: Pick<Claim, "ref" | "steps" | "journal">;
-  /** What the journal had when the thread was claimed. */
+  /** The journal at the time of the claim. */
   reader: JournalReader;
-  /** Entries of an earlier version, the oldest first. */
+  /** Entries of an earlier version, oldest first. */
   old: () => Promise<readonly OldEntries[]>;
   mask: Mask;
-  /** Whether an attempt is one of those that run. */
+  /** Whether an attempt is open. */
   isOpen: (attempt: string) => boolean;
   /** The attempt of the running code. */
   attempt: () => string | null;
@@ -33,22 +33,22 @@ export type JournalParts = {
 type Starting = { role: string | null; parent?: string; step: number };
 type Unstamped<R> = R extends unknown ? Omit<R, "at"> : never;
 
-/** What a driven thread's roles record, and what its calls of models cost. */
+/** The journal of a driven thread: entries of its roles, and costs of its model calls. */
 export class ThreadJournal {
-  /** As the workflow has it. */
+  /** The workflow's interface to the journal. */
   readonly journal: Journal;
   readonly #parts: JournalParts;
   readonly #paid: readonly PaidCall[];
-  /** When this worker began: what its events report came later. */
+  /** The start time of this worker, before all of its events. */
   readonly #since = system.clock.now();
-  /** How many records are durable. */
+  /** The number of durable records. */
   #records: number;
   #old: Promise<readonly OldEntries[]> | null = null;
-  /** Resolves when the records are written that a worker's own begin with. */
+  /** Resolves when the first records of this worker are written. */
   #begun: Promise<void> | null = null;
-  /** What is not durable yet. */
+  /** Writes that are not durable yet. */
   readonly #pending = new Set<Promise<boolean>>();
-  /** Attempts that go on, and those of them that are in the journal. */
+  /** Open attempts, and whether they are in the journal. */
   readonly #attempts = new Map<string, Starting>();
   readonly #noted = new Set<string>();
 
@@ -65,12 +65,12 @@ export class ThreadJournal {
     };
   }
 
-  /** An attempt begins, before the step with this number. */
+  /** Notes the start of an attempt, before the step with this number. */
   started(attempt: string, { role, parent }: EventPayloads["attempt_start"], step: number): void {
     this.#attempts.set(attempt, { role, step, ...(parent !== undefined && { parent }) });
   }
 
-  /** An attempt has ended. */
+  /** Notes the end of an attempt. */
   ended(attempt: string, outcome: EventPayloads["attempt_end"]["outcome"]): void {
     if (outcome === "failed" && this.#noted.has(attempt)) {
       void this.#write({ kind: "failed", attempt });
@@ -78,13 +78,13 @@ export class ThreadJournal {
     this.over(attempt);
   }
 
-  /** An attempt was committed, or came to nothing. */
+  /** Notes that an attempt was committed or discarded. */
   over(attempt: string): void {
     this.#attempts.delete(attempt);
     this.#noted.delete(attempt);
   }
 
-  /** Takes what a call of a model reports. */
+  /** Records the reports of a model call. */
   event(event: Omit<EventRecord, "seq" | "timestamp">): void {
     const known = knownEvent({ ...event, seq: 0, timestamp: 0 });
     if (known?.type !== "llm_start" && known?.type !== "llm_usage") return;
@@ -103,8 +103,8 @@ export class ThreadJournal {
   }
 
   /**
-   * How far the journal goes, once all that was recorded until now is durable; null when there is none. A record of the
-   * thread's log names it.
+   * Resolves to the journal's head when all records until now are durable; null without a journal. A record of the
+   * thread's log names the head.
    */
   head(): Promise<JournalHead | null> | null {
     return this.#records + this.#pending.size === 0 ? null : this.#head();
@@ -113,7 +113,7 @@ export class ThreadJournal {
   async #head(): Promise<JournalHead | null> {
     const { reader } = this.#parts;
     await this.#settled();
-    // A damage is named to whoever reads the journal next; until then the log knows what was sound.
+    // The next reader reports damage; until then the log names the last intact head.
     await reader.takeUpTo(this.#records).catch(() => undefined);
     return reader.fold.lines > 0 ? reader.fold.head : null;
   }
@@ -145,7 +145,7 @@ export class ThreadJournal {
     return this.#append(record);
   }
 
-  /** Has the journal know an attempt, and those that it is within. */
+  /** Records an attempt and its outer attempts in the journal. */
   #note(attempt: string): void {
     const starting = this.#attempts.get(attempt);
     if (!starting || this.#noted.has(attempt)) return;
@@ -164,7 +164,7 @@ export class ThreadJournal {
         await this.#appendText(text);
         return true;
       } catch {
-        // The next execution does the work again, and the thread goes on.
+        // The next execution repeats the work; the thread continues.
         return false;
       }
     };
@@ -174,7 +174,7 @@ export class ThreadJournal {
     return pending;
   }
 
-  /** Has the journal begin with the record that names its thread, and this worker's records with one of its own. */
+  /** Starts the journal with the record of its thread, and this worker's records with a worker record. */
   #begin(): Promise<void> {
     this.#begun ??= this.#writeFirst().catch((error: unknown) => {
       this.#begun = null;
@@ -200,7 +200,7 @@ export class ThreadJournal {
 
 const texts = ["key", "entry", "role", "model", "stepID"];
 
-/** A record as it is written, without secrets. */
+/** The text of a record, without secrets. */
 function textOfRecord(record: JournalRecord, mask: Mask): string {
   const json = JSON.stringify(record);
   if (mask(json) === json) return json;
@@ -209,7 +209,7 @@ function textOfRecord(record: JournalRecord, mask: Mask): string {
   return JSON.stringify(whole);
 }
 
-/** The calls that no committed step records in its meta. */
+/** The calls that are not recorded in a committed step's meta. */
 function unrecordedCalls(fold: JournalFold, steps: readonly Step[]): PaidCall[] {
   const recorded = new Set<string>();
   for (const { attempt, meta } of steps) {

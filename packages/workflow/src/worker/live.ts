@@ -16,14 +16,14 @@ export type Live = {
   gone: Promise<void>;
 };
 
-/** For a thread that continues within so many milliseconds its worker stays. */
+/** A worker stays for a thread that continues within this time, in milliseconds. */
 const soonMs = 15 * 60_000;
 
 /** Whether a thread runs, is paused, or continues soon without an answer. */
 export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): boolean =>
   status !== "waiting" || (wakesAt !== null && wakesAt <= now + soonMs);
 
-/** What is reported of a thread that is driven; `now` is of the clock that its `since` is of. */
+/** The report of a driven thread. `now` and the thread's `since` use the same clock. */
 export function liveThreadOf(
   threadId: string,
   { engine, workflow, since }: Live,
@@ -31,7 +31,7 @@ export function liveThreadOf(
 ): LiveThread {
   const { last, steps } = engine;
   const elapsedMs = Math.round(now - since);
-  // A sleep does not end before a pause does.
+  // A paused sleep ends only after the pause.
   const isHeld = engine.isPausing && sleepsUntil(last) !== null;
   const status = isHeld ? "paused" : engine.status;
   const until = status === "waiting" ? sleepsUntil(last) : null;
@@ -51,7 +51,7 @@ export function liveThreadOf(
   };
 }
 
-/** What is reported of a thread that is being created. */
+/** The report of a thread that is being created. */
 export const newThreadOf = (threadId: string, workflow: string, ms: number): LiveThread => {
   const elapsedMs = Math.round(ms);
   const times = { workedMs: elapsedMs, waitedMs: 0 };

@@ -1,5 +1,5 @@
 /**
- * The worker: the one process that runs all threads of one bundle hash. Its folder is `<root>/run`.
+ * The worker: the single process that runs all threads of one bundle hash, in the folder `<root>/run`.
  *
  *     bun worker/main.ts <root> <hash> <idleMs>
  */

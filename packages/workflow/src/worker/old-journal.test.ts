@@ -41,7 +41,7 @@ beforeEach(async () => {
   await create(start);
 });
 
-/** Makes the thread's log anew. */
+/** Replaces the thread's log. */
 async function create(first: StartRecord, ...steps: object[]): Promise<void> {
   rmSync(paths.data, { force: true });
   const records = [first, ...steps].map((record) => JSON.stringify(record));
@@ -55,7 +55,7 @@ async function create(first: StartRecord, ...steps: object[]): Promise<void> {
 }
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** The line of an entry, as the version before has written it. */
+/** The line of an entry, as written by the previous version. */
 function lineOf(entry: unknown, after: number, key: string): string {
   const json = JSON.stringify(entry);
   const isLong = json.length > 10_240;
@@ -71,7 +71,7 @@ function lineOf(entry: unknown, after: number, key: string): string {
 const write = (lines: string[]) => writeFileSync(paths.info, `${lines.join("\n")}\n`);
 const recorded = (): string[] => entries.map((entry, n) => lineOf(entry, n, step));
 
-/** Does something with the journal that a new worker has. */
+/** Runs `act` with a new worker's journal. */
 async function withJournal<T>(act: (journal: ThreadJournal["journal"]) => Promise<T>): Promise<T> {
   const store = new DiskStore(root);
   const claim = await store.claim({ hash, threadId }, { owner: "test", leaseMs: 1e9 });
@@ -86,7 +86,7 @@ async function withJournal<T>(act: (journal: ThreadJournal["journal"]) => Promis
   }
 }
 
-/** What a new worker reads. */
+/** Reads entries as a new worker. */
 const read = (key = step): Promise<unknown[]> =>
   withJournal(async (journal) => (await journal.read(key)).map(({ entry }) => entry));
 
@@ -120,7 +120,7 @@ describe("a journal of an earlier version", () => {
         refused += 1;
       }
     }
-    // But for a bit of a checksum itself, which then is none.
+    // Except for bits of the checksum field itself, which is then not recognized.
     expect(refused).toBeGreaterThan(end - 60);
   });
 

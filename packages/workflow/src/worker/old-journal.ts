@@ -1,11 +1,12 @@
 /*
- * Reads the journals of earlier versions, whose entries are events of the debug log. Nothing writes them any more.
+ * Reads the journals of earlier versions, whose entries are events of the debug log. This version does not write them.
  *
- * J1 An entry counts as it was written, or not at all: its line and its long value have a checksum.
- * J2 An entry names how many of its step were on the disk before it, and so does a `__wait__` of the thread's log. Where
- *    fewer are found some are damaged or lost, and the journal of that step is not read.
- * J3 The last entries of an execution may be missing where nothing names them: a crash has broken them off, or the power.
- * J4 What the version before that has written has neither, and is read without.
+ * J1 An entry counts exactly as it was written, or not at all: its line and its long value have a checksum.
+ * J2 An entry names the number of durable entries of its step before it, and so does a `__wait__` of the thread's log.
+ *    If fewer are found, some are damaged or lost, and the journal of that step is not read.
+ * J3 The last entries of an execution may be missing if no later record counts them: a crash or power loss cut them
+ *    off.
+ * J4 Entries of the version before have neither checksum nor count, and are read without them.
  */
 import { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";
@@ -32,12 +33,12 @@ const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles =
   values: valuesPath(root, hash, threadId),
 });
 
-/** Has the files of another thread in the root; null when there is none. */
+/** Makes the files of another thread available in the root; null if there is none. */
 type Find = (threadId: string) => Promise<ThreadRef | null>;
 
 /**
- * The journals that count for a thread, the oldest first: its own, and that of what it is a fork of, where it goes on from
- * where that has stopped. A fork that leaves steps out, or of whose source more was committed since, does its steps anew.
+ * The journals that apply to a thread, oldest first: its own, and its source's if the fork continues where the source
+ * stopped. A fork that leaves out steps, or whose source committed more since, repeats its steps.
  */
 export async function oldJournals(
   root: Root,
@@ -58,29 +59,29 @@ export async function oldJournals(
   return line.map((ref) => oldJournal(root, ref));
 }
 
-/** What a thread has of such a journal itself. */
+/** A thread's own journal of an earlier version. */
 export const oldJournal = (root: Root, ref: ThreadRef): OldJournal =>
   new OldJournal(journalFiles(root, ref));
 
 /** The seed of the checksum of an event whose value has this JSON. */
 const valueSum = (json: string): Sum => xxh64(Buffer.from(json));
 
-/** What an event has in place of an entry that was too long for it; null when it has the entry. */
+/** The placeholder of an entry that was too long for its event; null if the event holds the entry. */
 function entryMarker(payload: unknown): TruncatedValue | null {
   const entry = isRecord(payload) ? payload.entry : null;
   return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
 }
 
-/** The step that a key is of: that of a call within it begins with it, and one of its worktree has an `@` behind it. */
+/** The step of a key. Keys of calls within the step start with it; a key of its worktree adds an `@`. */
 const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(key)?.[0] ?? "";
 
-/** Where an entry is, and how many of its step it names before it. */
+/** The place of an entry, and the number of earlier entries of its step that it names. */
 type Place = { key: string; line: number; start: number; attempt: string | null; after: number };
 type StepEntries = { all: Place[]; lost: Set<number>; checked: number; count: number };
 
 const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
 
-/** The entries of one debug log. It keeps where they are; each look goes on where the last one has ended. */
+/** The entries of one debug log. Keeps their places; each read continues after the previous one. */
 export class OldJournal {
   readonly #files: JournalFiles;
   readonly #steps = new Map<string, StepEntries>();
@@ -95,8 +96,8 @@ export class OldJournal {
   }
 
   /**
-   * Those of a key but for those of attempts that are `open`, or within one that is.
-   * @throws WorkflowError `LOG_CORRUPT` when some of the key's step are damaged or lost.
+   * The entries of a key, without entries of open attempts and attempts within them.
+   * @throws WorkflowError `LOG_CORRUPT` when entries of the key's step are damaged or lost.
    */
   of(key: string, isOpen: (attempt: string) => boolean): JournalEntry[] {
     this.#scan();
@@ -149,7 +150,7 @@ export class OldJournal {
     return entries;
   }
 
-  /** Checks the entries of a step that were not checked yet. */
+  /** Checks the unchecked entries of a step. */
   #check(step: string): void {
     const entries = this.#entriesOf(step);
     for (; entries.checked < entries.all.length; entries.checked += 1) {
@@ -168,7 +169,7 @@ export class OldJournal {
     }
   }
 
-  /** What the thread's own `__wait__` steps name of each step, at the last of them. */
+  /** The entry count of each step, as named by the thread's last `__wait__` step about it. */
   #namedIn(): Map<string, { count: number; step: number }> {
     if (this.#named) return this.#named;
     const named = new Map<string, { count: number; step: number }>();
@@ -180,9 +181,9 @@ export class OldJournal {
       step += 1;
       if (!isRecord(value)) continue;
       if (step === 0) copied = isRecord(value.forkFrom) ? Number(value.forkFrom.steps) : 0;
-      // A fork has copied what its source has recorded.
+      // Copied steps count the source's entries.
       if (step <= copied || value.role !== WAIT || !isRecord(value.journal)) continue;
-      // The head of a journal file, which later versions write in the same field.
+      // Later versions write the head of a journal file in the same field.
       if ("sum" in value.journal) continue;
       for (const [of, count] of Object.entries(value.journal)) {
         if (typeof count === "number") named.set(of, { count, step });
@@ -191,7 +192,7 @@ export class OldJournal {
     return (this.#named = named);
   }
 
-  /** An attempt and those that it is within. */
+  /** An attempt and its outer attempts. */
   #chainOf(attempt: string | null): string[] {
     const chain: string[] = [];
     for (let id = attempt ?? undefined; id !== undefined && !chain.includes(id); ) {
@@ -201,7 +202,7 @@ export class OldJournal {
     return chain;
   }
 
-  /** An entry, undefined where the whole of it was never kept; null where it can't be read any more. */
+  /** Reads an entry: undefined if its whole value was never kept, null if it can't be read. */
   #read({ key, start }: Place): { entry: unknown } | null {
     const [line] = new LineFile(this.#files.info).forward(start);
     const payload = readEvent(line?.value)?.payload;
@@ -223,7 +224,7 @@ export class OldJournal {
     return isSame ? { entry: JSON.parse(json) as unknown } : null;
   }
 
-  /** The error that fewer entries are there than are named. */
+  /** The error for fewer entries than named. */
   #lacks({ all, lost, checked, count }: StepEntries, named: number, where: string, at?: Place) {
     const seen = all.slice(0, checked);
     const broken = seen.findLast(({ start }) => lost.has(start));
@@ -245,7 +246,7 @@ export class OldJournal {
     return this.#error(`${values}: ${what} is not as it was recorded, or that line is not`);
   }
 
-  /** The number of the first line between two positions that is no JSON; null when there is none. */
+  /** The number of the first line between two positions that is not JSON, or null. */
   #unreadable(from: number, to = Infinity): number | null {
     let number = 0;
     const isBroken = ({ start, value }: Line) => start >= from && start < to && value === undefined;
@@ -257,7 +258,7 @@ export class OldJournal {
   }
 
   #error(message: string): WorkflowError {
-    const hint = `nothing was done again; put the file back from a backup and retry the thread, or have the whole step done anew, its tool calls too: uncaged-workflow fork ${this.#files.threadId} --anew`;
+    const hint = `nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork ${this.#files.threadId} --anew`;
     return WorkflowError.failed("LOG_CORRUPT", message, hint);
   }
 }

@@ -11,26 +11,26 @@ import type { Live } from "./live.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { refuse } from "./refusal.ts";
 
-/** What a claimed thread is driven with. `goesOn`: it has just been resumed from a pause. */
+/** The surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
 export type Driven = Surroundings & { goesOn?: true };
 
-/** A claim holds as long as this process on a store that has no leases. */
+/** The lease of a claim. On a store without leases, a claim lasts as long as this process. */
 const leaseMs = 30_000;
 
-/** What a start of a thread that is there gives. @throws WorkflowError `THREAD_MOVED`, `THREAD_EXISTS` */
+/** The response to a start of an existing thread. @throws WorkflowError `THREAD_MOVED`, `THREAD_EXISTS` */
 export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadInfo): Started {
   if (movedTo !== null) throw movedError(threadId, movedTo);
   if (hash === own) return { threadId, started: false };
   throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
 }
 
-/** How a worker claims its threads. */
+/** The options of a worker's claims. */
 export function claimOptions({ durability }: Surroundings): ClaimOptions {
   const owner = `process ${system.processes.pid}`;
   return { owner, leaseMs, ...(durability && { durability }) };
 }
 
-/** Claims a thread that has not ended. @throws WorkflowError `THREAD_ENDED`, and those of `ThreadStore.claim` */
+/** Claims a thread that has not ended. @throws WorkflowError `THREAD_ENDED`; the errors of `ThreadStore.claim` */
 export async function claimOpen(
   { store, hash }: Pick<ThreadsParts, "store" | "hash">,
   threadId: string,
@@ -44,7 +44,7 @@ export async function claimOpen(
   throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
 }
 
-/** Reads the journal of a claimed thread, and makes what drives it. @throws WorkflowError `LOG_CORRUPT` */
+/** Reads the journal of a claimed thread and creates its engine. @throws WorkflowError `LOG_CORRUPT` */
 export async function openLive(
   { store, place, env: shared, onChange }: ThreadsParts,
   bundle: LoadedBundle,

@@ -8,12 +8,11 @@ import { system } from "../system/system.ts";
 import { readWorkerInfo } from "./worker-info.ts";
 
 /*
- * The processes that a worker has started, and those that they have, outlive it when it is killed. Each worker has a
- * mark of its own in its environment, which they inherit; the file of its successor names the marks of those that were
- * lost, until what they have left is ended.
+ * The processes that a worker started, and their descendants, outlive a killed worker. They inherit the worker's unique
+ * mark from its environment. The next worker's file lists the marks of lost workers until their processes are ended.
  */
 
-/** How long a process may take to end when it is asked to, and when it is forced to. */
+/** How long to wait for the end of a process after SIGTERM, and after SIGKILL. */
 const graceMs = 1_000;
 const forceMs = 400;
 const pollMs = 20;
@@ -27,8 +26,8 @@ const foundWith = (marks: readonly string[]): FoundProcess[] =>
   marks.length === 0 ? [] : system.processes.withVariable(markVariable, new Set(marks));
 
 /**
- * Ends the processes that run with one of these marks, and what they start meanwhile: SIGTERM, and SIGKILL for what is
- * left. The workers whose marks they are must have ended. Resolves to what it found, also to what runs on.
+ * Ends the processes with one of these marks, and processes that they start meanwhile: SIGTERM, then SIGKILL. The
+ * workers with these marks must have ended. Resolves to all found processes, including survivors.
  */
 export async function endOrphans(marks: readonly string[]): Promise<Orphan[]> {
   const orphans = new Map<string, Orphan>();
@@ -54,28 +53,28 @@ type Report = { orphans?: Orphan[] };
 
 const reportOf = (orphans: Orphan[]): Report => (orphans.length === 0 ? {} : { orphans });
 
-/** What the lost workers before this one had left. It is being ended from the first on. */
+/** The processes left by lost workers. The constructor starts to end them. */
 export class Orphans {
   readonly ended: Promise<void>;
   #found: Orphan[] = [];
 
-  /** `onEnded` is called when nothing of it runs any more. */
+  /** Calls `onEnded` when all of them have ended. */
   constructor(marks: readonly string[], onEnded: () => void) {
     this.ended = marks.length === 0 ? Promise.resolve() : this.#end(marks, onEnded);
   }
 
-  /** What was found, for a thread that goes on; nothing when nothing was. */
+  /** The found processes, for the response to a continued thread; empty if there were none. */
   get report(): Report {
     return reportOf(this.#found);
   }
 
-  /** Has what runs of a fork's source ended, which may be of another version, and gives what was found. */
+  /** Ends the processes left by the worker of a fork's source, also of another version, and reports them. */
   async besideFork(root: Root, hash: string, source?: string): Promise<Report> {
     if (source === undefined) return {};
     if (source === hash) return this.report;
     const { marks } = readWorkerInfo(workerInfoPath(root, source)) ?? { marks: [] };
     const lock = marks.length === 0 ? null : takeLock(lockPath(root, source), 0);
-    // Whoever has it drives that version, and has ended what was there.
+    // The holder of the lock drives that version and has ended its orphans.
     if (!lock) return {};
     try {
       return reportOf(await endOrphans(marks));

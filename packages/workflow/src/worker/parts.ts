@@ -12,7 +12,7 @@ import type { OldEntries } from "./journal.ts";
 export type LostProcesses = {
   ended: Promise<void>;
   report: Pick<Controlled, "orphans">;
-  /** Ends those of the bundle that a fork's source is of. */
+  /** Ends the lost processes of the bundle of a fork's source. */
   besideFork: (source?: string) => Promise<Pick<Controlled, "orphans">>;
 };
 
@@ -20,15 +20,15 @@ export type ThreadsParts = {
   store: ThreadStore;
   hash: string;
   place: ThreadPlace & {
-    /** Notes the commits that copied steps name, before the thread that has them is created. */
+    /** Notes the commits named by copied steps, before their thread is created. */
     noteCopied: (threadId: string, steps: readonly Step[]) => void;
-    /** The entries that an earlier version has recorded for a thread. */
+    /** The entries that an earlier version recorded for a thread. */
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
-    /** What a new thread is started in; undefined where that can't be told. */
+    /** The identity of the place where a new thread is started; undefined if unknown. */
     startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
-    /** @throws WorkflowError `NOT_RECOVERED` when the log of a thread that is not claimed was restored from a copy */
+    /** @throws WorkflowError `NOT_RECOVERED` when the log of an unclaimed thread was restored from a copy */
     checkUnrestored: (ref: ThreadRef) => void;
-    /** Counts that a thread is resumed unasked. @throws WorkflowError `NOT_RECOVERED` when it must not be */
+    /** Counts an automatic resume of a thread. @throws WorkflowError `NOT_RECOVERED` when it is not allowed */
     recover: (
       claim: Claim,
       env: Readonly<Record<string, string>>,
@@ -38,10 +38,10 @@ export type ThreadsParts = {
     leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
   };
   orphans: LostProcesses;
-  /** The environment of its threads, which has the mark of the processes that this worker starts. */
+  /** The environment of its threads, including the mark of this worker's processes. */
   env: SharedEnv;
   load: () => Promise<LoadedBundle>;
-  /** Notes for a forced kill which threads are driven. */
+  /** Notes whether a thread is driven, for a forced kill. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;
 };

@@ -14,7 +14,7 @@ import { otherBundle } from "./create.ts";
 import { InfoLog } from "./info.ts";
 import { linesOf, type Source } from "./info-batch.ts";
 
-/** The error that a request is not for a thread in this state. */
+/** The error for a request that a thread's state does not allow. */
 export const refuse = (code: string, threadId: string, what: string): WorkflowError =>
   WorkflowError.failed(
     code,
@@ -22,14 +22,14 @@ export const refuse = (code: string, threadId: string, what: string): WorkflowEr
     `see its state: uncaged-workflow thread ${threadId}`,
   );
 
-/** The error that a thread waits: it sleeps, or an answer is needed. */
+/** The error for a waiting thread: it sleeps or needs an answer. */
 export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
   const hint = answerHint(threadId, last);
   return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
 }
 
-/** The errors with which every host refuses what the state of a thread or a bundle does not allow. */
+/** The errors of every host for requests that the state of a thread or bundle does not allow. */
 export const refusals = {
   ended: endedError,
   moves: movesNotRunning,
@@ -38,11 +38,11 @@ export const refusals = {
   waiting,
   hashCollision,
   otherBundle,
-  /** Any other: its code, and what the thread does instead. */
+  /** Another refusal, by code and description of the thread's state. */
   of: refuse,
 } as const;
 
-/** The error that a thread can't be resumed, by its log: it waits, for longer than until now. */
+/** The error for resuming a thread that still waits, by its log. */
 export function stillWaiting({
   start,
   steps,
@@ -53,7 +53,7 @@ export function stillWaiting({
 }
 
 /**
- * Checks that a thread that no worker drives can be paused: one that is paused already, or that a time wakes.
+ * Checks that a thread without a worker can be paused: it is paused already, or wakes at a time.
  * @throws WorkflowError `THREAD_ENDED`, `THREAD_MOVED`, `NOT_RUNNING`
  */
 export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo): void {
@@ -68,7 +68,7 @@ export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo):
   );
 }
 
-/** The error that a thread can't be answered, because it does not wait. It is added to the thread's debug log too. */
+/** The error for answering a thread that does not wait. Also noted in the thread's debug log. */
 export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): WorkflowError {
   const { threadId } = claim.ref;
   const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
@@ -78,7 +78,7 @@ export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): Workf
   return refused;
 }
 
-/** The error that a worker is about to exit: another one takes the request. */
+/** The error of an exiting worker: the client sends the request to another one. */
 export const workerClosing = (): WorkflowError =>
   WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again");
 
@@ -87,7 +87,7 @@ const rejection = (reason: string, stepID: string | null, step: number) => {
   return { tag: "V5RJ7N2C", ...source, payload: { reason } };
 };
 
-/** Records that an answer was refused, before the step with this number. */
+/** Records a refused answer, before the step with this number. */
 export const recordRefusal = (
   info: InfoLog,
   stepID: string | null,
@@ -96,8 +96,8 @@ export const recordRefusal = (
 ): void => info.event(rejection(reason, stepID, step));
 
 /**
- * What a debug log has of an answer that was refused, as text, for a host that keeps the log elsewhere. Without `seq`, the
- * number that the event has, the note alone.
+ * The debug log lines of a refused answer, as text, for a host that keeps the log elsewhere. Without `seq`, the event's
+ * number, only the note.
  */
 export function refusalLines(
   { reason, stepID, step }: { reason: string; stepID: string | null; step: number },

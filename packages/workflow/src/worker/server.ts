@@ -17,19 +17,19 @@ import type { Threads } from "./threads.ts";
 
 const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 409 };
 
-/** The control socket of a worker. The worker holds the hash's lock, so a socket that exists already is a dead one. */
+/** The control socket of a worker. The worker holds the hash's lock, so an existing socket is stale. */
 export class ControlServer {
   readonly #path: string;
   readonly #threads: Threads;
   readonly #onChange: () => void;
   #isClosing = false;
 
-  /** The number of requests that are being answered. */
+  /** The number of open requests. */
   pending = 0;
-  /** Whether a request has come that is not a mere read. */
+  /** Whether a request other than a read has arrived. */
   wasAsked = false;
 
-  /** `onChange` is called after each request. */
+  /** Calls `onChange` after each request. */
   constructor(path: string, threads: Threads, onChange: () => void) {
     this.#path = path;
     this.#threads = threads;
@@ -56,7 +56,7 @@ export class ControlServer {
     }
   }
 
-  /** Takes the socket away and answers no more requests: their senders start another worker. */
+  /** Removes the socket and answers no more requests: their senders start another worker. */
   close(): void {
     this.#isClosing = true;
     system.files.remove(this.#path);

@@ -9,15 +9,15 @@ import { projectAt } from "../project/project.ts";
 import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
 
-/** What a thread is, as far as its limits are concerned. */
+/** The facts of a thread that determine its limits. */
 export type Spender = { threadId: string; cwd: string | undefined; env: Environment };
 
-/** What one thread spends of what its storage root may. */
+/** One thread's spending under the limits of its storage root. */
 export class ThreadSpending implements RootSpending {
   readonly #root: Root;
   readonly #book: SpendingBook;
   readonly #thread: Spender;
-  /** What was counted for each call: one may report its end twice. */
+  /** The amount counted for each call: a call may report its end twice. */
   readonly #counted = new Map<string, number>();
   #limits: RootLimits | null = null;
   #pending: Promise<unknown> = Promise.resolve();
@@ -41,7 +41,7 @@ export class ThreadSpending implements RootSpending {
     return this.#book.release(call);
   }
 
-  /** Takes what a call of a model reports. */
+  /** Counts the reports of a model call. */
   event(event: Omit<EventRecord, "seq" | "timestamp">): void {
     const known = knownEvent({ ...event, seq: 0, timestamp: 0 });
     if (known?.type === "llm_start") {
@@ -56,18 +56,18 @@ export class ThreadSpending implements RootSpending {
     }
   }
 
-  /** Resolves when all that was reported is kept. */
+  /** Resolves when all reported spending is stored. */
   async settled(): Promise<void> {
     await this.#pending;
   }
 
-  // A full disk must not fail what was paid for: what is not kept is in the logs.
+  // A full disk must not fail a paid call: the logs hold unstored amounts.
   #keep(work: Promise<void>): void {
     const kept = work.catch(() => undefined);
     this.#pending = Promise.all([this.#pending, kept]);
   }
 
-  /** The limits as the files have them; while one can't be read, as they were. */
+  /** The limits from the files; the last known limits while a file can't be read. */
   #now(): RootLimits {
     try {
       this.#limits = limitsOf(this.#root, this.#thread);
@@ -78,7 +78,7 @@ export class ThreadSpending implements RootSpending {
   }
 }
 
-/** The limits of a thread: those of the storage root, and of a project that has this root. */
+/** The limits of a thread: the storage root's, and those of a project with this root. */
 function limitsOf(root: Root, { cwd, env }: Spender): RootLimits {
   const folders = [dirname(root), ...(cwd === undefined ? [] : [cwd])];
   const projects = folders.flatMap((folder) => projectAt(folder, env) ?? []);

@@ -39,14 +39,14 @@ import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
 
-/** The threads of one bundle that a worker drives. Each is claimed and created by one request at a time. */
+/** The threads of one bundle that a worker drives. One request at a time claims or creates a thread. */
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
-  /** Threads that are being created: they run as soon as they are visible. */
+  /** Threads in creation: they run as soon as they are visible. */
   readonly #creating = new Map<string, { workflow: string; since: number }>();
   readonly #turns = new Turns();
-  /** The thread that was driven here when there was only one; null when there were several. */
+  /** The only thread ever driven here; null if there were several. */
   #onlyDriven: string | null | undefined;
   #isReleased = false;
 
@@ -55,7 +55,7 @@ export class Threads {
   }
 
   /**
-   * Whether any thread runs, is paused, or continues soon without an answer. One that waits or sleeps for longer lets its
+   * Whether any thread runs, is paused, or continues soon without an answer. Threads that wait or sleep longer let the
    * worker exit.
    */
   get busy(): boolean {
@@ -94,7 +94,7 @@ export class Threads {
     const { threadId, workflow } = request;
     this.#checkOpen();
     if (this.#live.has(threadId)) return { threadId, started: false };
-    // A client that has no response yet looks here.
+    // A client without a response checks this note.
     note(threadId, true);
     this.#creating.set(threadId, { workflow, since: system.clock.elapsed() });
     let claim: Claim | null = null;
@@ -140,8 +140,8 @@ export class Threads {
   }
 
   /**
-   * Resumes an interrupted thread unasked.
-   * @throws WorkflowError `NOT_RECOVERED` when that is for a person to decide, `ALREADY_RUNNING`, and those of `resume`
+   * Resumes an interrupted thread automatically.
+   * @throws WorkflowError `NOT_RECOVERED` when the user must decide, `ALREADY_RUNNING`; the errors of `resume`
    */
   async recover(threadId: string, request: ResumeRequest): Promise<Controlled> {
     const { hash, load, orphans, place } = this.#parts;
@@ -160,7 +160,7 @@ export class Threads {
     return { threadId, ...orphans.report };
   }
 
-  /** Wakes the threads that are due. One that can't be woken is due again in a minute. */
+  /** Wakes due threads. A thread that can't be woken is due again in a minute. */
   async wake(request: WakeRequest): Promise<WokenHere> {
     const { store, hash } = this.#parts;
     const bundle = await this.#parts.load();
@@ -188,7 +188,7 @@ export class Threads {
     await this.#find(threadId);
     let woken: Promise<boolean> | undefined;
     await this.#turns.alone(threadId, async () => {
-      // Another request may have begun to drive it meanwhile.
+      // Another request may drive it by now.
       if (this.#live.has(threadId)) return;
       const surroundings = (claim: Claim) =>
         isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
@@ -221,7 +221,7 @@ export class Threads {
     return { threadId, ...(!live && orphans.report) };
   }
 
-  /** Ends a thread that is not driven; gives it when it is driven by now. */
+  /** Ends a thread that is not driven; returns the thread if it is driven by now. */
   async #end(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId);
     if (live) return live;
@@ -267,7 +267,7 @@ export class Threads {
     return { threadId };
   }
 
-  /** Stops driving a thread that does not run, and notes that it is on another host. The same again does nothing. */
+  /** Releases a thread that is not running, and notes that it moved to another host. Idempotent. */
   async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
     const { hash, orphans, place } = this.#parts;
     await orphans.ended;
@@ -285,7 +285,7 @@ export class Threads {
     });
   }
 
-  /** Has a thread's log end with a whole record. */
+  /** Makes a thread's log end with a whole record. */
   async #settleLog(threadId: string): Promise<void> {
     const { store, hash } = this.#parts;
     const there = await store.find(threadId);
@@ -294,7 +294,7 @@ export class Threads {
     await (await store.claim({ hash, threadId }, claimOptions({ env: {} })))?.release();
   }
 
-  /** Stops driving all threads and leaves their logs so that each can be resumed. */
+  /** Releases all threads so that they can be resumed. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#turns.settled();
@@ -303,12 +303,12 @@ export class Threads {
     for (const { gone } of all) await gone;
   }
 
-  /** How to fail the one thread that something uncaught can be of: the only one ever driven here. */
+  /** Fails the thread of an uncaught error; null unless only one thread was ever driven here. */
   get failOnly(): ((thrown: unknown) => void) | null {
     return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
-  /** Adds something that was not caught to the debug log of every thread that is driven. */
+  /** Notes an uncaught error in the debug log of every driven thread. */
   noteUncaught(thrown: unknown): void {
     const line = errorLine(errorOf(thrown, (error) => this.#parts.place.stacks.rewrite(error)));
     const content = `not caught, in one of this worker's threads: ${line}`;
@@ -349,7 +349,7 @@ export class Threads {
     this.#parts.onChange();
   }
 
-  // Nothing is done to a thread whose end is written before its generator is closed.
+  // A thread whose end is written must not change until its generator is closed.
   async #find(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId) ?? null;
     if (!live?.engine.over) return live;
@@ -362,7 +362,7 @@ export class Threads {
     this.#parts.note(threadId, false);
   }
 
-  /** Continues a thread from its log with what `surroundings` gives; it is left alone when that is null or throws. */
+  /** Continues a thread from its log in `surroundings`; leaves it alone when they are null or throw. */
   async #driveAgain(
     bundle: LoadedBundle,
     threadId: string,
@@ -371,7 +371,7 @@ export class Threads {
     onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
-    // First of all: a worker that waits for its disk is not stuck in its bundle.
+    // Note first, so that a worker that waits for its disk does not count as stuck in its bundle.
     note(threadId, true);
     let claim: Claim | null = null;
     let isDriven = false;

@@ -1,4 +1,4 @@
-/** Runs functions of one key one after the other, those of different keys at the same time. */
+/** Runs functions of one key in sequence, and functions of different keys concurrently. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -13,7 +13,7 @@ export class Turns {
     }
   }
 
-  /** Resolves when all functions that were given so far have ended. */
+  /** Resolves when all functions passed so far have ended. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#last.values());
   }

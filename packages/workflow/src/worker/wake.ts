@@ -4,13 +4,13 @@ import type { StartRecord } from "../record/record.ts";
 import { stateAfter } from "../store/state.ts";
 import type { Claim } from "../store/store.ts";
 
-/** A request wakes so many threads at most, so that it is answered in time. */
+/** Maximum number of threads woken by one request, so that it is answered in time. */
 export const mostAtOnce = 200;
 export const wakeAgainMs = 60_000;
 
 /**
- * What a thread that is due is continued with: what the request has for all, and beneath it what it has for the
- * thread's folder; null when that folder was not seen by who asks. @throws WorkflowError what the folder can't have.
+ * The surroundings of a due thread: the request's, with defaults from the thread's folder; null when the request does
+ * not include that folder. @throws WorkflowError the error of reading the folder.
  */
 export function surroundingsFor(
   start: StartRecord,
@@ -27,7 +27,7 @@ export function surroundingsFor(
     : { ...request, env: { ...own.env, ...request.env }, secrets };
 }
 
-/** Whether a thread waits until a time that has come. */
+/** Whether a thread waits until a time in the past. */
 export const isDue = ({ start, steps }: Claim, now: number): boolean => {
   const { maxRounds } = start.parameters.options;
   const state = stateAfter(steps.at(-1) ?? null, steps.length, maxRounds);

@@ -27,8 +27,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a process that has ended and that its parent has not waited for is none", async () => {
-  // What the shell becomes never waits for what the shell has started; and it has become it when it prints.
+test("a zombie process does not count as running", async () => {
+  // The shell replaces itself by `tail`, which does not wait for the shell's child. The output shows the replacement.
   const script = 'sleep 60 & echo $! > "$0"; exec tail -f "$0"';
   const parent = Bun.spawn(["sh", "-c", script, join(folder, "pid")], { stdout: "pipe" });
   const { value } = await parent.stdout.getReader().read();
@@ -38,14 +38,14 @@ test("a process that has ended and that its parent has not waited for is none", 
   process.kill(pid, "SIGKILL");
   for (let tries = 0; identify(pid) !== null && tries < 500; tries += 1) await Bun.sleep(10);
   expect(identify(pid)).toBeNull();
-  // It is still there for its parent.
+  // The process still exists for its parent.
   expect(() => process.kill(pid, 0)).not.toThrow();
   parent.kill("SIGKILL");
   await parent.exited;
 });
 
 describe("the holder file", () => {
-  test("says who holds the lock and what it drives", () => {
+  test("names the lock holder and its threads", () => {
     const holder = new WorkerInfoFile(path);
     holder.note("A", true);
     holder.note("B", true);
@@ -69,7 +69,7 @@ describe("the holder file", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("takes the place of one that a dead worker left, and of a symbolic link", () => {
+  test("replaces the file of a dead worker, and a symbolic link", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
     new WorkerInfoFile(path).note("A", true);
@@ -87,7 +87,7 @@ describe("the holder file", () => {
     '{"pid":-1}\n',
     "[]\n",
   ]) {
-    test(`names nobody when it says ${JSON.stringify(text)}`, () => {
+    test(`is ignored when it contains ${JSON.stringify(text)}`, () => {
       writeFileSync(path, text);
       const found = readWorkerInfo(path);
       expect(found === null || !isAlive(found.identity)).toBe(true);
@@ -107,7 +107,7 @@ describe("the holder file", () => {
 });
 
 describe("a process's identity", () => {
-  test("is not that of another process which got its pid later (F10)", () => {
+  test("differs from that of a later process with the same pid (F10)", () => {
     const own = identify(process.pid);
     if (!own) throw new Error("there is no identity of this process");
     expect(isAlive(own)).toBe(true);

@@ -6,9 +6,9 @@ import { system } from "../system/system.ts";
 const longestFile = 1024 * 1024 * 1024;
 
 /**
- * What `run/<hash>.holder` records: who took the lock, what it drives, whether it ever drove anything; and the marks
- * with which processes may run that nobody waits for any more, should it have been lost. `follows` is the last worker before
- * it that was lost with threads.
+ * The content of `run/<hash>.holder`: the process that took the lock, its driven threads, whether it ever drove a
+ * thread, and the marks of processes that may outlive it. `follows` is the last worker before it that was lost with
+ * threads.
  */
 export type WorkerInfo = {
   identity: ProcessIdentity;
@@ -19,16 +19,16 @@ export type WorkerInfo = {
 };
 
 /**
- * The worker's own record, for the one case in which it can't be asked: `kill --force`. It proves
- * nothing alone; the lock and the process's start time do.
+ * The worker's record about itself, for `kill --force` of an unresponsive worker. Only the lock and the process's start
+ * time prove that it is valid.
  */
 export class WorkerInfoFile {
   /**
-   * Whether a worker before this one left its file, since the system started: it was lost, or could not sync a log.
-   * Which logs are concerned nobody knows: who follows a lost worker leaves its own file too.
+   * Whether a previous worker left its file since the system started: it was lost, or could not sync a log. The
+   * affected logs are unknown, so a worker that follows a lost worker leaves its file too.
    */
   readonly followsLost: boolean;
-  /** The marks of the workers before this one that were lost. */
+  /** The marks of lost workers before this one. */
   readonly lostMarks: readonly string[];
   readonly #path: string;
 
@@ -41,7 +41,7 @@ export class WorkerInfoFile {
     const before = isThere ? readWorkerInfo(path) : null;
     this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
     this.lostMarks = this.followsLost ? (before?.marks ?? []) : [];
-    // There is a file at any time: were this worker lost now, the next must see that one was.
+    // Replace the file atomically: if this worker is lost now, the next one must see that a worker was lost.
     const aside = asideName(path);
     try {
       const marks = mark === "" ? this.lostMarks : [...this.lostMarks, mark];
@@ -54,12 +54,12 @@ export class WorkerInfoFile {
     }
   }
 
-  /** Notes that a thread is being driven, or no longer is (it ended, it is paused, it waits). */
+  /** Notes that a thread is driven, or not any longer (it ended, is paused or waits). */
   note(threadId: string, live: boolean): void {
     this.#append(`${live ? "+" : "-"}${threadId}`);
   }
 
-  /** Notes that what runs with a mark need not be ended: it has been, or its worker was not lost. */
+  /** Notes that the processes of a mark need not be ended: they have ended, or their worker was not lost. */
   forget(marks: readonly string[]): void {
     for (const mark of marks) this.#append(`=${mark}`);
   }
@@ -68,7 +68,7 @@ export class WorkerInfoFile {
     try {
       write(this.#path, line, O_WRONLY | O_APPEND);
     } catch {
-      // Without the note a forced kill leaves a thread interrupted, or a mark is looked for again; nothing is lost.
+      // Harmless: without the note, a forced kill leaves a thread interrupted, or a mark is searched for again.
     }
   }
 
@@ -82,7 +82,7 @@ const write = (path: string, line: string, flags: number): void =>
 
 type Noted = { marks?: string[]; follows?: ProcessIdentity | null };
 
-/** Reads a worker's info; null when there is none that can be read. */
+/** Reads a worker's info; null if it is missing or unreadable. */
 export function readWorkerInfo(path: string): WorkerInfo | null {
   try {
     const bytes = readOwnFile(path, longestFile);
@@ -106,7 +106,7 @@ export function readWorkerInfo(path: string): WorkerInfo | null {
   }
 }
 
-/** Whether the process that an identity names still runs. */
+/** Whether the identified process still runs. */
 export function isAlive(identity: ProcessIdentity): boolean {
   const now = system.processes.identify(identity.pid);
   return now !== null && now.startTime === identity.startTime && now.bootId === identity.bootId;

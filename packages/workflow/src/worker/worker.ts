@@ -50,7 +50,7 @@ export function runWorker(
   if (!lock) system.processes.exit(busyCode);
 
   const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
-  // Nothing is driven beside what a lost worker has left.
+  // No thread may run beside the processes of a lost worker.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
   let bundle: Promise<LoadedBundle> | null = null;
@@ -101,7 +101,7 @@ export function runWorker(
     return await inTime(hash, loaded);
   }
 
-  /** Restarts the idle timer while there is nothing to run. */
+  /** Restarts the idle timer while there is no work. */
   function rest(): void {
     cancelRest?.();
     cancelRest = null;
@@ -125,7 +125,7 @@ export function runWorker(
         isReleased = true;
       },
       () => (info.followsLost || store.hasUnsynced ? info.forget([mark]) : info.remove()),
-      // A thread that is still driven keeps it until this process is gone.
+      // A thread that is still driven keeps the lock until this process ends.
       () => isReleased && lock?.release(),
       () => system.clock.sleep(lingerMs),
     ];
@@ -141,7 +141,7 @@ export function runWorker(
   }
 }
 
-/** What the threads of a bundle have of a storage root beside their store. */
+/** The parts of a storage root, besides the store, that a bundle's threads use. */
 export const placeIn = (root: Root, hash: string): ThreadsParts["place"] => ({
   ...rootPlace(root, hash),
   spending: spendingIn(root, hash),

@@ -1,4 +1,4 @@
-// Collects garbage so many times.
+// Collects garbage repeatedly.
 import { collectGarbage } from "../../src/local/upkeep/gc.ts";
 import { openRoot } from "../../src/disk/root.ts";
 

@@ -6,20 +6,20 @@ import { markVariable } from "../../system/worker-env.ts";
 import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
 
 /**
- * Whether this process was started by a worker, of whatever thread: by the worker's mark in its own environment or in that
- * of an ancestor, or by an ancestor that is a worker of this storage root. An agent must not approve itself.
+ * Whether a worker started this process: the worker's mark is in its environment or an ancestor's, or an ancestor is a
+ * worker of this storage root. An agent must not approve itself.
  */
 export function isFromStep(root: string): boolean {
   const workers = workersOf(root as Root);
   return system.processes.comesFrom(markVariable, new Set(workers));
 }
 
-/** Refuses an answer that a step gives. @throws WorkflowError `ANSWER_FROM_STEP` */
+/** Refuses an answer from a step. @throws WorkflowError `ANSWER_FROM_STEP` */
 export function checkAnswerer(root: string): void {
   if (isFromStep(root)) throw answerFromStep();
 }
 
-/** The error that a step's process gives an answer. */
+/** The error for an answer from a step's process. */
 export const answerFromStep = (): WorkflowError =>
   WorkflowError.failed(
     "ANSWER_FROM_STEP",

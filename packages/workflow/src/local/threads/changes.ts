@@ -14,8 +14,8 @@ const freshMs = 400;
 const listEveryMs = 2_000;
 
 /**
- * The system reports which logs have grown; who is driven is asked twice a second, for no log records a
- * pause or the loss of a worker; and everything is listed now and then. @see Host.changes
+ * Streams changes: the system reports growing logs; workers are asked for their threads twice a second, because logs
+ * don't record a pause or the loss of a worker; and from time to time everything is listed. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
   const seen = new SeenThreads(root);
@@ -28,7 +28,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   });
   signal.addEventListener("abort", rouse);
   try {
-    // A storage root that can't be read now may be read the next time.
+    // An unreadable storage root may be readable at the next look.
     await seen.begin().catch(() => undefined);
     yield { kind: "ready" };
     while (!signal.aborted) {
@@ -46,7 +46,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   }
 }
 
-/** A thread as it was shown last; `live` when a worker reported that it drives it. */
+/** A thread as it was last reported; `live` when a worker drove it. */
 type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
 
 class SeenThreads {
@@ -62,12 +62,12 @@ class SeenThreads {
     this.#root = root;
   }
 
-  /** Learns what there is: who follows the changes has read the lists, or will. */
+  /** Records the current state without reporting it: followers read the lists themselves. */
   async begin(): Promise<void> {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
     }
-    // One that was live a moment ago may be dead by now, and no other change would name it.
+    // A thread that was live a moment ago may have lost its worker since; no other change would report it.
     for (const row of await listLive(this.#root)) {
       const { steps, status } = row;
       this.#seen.set(row.threadId, { ref: row, steps, status, live: true });
@@ -75,12 +75,12 @@ class SeenThreads {
     this.#names = await this.#readNames();
   }
 
-  /** A thread's log has changed: it is read at the next look. */
+  /** Notes that a thread's log has changed, to read it at the next look. */
   changed(ref: ThreadRef): void {
     this.#changed.set(ref.threadId, ref);
   }
 
-  /** What has changed since the last look. What may throw comes before anything is noted. */
+  /** Returns the changes since the last look. Reads that may throw come before any state changes. */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
     const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;

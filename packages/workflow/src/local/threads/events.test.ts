@@ -25,18 +25,18 @@ async function contents(options?: LogOptions): Promise<string[]> {
   return found.map(({ record }) => record.content);
 }
 
-test("a debug log is read line by line, and what is no JSON is passed over", async () => {
+test("a debug log is read line by line, skipping lines that are not JSON", async () => {
   expect(await contents()).toHaveLength(4);
   expect(await contents({ since: 3, tail: 1 })).toEqual(["llm_done"]);
 });
 
-test("only lines of some tags and events of some types are given, where they are asked for", async () => {
+test("only lines with the requested tags and events of the requested types are returned", async () => {
   expect(await contents({ only: ["E9K2TNWD", "llm_done"] })).toEqual(["begins", "llm_done"]);
   expect(await contents({ only: ["llm_done"], since: 5 })).toEqual([]);
   expect(await contents({ only: [] })).toEqual([]);
 });
 
-test("events are given newest first, where they are asked for backward, and other lines passed over", async () => {
+test("backward reading returns events newest first and skips other lines", async () => {
   expect(await contents({ backward: true })).toEqual([]);
   const path = infoPath(root, hash, "01KQXKW1000000000000000001");
   const event = (seq: number) =>

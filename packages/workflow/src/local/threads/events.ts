@@ -27,7 +27,7 @@ import { readView, startOf } from "./view.ts";
 
 const lookEveryMs = 250;
 
-/** Reads a thread's debug log. A line that can't be read is passed over: it proves nothing. */
+/** Reads a thread's debug log and skips unreadable lines. */
 export async function* readLines(
   root: Root,
   ref: ThreadRef,
@@ -51,7 +51,7 @@ export async function* readLines(
     for (let goesOn = true; watch && goesOn && !signal?.aborted; ) {
       const { status } = await readView(root, ref, live);
       goesOn = isMoving(status) || status === "waiting";
-      // The worker writes of an end in its debug log a little after the end itself.
+      // The worker logs the end in its debug log shortly after the end itself.
       await watch.changed(lookEveryMs);
       yield* read();
     }
@@ -60,7 +60,7 @@ export async function* readLines(
   }
 }
 
-/** The lines that the options ask for. */
+/** The lines that match the options. */
 export function* wantedOf(
   lines: Iterable<Line>,
   { since = 0, only }: LogOptions,
@@ -80,7 +80,7 @@ export function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
   }
 }
 
-/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value begins there. @see Host.value */
+/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value starts at the position. @see Host.value */
 export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
   const path = valuesPath(root, hash, threadId);
   let json: string | null = null;
@@ -109,7 +109,7 @@ export async function readAttempts(
     info: infoPath(root, hash, threadId),
   });
   if (!reader.exists) throw notFound(threadId);
-  // Asked first: a thread that ends meanwhile has its end in the log.
+  // Ask before reading: if the thread ends meanwhile, the log holds its end.
   const driver = await live.find(ref);
   return await attemptsIn(reader, driver, {
     copied: async (from) => eventsOfCopied(root, ref, from),
@@ -117,16 +117,16 @@ export async function readAttempts(
   });
 }
 
-/** The events of copied steps, by the attempt that they are of. */
+/** The events of copied steps, by attempt. */
 export type CopiedEvents = ReadonlyMap<string, EventRecord[]>;
 
-/** Beside its log and its debug log: the events of the steps that a thread has copied, and its journal. */
+/** A thread's data outside of its log and debug log: events of copied steps, and its journal. */
 export type BesideLog = {
   copied: (forkFrom: ForkFrom) => Promise<CopiedEvents>;
   journal: () => Promise<Lines>;
 };
 
-/** The attempts of a thread that is read from its start. */
+/** Computes the attempts of a thread from its whole log. */
 export async function attemptsIn(
   reader: LogReader,
   driver: LiveFacts | null,
@@ -141,7 +141,7 @@ export async function attemptsIn(
       if (forkFrom) events = await copied(forkFrom);
     } else if (item.kind === "event") log.event(item.event);
     else if (item.kind === "step") {
-      // What a fork has copied came with its records alone: its events are in the thread that it is of.
+      // A fork copies only records: the events of copied steps are in the source thread.
       for (const event of events.get(item.step.attempt ?? "") ?? []) log.event(event);
       log.step(item.number, item.step);
     }
@@ -157,8 +157,8 @@ export async function attemptsIn(
 }
 
 /**
- * The events of the attempts that a fork has copied, and of their children, by the copied attempt: of the
- * thread that it was made of, or of the one that that was made of.
+ * Collects the events of copied attempts and of their children, by copied attempt, from the source thread or its own
+ * sources.
  */
 function eventsOfCopied(
   root: Root,
@@ -180,7 +180,7 @@ function eventsOfCopied(
   return wanted;
 }
 
-/** The attempts of the steps that a fork has copied, with an empty list each. */
+/** The attempts of the copied steps, each with an empty list. */
 export function copiedAttempts(data: Lines, { steps }: ForkFrom): Map<string, EventRecord[]> {
   const wanted = new Map<string, EventRecord[]>();
   for (const { value } of data.forward()) {
@@ -191,7 +191,7 @@ export function copiedAttempts(data: Lines, { steps }: ForkFrom): Map<string, Ev
   return wanted;
 }
 
-/** Adds the events of a debug log to the list of their attempt, or of its parent. */
+/** Adds the events of a debug log to the list of their attempt or its parent. */
 export function collectEvents(info: Lines, lists: Map<string, EventRecord[]>): void {
   for (const { value } of info.forward(0, ['"attempt":'])) {
     const event = readEvent(value);

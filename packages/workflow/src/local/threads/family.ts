@@ -8,12 +8,12 @@ import { allThreads, findThread, startOf } from "./view.ts";
 
 type Known = { ref: ThreadRef; forkFrom: Relative["forkFrom"] };
 
-/** The threads of a host, as families are made of them. */
+/** The threads of a host from which families are computed. */
 export type FamilySource = {
   find: (text: string) => Promise<ThreadRef>;
   all: () => Promise<ThreadRef[]>;
   start: (ref: ThreadRef) => Promise<StartRecord | null>;
-  /** Begins a look at many rows. */
+  /** Starts reading many rows. */
   rows: () => (ref: ThreadRef) => Promise<ThreadRow | null>;
 };
 
@@ -29,7 +29,7 @@ export const familiesIn = (root: Root): Families =>
     },
   });
 
-/** The forks of a host. A thread's first line never changes, so that each is read once. */
+/** The forks of a host. A thread's first line never changes, so each is read once. */
 export class Families {
   readonly #source: FamilySource;
   #known = new Map<string, Known>();
@@ -39,10 +39,10 @@ export class Families {
   }
 
   /**
-   * The family of a thread: the first that all come from, and every fork of a fork of it, oldest
-   * first, the thread itself included. One that was removed is left out, its forks are not.
+   * Returns the family of a thread: the common ancestor and all forks that descend from it, including the thread
+   * itself, oldest first. Removed threads are left out; their forks are included.
    *
-   * @throws WorkflowError those of `findThread`.
+   * @throws WorkflowError the errors of `findThread`.
    */
   async of(id: string): Promise<Relative[]> {
     const { threadId } = await this.#source.find(id);
@@ -61,7 +61,7 @@ export class Families {
     return found;
   }
 
-  // One that can't be read is in no family.
+  // An unreadable thread does not belong to a family.
   async #learn(): Promise<void> {
     const known = new Map<string, Known>();
     for (const ref of await this.#source.all()) {
@@ -73,7 +73,7 @@ export class Families {
     this.#known = known;
   }
 
-  // The one before all that was removed is still what its forks have in common.
+  // A removed first thread still connects its forks.
   #firstOf(threadId: string): string {
     const seen = new Set([threadId]);
     for (let first = threadId; ; ) {

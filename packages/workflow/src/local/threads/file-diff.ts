@@ -5,8 +5,8 @@ import type { ThreadView } from "../../record/thread.ts";
 import { git } from "../upkeep/git.ts";
 
 /**
- * A file that differs: the `patch` leads from `a` to `b`, null where it is binary, too long, or one of too many. One that
- * was `renamed` was at `from`.
+ * A changed file: `patch` turns `a` into `b`; it is null for binary, too long or too many files. A `renamed` file was
+ * at `from`.
  */
 export type FileChange = {
   path: string;
@@ -15,7 +15,7 @@ export type FileChange = {
   patch: string | null;
 };
 
-/** The files of one worktree in two threads. `problem` is why they can't be compared. */
+/** The files of one worktree in two threads. `problem` says why they can't be compared. */
 export type WorktreeDiff = ComparedTree & { files: FileChange[]; problem: string | null };
 
 const mostPatches = 1000;
@@ -23,8 +23,8 @@ const longestPatch = 256 * 1024;
 const changes: Record<string, FileChange["change"]> = { A: "added", D: "removed", R: "renamed" };
 
 /**
- * Compares the files of two threads that work in git worktrees: as they are after the last step of each. Where only one
- * thread has a worktree, with what it began with.
+ * Compares the files of two threads that work in git worktrees, after the last step of each. A worktree that only one
+ * thread has is compared with its base commit.
  */
 export async function fileDiff(
   a: Pick<ThreadView, "steps">,
@@ -68,7 +68,7 @@ async function changesIn({ repository, a, b }: ComparedTree) {
   });
 }
 
-/** What a raw diff lists. A file that becomes a link, or a link a file, has two sections in the patch. */
+/** Parses a raw diff. A file that becomes a link, or a link a file, has two sections in the patch. */
 function filesIn(raw: string): (FileChange & { sections: number })[] {
   const fields = raw.split("\0");
   const files: (FileChange & { sections: number })[] = [];

@@ -97,14 +97,14 @@ const logs = fc
     text: start + between.map(line).join("") + (last === null ? "" : line(last)) + tail,
   }));
 
-/** What a list must be, without any optimization: every log is read, and then kept or not. */
+/** The expected list: reads every log, then filters. */
 async function plainly(fits: (row: ThreadRow) => boolean): Promise<ThreadRow[]> {
   const refs = allThreads(root).sort((a, b) => (a.threadId > b.threadId ? -1 : 1));
   const rows = await Promise.all(refs.map((ref) => readRow(root, ref)));
   return rows.filter((row) => row !== null).filter(fits);
 }
 
-/** Rows without what has passed between two looks at them. */
+/** Rows without the time that passes between two reads. */
 const atOnce = (rows: readonly ThreadRow[]) => rows.map((row) => ({ ...row, waitedMs: 0 }));
 
 const wanted: [string, (row: ThreadRow) => boolean][] = [
@@ -120,7 +120,7 @@ const wanted: [string, (row: ThreadRow) => boolean][] = [
 ];
 
 describe("a filtered list", () => {
-  test("is what reading every log gives, page by page", async () => {
+  test("equals the result of reading every log, page by page", async () => {
     const asked = fc.record({
       status: fc.option(fc.subarray([...statuses], { minLength: 1, maxLength: 4 })),
       workflow: fc.option(fc.constantFrom(...wanted)),
@@ -154,7 +154,7 @@ describe("a filtered list", () => {
     );
   }, 60_000);
 
-  test("refuses a beginning of several hashes, and takes it for a name where that is known", async () => {
+  test("refuses an ambiguous prefix of hashes, unless it is a registered name", async () => {
     for (const hash of hashes) write(hash, 1, line(startOf("review")));
     const refused = messageOf(rowsOf(root, { workflow: "AAAA" }));
     expect(await refused).toContain("of 2 hashes");
@@ -166,7 +166,7 @@ describe("a filtered list", () => {
     expect(await rowsOf(root, { workflow: "AAAA" })).toEqual([]);
   });
 
-  test("does without the registry where it can't be read", async () => {
+  test("works without the registry when it can't be read", async () => {
     write("AAAA000000001", 1, line(startOf("review")));
     writeFileSync(registryPath(root), "{", { mode: 0o600 });
     expect(await rowsOf(root, { workflow: "review" })).toHaveLength(1);
@@ -179,7 +179,7 @@ describe("how many threads there are", () => {
     return [rows.length, total, next !== null];
   };
 
-  test("is known without a filter and by hash, and whether more come is always", async () => {
+  test("is known without a filter and by hash; whether more threads follow is always known", async () => {
     for (let n = 0; n < 5; n += 1) write("AAAA000000001", n, line(startOf("review")));
     write("BBBB000000001", 9, line(startOf("review")) + line(endOf("returned")));
     expect(await page({ limit: 4 })).toEqual([4, 6, true]);
@@ -222,14 +222,14 @@ describe("how many threads there are", () => {
     },
   );
 
-  test("a page of threads that are not yet created does not end the list", async () => {
+  test("a page of threads that are not created yet does not end the list", async () => {
     write("AAAA000000001", 1, line(startOf("review")));
     for (const n of [5, 6, 7]) write("AAAA000000001", n, "");
     expect(await pages({ limit: 1 }, () => undefined)).toEqual([idOf(1)]);
   });
 });
 
-// Where the system reports how many bytes a process has read.
+// Only where the system reports how many bytes a process has read.
 const bytesRead = (): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
 
@@ -254,7 +254,7 @@ test.if(process.platform === "linux")(
   },
 );
 
-test("who filters very many threads lets others at work in between", async () => {
+test("filtering very many threads lets other work run in between", async () => {
   const log = line(startOf("review")) + line(endOf("returned"));
   for (let n = 0; n < 3_000; n += 1) write("AAAA000000001", n, log);
   let turns = 0;

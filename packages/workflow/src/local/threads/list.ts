@@ -23,13 +23,13 @@ import { hasWords, wordsOf } from "../../record/search.ts";
 import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
 import { allThreads, readDriven, sizeOf, threadsOf } from "./view.ts";
 
-/** How long a list may keep others waiting, in milliseconds. */
+/** How long a list may block other work, in milliseconds. */
 const restEveryMs = 8;
 
-/** Threads of this name, of this version, or of both. */
+/** Selects threads by name, by version, or by both. */
 export type Selector = { name?: string; hash?: string };
 
-/** What a thread must be to be listed, one of each; null where nothing is asked of it. */
+/** The statuses and selectors of a list: a thread must match one of each. Null matches all. */
 type Filter = {
   statuses: ReadonlySet<Status> | null;
   selectors: readonly Selector[] | null;
@@ -37,8 +37,8 @@ type Filter = {
 };
 
 /**
- * A page of threads, newest first. Only the logs of the page are read whole; of those that a filter passes
- * over the first line or the last, unless it asks for the corrupt. What can't be read is corrupt.
+ * Returns a page of threads, newest first. Reads whole logs only for the page; for filtered threads, only the first or
+ * last line, unless the filter asks for corrupt threads. Unreadable threads are corrupt.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
@@ -51,7 +51,7 @@ export async function listThreads(
   const statuses = status === undefined ? null : new Set([status].flat());
   const selectors = workflow ? await selectorsOf(root, workflow) : null;
   const words = wordsOf(search);
-  // Only a worker makes a thread run, and paused threads have a file: no log is read in vain.
+  // Running threads are known to their workers, and paused threads have a file, so no other log is read.
   const areLive = statuses !== null && [...statuses].every(isMoving);
   const filter: Filter = { statuses, selectors, words };
   const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
@@ -72,12 +72,12 @@ export async function listThreads(
     if (rows.length >= limit && (isCounted || !paged)) break;
   }
   const isLast = !isCounted || !paged || offset + limit >= asked.length;
-  // Some of the threads may not have been created yet.
+  // Some of the threads may not be created yet.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
 
-/** The threads that live workers drive, and those that are paused. */
+/** The threads that live workers drive, and paused threads. */
 async function movingThreads(root: Root): Promise<ThreadRef[]> {
   const paused = loggedHashes(root).flatMap((hash) =>
     pausedIdsOf(root, hash).map((threadId) => ({ hash, threadId })),
@@ -86,14 +86,14 @@ async function movingThreads(root: Root): Promise<ThreadRef[]> {
   return [...new Map(all.map((ref) => [ref.threadId, ref])).values()];
 }
 
-/** The threads that the selectors may select, by the paths of their logs, in no order. */
+/** The threads that may match the selectors, by the paths of their logs, unordered. */
 function candidatesOf(root: Root, selectors: Filter["selectors"]): ThreadRef[] {
   const hashes = new Set(selectors?.map(({ hash }) => hash) ?? [undefined]);
   if (hashes.has(undefined)) return threadsOf(root, loggedHashes(root));
   return threadsOf(root, [...hashes] as string[]);
 }
 
-/** Newest first; with `most`, only so many, which spares sorting them all. */
+/** Sorts newest first. `most` limits the result and avoids sorting all. */
 function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
   const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
   if (most === null || threads.length <= most * 4) return threads.sort(newer);
@@ -119,7 +119,7 @@ async function* rowsOf(
   let passed = 0;
   let restedAt = system.clock.elapsed();
   for (const ref of refs) {
-    // A filter may pass over very many: a server has others to answer in between.
+    // A filter may skip very many threads: a server must answer other requests in between.
     if (system.clock.elapsed() - restedAt > restEveryMs) {
       await system.clock.turn();
       restedAt = system.clock.elapsed();
@@ -144,7 +144,7 @@ const matches = (row: ThreadRow, { statuses, selectors }: Filter): boolean =>
       ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
     ));
 
-/** What is searched of a thread; of one that can't be read its id alone. */
+/** The searched text of a thread; only the id when the log can't be read. */
 function textOf(root: Root, ref: ThreadRef): string {
   try {
     return searchText(root, ref);
@@ -153,7 +153,7 @@ function textOf(root: Root, ref: ThreadRef): string {
   }
 }
 
-/** The same page by the index; null where that is not what the logs are, and can't be made so at once. */
+/** The same page from the index; null when the index is out of date and can't be refreshed quickly. */
 async function indexedPage(
   root: Root,
   index: ThreadIndex,
@@ -161,7 +161,7 @@ async function indexedPage(
   filter: Filter,
 ): Promise<ThreadPage | null> {
   const { statuses, selectors, words } = filter;
-  // Any log may be broken, and only the whole log shows it.
+  // Only a whole log shows whether it is corrupt.
   if (statuses?.has("corrupt")) return null;
   const isSearch = words.length > 0;
   const isWorthwhile = () => isSearch && allThreads(root).length >= worthIndexing;
@@ -193,19 +193,19 @@ async function indexedPage(
     }
     return { rows, total, next: isMore && paged ? (rows.at(-1)?.threadId ?? null) : null };
   } catch {
-    // A broken index is made again by the next refresh.
+    // The next refresh rebuilds a broken index.
     index.close();
     return null;
   }
 }
 
-/** Of fewer logs than these a list is made at once without an index. */
+/** The number of logs from which a list uses an index. */
 export const worthIndexing = 1_000;
 
-/** So many logs are read for a list that does not search: of more the list itself is sooner made. */
+/** Maximum number of logs to read for a list without a search. With more, listing without the index is faster. */
 const mostAtOnce = 200;
 
-/** A thread as the index keeps it: as it is while nobody drives it. */
+/** A thread's row for the index, without the state of a worker that may drive it. */
 export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
   try {
     const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
@@ -222,7 +222,7 @@ export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
   }
 }
 
-/** Whether a thread matches, as far as the first and the last line of its log show; `maybe`: read it whole. */
+/** Whether a thread matches by the first and last line of its log; `maybe` requires reading the whole log. */
 async function prefilter(
   root: Root,
   ref: ThreadRef,
@@ -236,14 +236,14 @@ async function prefilter(
   try {
     if (names && !names.includes(readStart(path)?.name)) return "no";
     if (names && !statuses) return "yes";
-    // Any log may be broken, and only the whole log shows it.
+    // Only a whole log shows whether it is corrupt.
     if (statuses?.has("corrupt")) return "maybe";
     const found = readLast(path);
     if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
     if (!statuses) return "yes";
     const { record, size } = found;
     const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
-    // What goes on while it is looked at is read whole.
+    // A log that grows during the look is read whole.
     if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
     const { status } = statusOf({ broken: null, end, last }, null, notedOf(root, ref));
     return statuses.has(status) ? "maybe" : "no";
@@ -252,7 +252,7 @@ async function prefilter(
   }
 }
 
-/** The row of one thread, or null when it never began or has been removed. */
+/** The row of a thread, or null when it never started or was removed. */
 export async function readRow(
   root: Root,
   ref: ThreadRef,
@@ -274,7 +274,7 @@ export async function readRow(
 }
 
 async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
-  // Threads are listed also where the registry can't be read.
+  // Threads are listed even when the registry can't be read.
   const registry: Registry = await readRegistry(root).catch(() => new Map());
   return selectorsIn(registry, text, {
     stored: () => storedHashes(root),
@@ -283,8 +283,8 @@ async function selectorsOf(root: Root, text: string): Promise<Selector[]> {
 }
 
 /**
- * The threads that a text selects, as `resolve` takes it. A name that is not registered may have been: its
- * threads are still there. `logged` gives the hashes of the versions that have threads, and `stored` those of the bundles.
+ * The threads that a text selects, as in `resolve`. A removed name still selects its threads. `logged` returns the
+ * hashes of versions with threads, `stored` the hashes of bundles.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage).
  */

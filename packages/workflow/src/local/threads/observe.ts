@@ -18,17 +18,17 @@ import { endedStatus, statusOf, type ThreadRef } from "../../record/thread.ts";
 import type { Drivers } from "../workers/live.ts";
 
 const lookEveryMs = 300;
-// No file is open while an observer, who may be slow, has a batch.
+// Files are closed while a slow observer handles a batch.
 const batchItems = 256;
 const batchBytes = 64 * 1024;
 
 const mostMarks = 1_000;
 
-/** Where observers have stopped, so that an observer that begins at a cursor reads only what is new. */
+/** Positions where observers stopped, so that an observer resuming at a cursor reads only new records. */
 export class Marks {
   readonly #marks = new Map<string, Mark>();
 
-  /** The mark of a position, which is then another observer's to set. */
+  /** Takes the mark of a position, which is then removed. */
   take({ threadId }: ThreadRef, { data }: Position): Mark | undefined {
     const key = `${threadId} ${data}`;
     const mark = this.#marks.get(key);
@@ -81,7 +81,7 @@ export async function* observe(
         ? null
         : await live.find(ref, changedAt, facts.last?.role === WAIT);
       if (!reader.exists) return yield { kind: "removed", cursor: at };
-      // The worker may have written and gone before it was asked: its answer is then of a longer log.
+      // The worker may have written more before it answered: its answer then belongs to a longer log.
       if (reader.isBehind) continue;
       const state = statusOf(facts, driver, notedOf(root, ref));
       const text = JSON.stringify(state);
@@ -99,7 +99,7 @@ export async function* observe(
   }
 }
 
-/** The next items, up to a position: so many that a slow observer holds little. */
+/** The next items, up to a position, limited so that a slow observer holds little memory. */
 export function takeBatch(reader: LogReader, to?: Position): Observed[] {
   const batch: Observed[] = [];
   const from = reader.position.data + reader.position.info;

@@ -3,7 +3,7 @@ import { dataPath, type Root } from "../../disk/paths.ts";
 import { SearchText } from "../../record/search.ts";
 import type { ThreadRef } from "../../record/thread.ts";
 
-/** The text that a thread of a storage root is searched by; its id where its log can't be read. */
+/** The searchable text of a thread; its id when the log can't be read. */
 export function searchText(root: Root, { hash, threadId }: ThreadRef): string {
   const text = new SearchText();
   const log = scanLog(dataPath(root, hash, threadId), (step) => text.add(step));

@@ -10,7 +10,7 @@ afterEach(async () => {
   await removeStores();
 });
 
-test("a clock that no id can hold is named, and an id of one's own is taken", async () => {
+test("a clock beyond the range of an id is reported, and a given id is used", async () => {
   const store = new TestStore();
   const hash = await store.add(counter);
   for (const [year, now] of [

@@ -26,14 +26,14 @@ import { surroundingsIn, surroundingsOf } from "../workers/surroundings.ts";
 import { readView, startOf } from "./view.ts";
 import { askAgain } from "../workers/worker-client.ts";
 
-/** What is to be run. @throws WorkflowError those of `resolve`, `BUNDLE_MISSING`, `REGISTRY_BROKEN`. */
+/** Finds the version to run. @throws WorkflowError `BUNDLE_MISSING`, `REGISTRY_BROKEN`, the errors of `resolve`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
   const found = resolveIn(await readRegistry(root), nameOrHash, () => storedHashes(root), root);
   checkStored(root, found.name, found.hash);
   return found;
 }
 
-/** @throws WorkflowError `BUNDLE_MISSING` when the file that a version points to is not there. */
+/** @throws WorkflowError `BUNDLE_MISSING` when the version's file is missing. */
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
   if (system.files.exists(path)) return;
@@ -45,8 +45,8 @@ export function checkStored(root: Root, name: string, hash: string): void {
 }
 
 /**
- * @throws WorkflowError those of `resolveWorkflow`, `BAD_MAX_ROUNDS`, `BAD_OPTION`, those of `surroundingsIn`, and
- * whatever keeps the bundle from being loaded; then nothing is written.
+ * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`, the errors of `resolveWorkflow`, `surroundingsIn` and of
+ * loading the bundle; nothing is written then.
  * @see Host.start
  */
 export async function startThread(
@@ -65,7 +65,7 @@ export async function startThread(
   return await sendStart(root, hash, threadId, request);
 }
 
-/** Sends a new thread to the worker of its hash, which is started if none is alive. */
+/** Sends a new thread to the worker of its hash, starting a worker if none is alive. */
 async function sendStart(
   root: Root,
   hash: string,
@@ -88,7 +88,7 @@ async function sendStart(
   }
 }
 
-/** The thread that has the id, of any version; null when there is none. */
+/** The thread with the id, of any version; null if there is none. */
 async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
   const there = threadWithId(root, threadId);
   if (!there) return null;
@@ -102,7 +102,7 @@ async function startedBefore(root: Root, threadId: string): Promise<StartedThrea
       "see what is wrong: uncaged-workflow verify",
     );
   }
-  // Whoever has made its log may have ended before its name was durable.
+  // The process that created the log may have ended before the log's name was durable.
   syncFolder(threadsDir(root, there.hash));
   return { ...there, workflow: start.name };
 }
@@ -127,7 +127,10 @@ async function startNew(root: Root, hash: string, body: StartRequest): Promise<S
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
 
-/** Checks the limits and options that a thread is to be started with. @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name that is the engine's own. */
+/**
+ * Checks the limits and options of a start.
+ * @throws WorkflowError `BAD_MAX_ROUNDS`; `BAD_OPTION` when an option has a name reserved for the engine.
+ */
 export function checkStart({
   maxRounds,
   options = {},
@@ -149,7 +152,7 @@ export function checkStart({
 }
 
 /**
- * @throws WorkflowError those of `forkRequest` and of `startThread`; then nothing is written.
+ * @throws WorkflowError the errors of `forkRequest` and `startThread`; nothing is written then.
  * @see Host.fork
  */
 export async function forkThread(
@@ -164,20 +167,19 @@ export async function forkThread(
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
-/** The thread that a fork is made of. `isFromStep`: this process was started by a step, which can't answer. */
+/** The source thread of a fork. `isFromStep`: a step started this process, which can't answer then. */
 export type ForkSource = {
   start: () => Promise<StartRecord | null>;
   view: () => Promise<ThreadView>;
   isFromStep: () => boolean;
-  /** Names the thread's log in messages. */
+  /** The thread's log, for messages. */
   path: string;
 };
 
 /**
- * What starts a fork, the version that it runs, and how many steps it keeps. Of the storage root only the log of the
- * thread is read.
- * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, `ANSWER_FROM_STEP`, and what
- * `resolve` throws.
+ * Builds the request for a fork, with its version and number of kept steps. Reads only the thread's log.
+ * @throws WorkflowError `NO_SUCH_ROLE`, `NO_SUCH_STEP` (missing), `NOTHING_TO_EDIT`, `ANSWER_FROM_STEP`; the errors of
+ * `resolve`.
  */
 export function forkRequest(
   root: Root,
@@ -194,7 +196,7 @@ export function forkRequest(
   return forkRequestOf(source, ref, options, resolve);
 }
 
-/** {@link forkRequest} for a thread of any place. */
+/** Does {@link forkRequest} for a thread stored anywhere. */
 export async function forkRequestOf(
   source: ForkSource,
   ref: ThreadRef,
@@ -230,27 +232,27 @@ export async function forkRequestOf(
   return { hash: resolved.hash, steps, request };
 }
 
-/** Whether what a fork changes is an answer: one that is edited, or one to the last kept step. */
+/** Whether a fork changes an answer: edits one, or answers the last kept step. */
 async function answers(source: ForkSource, { edit, input, keep }: ForkRequest): Promise<boolean> {
   const { steps } = await source.view();
   const last = steps["first" in keep ? keep.first - 1 : (keep.at(-1) ?? -1)];
   return (last?.role === WAIT && !!input) || (last?.role === INPUT && !!edit);
 }
 
-/** Which steps of a thread a fork keeps, and the name of the workflow that it runs. */
+/** The steps that a fork keeps, and the name of its workflow. */
 async function keptOf(
   source: ForkSource,
   keep: ForkOptions["keep"],
   anew = false,
 ): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
   if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
-    // How many steps there are, the worker will see: it reads the log in any case.
+    // The worker counts the steps: it reads the log in any case.
     const start = await source.start();
     if (start) return { keep: { first: keep.atStep }, workflow: start.name };
   }
   const view = await source.view();
   const { steps, workflow } = view;
-  // Without its start record nothing of it can be kept.
+  // Without the start record, nothing can be kept.
   if (view.status === "corrupt" && workflow === "") throw corruptError(source.path, view.broken);
   const kept = keptSteps(steps, keep ?? (anew ? { atStep: steps.length } : undefined));
   const areFirst = kept.every((index, at) => index === at);

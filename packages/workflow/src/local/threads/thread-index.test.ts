@@ -129,7 +129,7 @@ const acts = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-test("a list by the index is what the logs give, whatever has happened to them since", async () => {
+test("a list from the index equals a list from the logs after any change to them", async () => {
   const rounds = fc.array(acts, { minLength: 1, maxLength: 4 });
   const property = fc.asyncProperty(rounds, async (given) => {
     rmSync(root, { recursive: true, force: true });
@@ -159,7 +159,7 @@ function many(count: number): void {
   }
 }
 
-test("an index that is up to date stays in use when it is asked to build again", async () => {
+test("an up-to-date index stays in use during another build", async () => {
   for (let n = 0; n < 30; n += 1) begin(n);
   const index = opened();
   await index.refresh(whole);
@@ -168,7 +168,7 @@ test("an index that is up to date stays in use when it is asked to build again",
   await building;
 });
 
-test("an index that was deleted, cut short, overwritten, or made by another version is made again", async () => {
+test("an index that was deleted, truncated, overwritten or written by another version is rebuilt", async () => {
   many(300);
   const spoils: (() => void)[] = [
     () => rmSync(file()),
@@ -199,7 +199,7 @@ test("an index that was deleted, cut short, overwritten, or made by another vers
   }
 }, 60_000);
 
-test("an index that breaks while it is open is never believed", async () => {
+test("an index that breaks while open is never trusted", async () => {
   many(300);
   const index = opened();
   expect(await index.refresh(whole)).toBe(true);
@@ -210,7 +210,7 @@ test("an index that breaks while it is open is never believed", async () => {
   index.close();
 });
 
-test("without an index that can be written the logs are read", async () => {
+test("without a writable index the logs are read", async () => {
   many(12);
   mkdirSync(join(root, "index"));
   writeFileSync(join(root, "index", "threads.sqlite"), "", { mode: 0o400 });

@@ -1,14 +1,14 @@
 /*
- * Owns: the file `index/threads.sqlite` of a storage root, a row for each log. Does not own: what a thread is,
- * which only its log says.
+ * Owns: the file `index/threads.sqlite` of a storage root, with a row for each log. Does not own: the state of a
+ * thread, which only its log defines.
  *
- * I1 A row counts for as long as its log has the size and the time of its last change that it was read at; what
- *    has no end yet is looked at each time, and so is each log that is shown. What has ended changes no more, and
- *    who removes it removes the row. A pause changes no log: it is compared too.
- * I2 A folder is listed anew when its time of change is another one. What changed within the resolution of that
- *    time is not trusted.
- * I3 A file that can't be opened, is broken, or of another format, is removed and made again; where it can't be
- *    written, there is no index, and the logs are read.
+ * I1 A row is valid while its log has the size and modification time of the read. Logs without an end, and all logs
+ *    that are shown, are checked each time. Ended logs don't change, and removing a log removes its row. A pause does
+ *    not change the log, so it is compared separately.
+ * I2 A folder is listed again when its modification time changes. Changes within the resolution of that time are not
+ *    trusted.
+ * I3 An index file that can't be opened, is broken or has another format is deleted and rebuilt. Without a writable
+ *    index, the logs are read.
  */
 import { join } from "node:path";
 import { readLast } from "../../disk/log.ts";
@@ -23,11 +23,11 @@ import { searchText } from "./search.ts";
 import { hasWords } from "../../record/search.ts";
 
 const format = 4;
-/** What has changed less than this ago may change again without another time. */
+/** A file changed more recently than this may change again with the same modification time. */
 const unclearMs = 1_000;
 const atOnceMs = 8;
 const chunk = 100;
-/** So many threads are found by their words; of more each is looked at, newest first. */
+/** Maximum number of threads found by words. With more matches, each thread is checked, newest first. */
 const mostFew = 2_000;
 
 const schema = `
@@ -45,10 +45,10 @@ const schema = `
   PRAGMA user_version = ${format};
 `;
 
-/** A thread as the index has it. Of one that is not over a worker may have more to report. */
+/** An indexed thread. A worker may report more of a thread that is not over. */
 export type IndexedRow = ThreadRow & { isOver: boolean };
 
-/** What the index has of a log, with the size and the time of change that its file had; `row` is null for no thread. */
+/** An indexed log, with the size and modification time of its file; `row` is null if the log holds no thread. */
 type IndexEntry = ThreadRef & {
   number: number;
   size: number;
@@ -59,7 +59,7 @@ type IndexEntry = ThreadRef & {
 
 type Stored = Omit<IndexEntry, "isOver" | "row"> & { isOver: number; row: string | null };
 
-/** Which threads are wanted: whether one that is not over has a status is for the caller to find out. */
+/** Selects threads. The caller checks the status of threads that are not over. */
 export type IndexQuery = {
   statuses: ReadonlySet<Status> | null;
   selectors: readonly Selector[] | null;
@@ -70,10 +70,10 @@ export type IndexQuery = {
 type Selector = { name?: string; hash?: string };
 type Condition = readonly [column: string, value: Column];
 
-/** Reads a log as it is now; null where there is no thread, yet or any more. */
+/** Reads a log; null if there is no thread. */
 export type ReadIndexed = (ref: ThreadRef) => IndexedRow | null;
 
-/** What a refresh may do: read so many logs at most, and also what is searched of those that go on. */
+/** Limits of a refresh: the maximum number of logs to read, and whether to update search texts of open threads. */
 export type Refreshing = { most: number; texts: boolean };
 
 export class ThreadIndex {
@@ -95,7 +95,7 @@ export class ThreadIndex {
     return system.files.exists(this.#path);
   }
 
-  /** Makes the index what the logs are. False when there was more to read, or there can be no index. */
+  /** Updates the index from the logs. False when more logs remain, or an index is not possible. */
   refresh(options: Refreshing): Promise<boolean> {
     if (this.#isBuilding && options.most !== Number.POSITIVE_INFINITY)
       return Promise.resolve(false);
@@ -104,9 +104,9 @@ export class ThreadIndex {
     return done;
   }
 
-  /** Reads all new logs in the background. Until it is done, lists are made without the index. */
+  /** Reads all new logs in the background. Lists don't use the index until then. */
   async build(): Promise<void> {
-    // An index with nothing to read stays in use.
+    // An up-to-date index stays in use.
     if (this.#isBuilding || (await this.refresh({ most: 0, texts: false }))) return;
     if (this.#isBuilding) return;
     this.#isBuilding = true;
@@ -114,7 +114,7 @@ export class ThreadIndex {
     this.#isBuilding = false;
   }
 
-  /** A log was removed: another of the same name is another thread. */
+  /** Deletes the row of a removed log: a later log with the same name is another thread. */
   forget(ref: ThreadRef): Promise<void> {
     const done = this.#last.then(async () => {
       try {
@@ -127,7 +127,7 @@ export class ThreadIndex {
     return done;
   }
 
-  /** How many logs there are, of some versions; without `hashes` of all. */
+  /** Counts the logs of some versions, or of all. */
   count(hashes: readonly string[] | null): number {
     const where = hashes ? `WHERE hash IN (${marks(hashes)})` : "";
     const [row] = this.#rows<{ n: number | null }>(
@@ -137,7 +137,7 @@ export class ThreadIndex {
     return row?.n ?? 0;
   }
 
-  /** The threads that may be wanted, newest first. */
+  /** The threads that may match, newest first. */
   *candidates(query: IndexQuery): Generator<IndexEntry> {
     const { words, before = "~" } = query;
     const few = words.length > 0 ? this.#few(words) : null;
@@ -157,7 +157,7 @@ export class ThreadIndex {
     }
   }
 
-  /** Whether a log is still as it was read. */
+  /** Whether a log is unchanged since it was read. */
   isFresh({ threadId, hash, size, changed, isOver, row }: IndexEntry): boolean {
     const stat = system.files.stat(dataPath(this.#root, hash, threadId));
     if (stat?.size !== size || stat.mtimeMs !== changed) return false;
@@ -170,8 +170,8 @@ export class ThreadIndex {
   }
 
   /**
-   * A part for each kind of thread that is wanted, so that each is found by the order of one index. One that is
-   * not over may have any status, and any name where its log could not be read.
+   * Queries each kind of thread separately, so that each follows the order of one index. A thread that is not over may
+   * have any status, and any name if its log could not be read.
    */
   #page(
     statuses: readonly Status[] | null,
@@ -199,7 +199,7 @@ export class ThreadIndex {
     return this.#entries(`${selects.join(" UNION ")} ${newestFirst}`, values);
   }
 
-  /** The threads with some words, newest first; null when they are many. */
+  /** The threads with all words, newest first; null if there are too many. */
   #few(words: readonly string[]): IndexEntry[] | null {
     const patterns = words.map((word) => `%${word.replace(/[%_]/g, "_")}%`);
     const like = patterns.map(() => "text LIKE ?").join(" AND ");
@@ -253,7 +253,7 @@ export class ThreadIndex {
     this.close();
     if (!system.files.exists(this.#root)) return false;
     system.files.makeFolder(join(this.#root, "index"));
-    // Made here, it is nobody else's to read.
+    // Created here so that only its owner can read it.
     system.files.close(system.files.open(this.#path, O_CREAT | O_RDWR));
     this.#database = await system.openDatabase(this.#path);
     const [found] = this.#rows<{ user_version: number }>("PRAGMA user_version");
@@ -272,7 +272,7 @@ export class ThreadIndex {
     try {
       this.close();
     } catch {
-      // What is broken may refuse that too.
+      // Closing a broken database may fail too.
     }
     this.#database = null;
     if (!isRemoved) return;
@@ -317,7 +317,7 @@ export class ThreadIndex {
     return { hash, changed, logs: ids.size, added, gone: [...known.difference(ids)] };
   }
 
-  /** The threads that are not over and whose logs have changed; without `texts` those that have ended. */
+  /** The threads that are not over and whose logs changed; without `texts`, only threads that have ended since. */
   #changedOpen(texts: boolean): ThreadRef[] {
     const changed = this.#entries("SELECT * FROM threads WHERE isOver = 0", []).filter(
       (entry) => !this.isFresh(entry),
@@ -335,13 +335,13 @@ export class ThreadIndex {
         do this.#store(refs[next] as ThreadRef);
         while ((next += 1) < refs.length && next < last + chunk && system.clock.elapsed() < restAt);
       });
-      // Others are answered in between.
+      // Other requests are answered in between.
       await system.clock.turn();
     }
   }
 
   #store(ref: ThreadRef): void {
-    // Before it is read: what is appended meanwhile makes another size.
+    // Stat before reading: a concurrent append changes the size.
     const stat = system.files.stat(dataPath(this.#root, ref.hash, ref.threadId));
     if (stat === null) return this.#remove(ref);
     const found = this.#read(ref);
@@ -373,7 +373,7 @@ export class ThreadIndex {
 
 const newestFirst = `ORDER BY threadId DESC, hash DESC LIMIT ${chunk}`;
 
-/** No file's time of change. */
+/** A modification time that files never have. */
 const never = -1;
 
 const marks = (values: readonly unknown[]): string => values.map(() => "?").join(", ");

@@ -17,14 +17,14 @@ import type { LiveFacts, ThreadRef, ThreadView } from "../../record/thread.ts";
 import { headlessView, viewOf } from "../../record/view.ts";
 import { type Drivers, LiveWorkers } from "../workers/live.ts";
 
-/** All threads of the storage root, in no order. */
+/** All threads of the storage root, unordered. */
 export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));
 
-/** The threads of some bundles, in no order. */
+/** The threads of some bundles, unordered. */
 export const threadsOf = (root: Root, hashes: readonly string[]): ThreadRef[] =>
   hashes.flatMap((hash) => threadIdsOf(root, hash).map((threadId) => ({ hash, threadId })));
 
-/** The thread that a text selects. @throws WorkflowError those of `pickThread`. */
+/** Finds the thread that a text selects. @throws WorkflowError the errors of `pickThread`. */
 export async function findThread(root: Root, text: string): Promise<ThreadRef> {
   if (!isThreadId(text)) return pickThread(allThreads(root), text);
   const found = threadWithId(root, text);
@@ -35,7 +35,7 @@ export async function findThread(root: Root, text: string): Promise<ThreadRef> {
     : notFound(text);
 }
 
-/** A thread's start record; null when there is none that can be read. */
+/** A thread's start record, or null if it is missing or unreadable. */
 export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord | null {
   try {
     return readStart(dataPath(root, hash, threadId));
@@ -44,7 +44,7 @@ export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord 
   }
 }
 
-/** A thread's log, and what a worker that drives it reports, of one moment. @throws the system's error. */
+/** A thread's log and its worker's report, from the same moment. @throws the system's error. */
 export async function readDriven<Log extends ThreadLog | LogOutline>(
   root: Root,
   ref: ThreadRef,
@@ -55,14 +55,14 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
   const log = read(path);
   if (!("start" in log) || log.end || log.broken) return { log, driver: null };
   const driver = await live.find(ref);
-  // What the worker reports is true of the log as it is by now.
+  // The worker's report refers to the current log.
   return { log: sizeOf(path) === log.size + log.torn ? log : read(path), driver };
 }
 
-/** A file's length in bytes; undefined when there is none. */
+/** A file's size in bytes; undefined if it is missing. */
 export const sizeOf = (path: string): number | undefined => system.files.stat(path)?.size;
 
-/** A whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing), and those of the disk. */
+/** Reads a whole thread. @throws WorkflowError `THREAD_NOT_FOUND` (missing); the errors of the disk. */
 export async function readView(
   root: Root,
   ref: ThreadRef,

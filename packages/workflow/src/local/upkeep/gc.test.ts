@@ -48,7 +48,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Stores a bundle, as if it had been two hours ago. */
+/** Stores a bundle with an age of two hours. */
 async function store(text: string): Promise<string> {
   const hash = await storeNow(text);
   for (const path of bundleFiles(root).get(hash) ?? []) utimesSync(path, twoHoursAgo, twoHoursAgo);
@@ -105,7 +105,7 @@ describe("a bundle stays when it is needed by", () => {
     expect((await collectGarbage(root)).removed).toEqual([]);
   });
 
-  test("who has just stored it and is about to start it", async () => {
+  test("a client that stored it recently, before its start", async () => {
     const hash = await storeNow("a");
     expect(await collectGarbage(root, { dryRun: true })).toMatchObject({ removed: [], kept: 1 });
     expect(await collectGarbage(root)).toMatchObject({ removed: [], kept: 1 });
@@ -124,7 +124,7 @@ describe("a bundle stays when it is needed by", () => {
   });
 });
 
-test("a bundle that nobody needs goes to the trash with all that stands beside it", async () => {
+test("an unused bundle goes to the trash with the files beside it", async () => {
   const kept = await add("w", "kept");
   const hash = await store("not needed");
   const now = Date.now();
@@ -140,7 +140,7 @@ test("a bundle that nobody needs goes to the trash with all that stands beside i
   expect(new TextDecoder().decode(await readBundle(root, hash))).toBe("not needed");
 });
 
-test("the trash is emptied of what has lain there for a day, and of nothing else", async () => {
+test("the trash is emptied only of entries older than a day", async () => {
   const first = await store("a");
   const now = Date.now();
   await collectGarbage(root, { now });
@@ -153,7 +153,7 @@ test("the trash is emptied of what has lain there for a day, and of nothing else
   expect(readFileSync(mine, "utf8")).toBe("mine");
 });
 
-test("a dry run says the same and writes nothing", async () => {
+test("a dry run reports the same and writes nothing", async () => {
   await add("w", "kept");
   await store("not needed");
   write(join(root, ".workflow.yaml.0123abcd.tmp"), "half", twoHoursAgo);
@@ -163,7 +163,7 @@ test("a dry run says the same and writes nothing", async () => {
   expect(await collectGarbage(root)).toEqual(planned);
 });
 
-test("what crashes left behind is cleared after an hour, and no sooner", async () => {
+test("files left by crashes are deleted after an hour, not sooner", async () => {
   const hash = await add("w", "a");
   const old = [
     write(join(root, ".workflow.yaml.0123abcd.tmp"), "half", twoHoursAgo),
@@ -185,7 +185,7 @@ test("what crashes left behind is cleared after an hour, and no sooner", async (
   expect(fresh.filter(existsSync)).toEqual(fresh);
 });
 
-test("what threads share is cleared once none has changed it for a day", async () => {
+test("shared values are deleted after a day without a change", async () => {
   const dayAgo = new Date(Date.now() - 25 * 3_600_000);
   const unused = write(join(runDir(root), `${"0".repeat(32)}.shared`), "{}", dayAgo);
   const used = write(join(runDir(root), `${"1".repeat(32)}.shared`), "{}", twoHoursAgo);
@@ -195,7 +195,7 @@ test("what threads share is cleared once none has changed it for a day", async (
   expect([existsSync(unused), existsSync(used)]).toEqual([false, true]);
 });
 
-test("the blobs of a thread that is gone are cleared after an hour, those of one that is there never", async () => {
+test("blobs of a removed thread are deleted after an hour, blobs of an existing thread never", async () => {
   const hash = await add("w", "a");
   write(dataPath(root, hash, one), "{}\n", twoHoursAgo);
   for (const threadId of [one, two, three]) {
@@ -234,14 +234,14 @@ test("the log of a thread that never began keeps no bundle, unless its worker li
   expect(existsSync(dirname(log))).toBe(false);
 });
 
-test("a descriptor whose bundle never came is collected too", async () => {
+test("a descriptor without a bundle is collected too", async () => {
   const hash = await store("a");
   rmSync(bundlePath(root, hash));
   expect((await collectGarbage(root)).removed).toEqual([hash]);
   expect(readdirSync(bundlesDir(root))).toEqual([]);
 });
 
-test("files in bundles/ that are none of ours are left alone", async () => {
+test("unknown files in bundles/ are left alone", async () => {
   const mine = write(join(bundlesDir(root), "notes.txt"), "mine", twoHoursAgo);
   await collectGarbage(root);
   expect(existsSync(mine)).toBe(true);
@@ -255,7 +255,7 @@ test("with a broken registry nothing is collected", async () => {
   expect(hashes()).toEqual([hash]);
 });
 
-test("a link in the trash's place is not followed", async () => {
+test("a link in place of the trash is not followed", async () => {
   const hash = await store("a");
   const elsewhere = mkdtempSync(join(tmpdir(), "elsewhere-"));
   symlinkSync(elsewhere, trashDir(root));
@@ -266,7 +266,7 @@ test("a link in the trash's place is not followed", async () => {
   rmSync(elsewhere, { recursive: true });
 });
 
-test("a storage root that does not exist has no garbage, and is not made", async () => {
+test("a missing storage root has no garbage and is not created", async () => {
   const missing = openRoot({ path: join(root, "missing") });
   expect(await collectGarbage(missing)).toMatchObject({ removed: [], kept: 0 });
   expect(existsSync(missing)).toBe(false);

@@ -37,12 +37,12 @@ const dayMs = 24 * hourMs;
 const weekMs = 7 * dayMs;
 
 /**
- * Takes away every bundle that no name, no history, no thread and no live worker needs, unless it was stored less
- * than an hour ago, and what crashes left behind longer ago than that. With `dryRun` it only reports so and writes nothing.
+ * Collects every bundle that names, histories, threads and live workers don't use and that was stored more than an hour
+ * ago, and files older than an hour that crashes left behind. `dryRun` reports them and writes nothing.
  *
- * Bundles go to `trash/<time>-<hash>/`, and a `gc` a day later deletes them. It runs under the registry's
- * lock, so that no `add` falls between, and moves a bundle under its hash's lock, so that no worker begins
- * to use it. What was done until an error stays done.
+ * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. It holds the registry's lock, so that
+ * no `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker starts to use
+ * it. An error does not undo earlier deletions.
  */
 export async function collectGarbage(
   root: Root,
@@ -92,7 +92,7 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
     const take = () => !act || discard(root, hash, files, now);
-    // Whoever has stored it may be about to name it or to start it.
+    // The client that stored it may be about to name or start it.
     const isFresh = files.some((path) => (stat(path)?.mtimeMs ?? 0) >= now - hourMs);
     if (isFresh || needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
     else {
@@ -103,22 +103,22 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
   return garbage;
 }
 
-// A hash of which a bit has changed names no bundle, and the one that it named would be garbage.
+// With a damaged hash in the registry, the bundle that it named would look like garbage.
 function checkComplete(root: Root, registered: ReadonlySet<string>): void {
   const stored = new Set(storedHashes(root));
   const lost = [...registered].find((hash) => !stored.has(hash));
   if (lost === undefined) return;
   throw WorkflowError.failed(
     "BUNDLE_MISSING",
-    `${registryPath(root)} names the bundle ${lost}, which is not stored: what is needed can't be known`,
+    `${registryPath(root)} names the bundle ${lost}, which is not stored: can't tell which bundles are in use`,
     "add the same file again, remove the name, or correct the hash",
   );
 }
 
-/** Does something while no worker of the hash lives; false when one does. */
+/** Runs `work` while the hash has no live worker; false when it has one. */
 function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
   const path = lockPath(root, hash);
-  // Without a lock's file there is no worker, and a dry run must not make one.
+  // Without a lock file there is no worker, and a dry run must not create one.
   if (!act && !system.files.exists(path)) return work();
   const lock = takeLock(path, 0);
   if (!lock) return false;
@@ -138,14 +138,14 @@ function clear(root: Root, { path, hash }: Leftover): boolean {
   return hash === null ? remove() : withHash(root, hash, true, remove);
 }
 
-// Of a repository that git can't read just now the next gc takes care.
+// The next gc retries a repository that git can't read now.
 const removesWorktrees = (root: Root, threadId: string): Promise<boolean> =>
   removeWorktrees(root, threadId).then(
     () => true,
     () => false,
   );
 
-/** The folders in the user's cache of this root's threads that have ended. Those of other threads may be another root's. */
+/** Cache folders of this root's ended threads. Other folders may belong to other roots. */
 async function endedRunFolders(root: Root): Promise<string[]> {
   const paths: string[] = [];
   for (const name of runFolders(process.env).filter((one) => isThreadId(one))) {
@@ -158,7 +158,7 @@ async function endedRunFolders(root: Root): Promise<string[]> {
 
 const finalStatuses: readonly Status[] = ["completed", "failed", "killed"];
 
-/** Moves a bundle's files to the trash, unless a thread has begun in the meantime. */
+/** Moves a bundle's files to the trash, unless a thread has started meanwhile. */
 function discard(root: Root, hash: string, files: string[], now: number): boolean {
   if (threadIdsOf(root, hash).length > 0) return false;
   const folder = join(trashDir(root), `${now}-${hash}`);
@@ -176,7 +176,7 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
   try {
     system.files.removeFolder(threadsDir(root, hash));
   } catch {
-    // Notes or leftovers may still lie there; the next gc comes back to them.
+    // Notes or leftovers may remain; the next gc handles them.
   }
   for (const name of namesIn(runDir(root))) {
     if (name.startsWith(`${hash}.`)) system.files.remove(join(runDir(root), name));
@@ -184,10 +184,10 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
   return true;
 }
 
-/** A folder in the trash: when it was put there, in milliseconds, and the hash. */
+/** Whether a name is a trash folder: its time in milliseconds and the hash. */
 export const isTrash = (name: string): boolean => /^\d{1,16}-[0-9A-Z]{13}$/.test(name);
 
-/** Deletes what was put into the trash before the given time (milliseconds). */
+/** Deletes bundles moved to the trash before the given time (milliseconds). */
 function emptyTrash(root: Root, before: number, act: boolean): string[] {
   const old = namesIn(trashDir(root))
     .filter((name) => isTrash(name) && Number.parseInt(name, 10) < before)
@@ -196,7 +196,7 @@ function emptyTrash(root: Root, before: number, act: boolean): string[] {
   return old;
 }
 
-/** Deletes the threads that were put into the trash before the given time (milliseconds), with their worktrees. */
+/** Deletes threads moved to the trash before the given time (milliseconds), with their worktrees. */
 async function emptyThreads(root: Root, before: number, act: boolean): Promise<string[]> {
   const emptied: string[] = [];
   for (const { at, threadId, folder } of trashedThreads(root)) {
@@ -209,15 +209,17 @@ async function emptyThreads(root: Root, before: number, act: boolean): Promise<s
   return emptied;
 }
 
-/** A file that a crash left behind and nothing will ever read, or the blobs of a thread that is gone; with `hash`, that hash's lock is needed. */
+/**
+ * An unused file left by a crash, or the blobs of a removed thread. Deleting it requires the lock of `hash`, if set.
+ */
 type Leftover = { path: string; bytes: number; hash: string | null };
 
-/** The name that `writeFileAtomic` gives a file until it is whole. */
+/** Whether a name is a temporary file of `writeFileAtomic`. */
 export const isAside = (name: string): boolean => /^\..+\.[0-9a-f]{8}\.tmp$/.test(name);
 
 /**
- * What crashes left behind and has not been touched since `before` (milliseconds): files that were
- * being written, logs of threads that never began, and the files beside a log that is gone.
+ * Files that crashes left behind, untouched since `before` (milliseconds): partly written files, logs of threads that
+ * never started, and the files beside a missing log.
  */
 function findLeftovers(root: Root, before: number): Leftover[] {
   const folders = [root, bundlesDir(root), logsDir(root), runDir(root)];
@@ -232,7 +234,7 @@ function findLeftovers(root: Root, before: number): Leftover[] {
   ];
 }
 
-/** Values that threads share and none has changed since: limits of keys that are no longer used. */
+/** Shared values unchanged since a time: limits of keys that are no longer used. */
 const unusedValues = (root: Root, before: number): Leftover[] =>
   namesIn(runDir(root))
     .filter(isSharedFile)

@@ -1,7 +1,7 @@
 import { gitSettings, gitVariables } from "../../contract/worktree.ts";
 import { system } from "../../system/system.ts";
 
-/** What git puts out of a repository, or the line by which it says why not. It looks for no other repository. */
+/** Runs git in a repository and returns its output, or its error line. Does not search for other repositories. */
 export async function git(
   repository: string,
   args: readonly string[],

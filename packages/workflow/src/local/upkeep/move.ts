@@ -39,10 +39,10 @@ import { sha256 } from "../../record/sha256.ts";
 import { changeProven } from "../workflows.ts";
 import { askAgain } from "../workers/worker-client.ts";
 
-/** A move of a very long thread to a cluster far away may take so long. */
+/** The longest move: a very long thread to a distant cluster. */
 const turnMs = 60 * 60_000;
 
-/** A storage root of a machine with this name, as threads leave it and arrive in it. */
+/** Opens a storage root of the named machine for moves. */
 export function movingRoot(path: string, machine: string): MovingHost {
   const root = openRoot({ path });
   return {
@@ -77,7 +77,7 @@ export function movingRoot(path: string, machine: string): MovingHost {
   };
 }
 
-/** Gives a name the versions that another host has of it. @throws WorkflowError `VERSION_CONFLICT`. */
+/** Sets a name's versions to another host's versions. @throws WorkflowError `VERSION_CONFLICT`. */
 export async function takeWorkflow(
   root: Root,
   name: string,
@@ -90,14 +90,14 @@ export async function takeWorkflow(
   return { unchanged };
 }
 
-/** A thread of which no more is here than that it was to arrive. */
+/** A thread that is only noted as arriving here. */
 function arriving(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => readLocation(root, { hash: one, threadId }));
   return hash === undefined ? null : { hash, threadId };
 }
 
 /**
- * Copies a bundle and the files beside it, itself last.
+ * Copies the files beside a bundle, then the bundle.
  *
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`; `HASH_COLLISION` when another bundle has the hash here
  */
@@ -126,7 +126,7 @@ function arrive(
   }
   createRoot(root);
   makeFolder(threadsDir(root, hash));
-  // It is not here yet, also where its log is: a reader, or a crash, sees it on its old host until the very end.
+  // Until the last write, readers and a recovery after a crash see the thread on its old host, even if its log is here.
   const at = system.clock.now();
   if (!before) writeLocation(root, ref, { moves: moves - 1, host: source, at });
   const files = filesOf(root, from, ref);
@@ -144,7 +144,7 @@ function arrive(
   writeLocation(root, ref, { moves, host: null, at });
 }
 
-/** What there is of a thread, and where it is copied to, its log last. What it has no more is removed. */
+/** The files of a thread with their targets, the log last. Deletes target files that the thread no longer has. */
 function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string, string][] {
   const files: [string, string][] = [];
   const blobs = blobIds(from, hash, threadId);
@@ -162,12 +162,12 @@ function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string
 
 const sizeOf = (path: string): number => system.files.stat(path)?.size ?? 0;
 
-/** @throws WorkflowError `LOG_CORRUPT` when what has arrived is not whole. */
+/** @throws WorkflowError `LOG_CORRUPT` when the log did not arrive whole. */
 function checkLog(path: string): void {
   const log = outlineLog(path);
   if (log.kind === "headless") throw corruptError(path, log.broken);
   if (log.kind === "thread" && log.broken) throw corruptError(path, log.broken);
   if (log.kind === "thread" && log.torn === 0) return;
-  const message = `${path}: what has arrived ends within a record`;
+  const message = `${path}: the moved log ends within a record`;
   throw WorkflowError.failed("LOG_CORRUPT", message, "move it again");
 }

@@ -23,7 +23,7 @@ import {
 } from "../../disk/paths.ts";
 import { sha256 } from "../../record/sha256.ts";
 
-/** What is wrong with the registry, its copy, and the versions that it and the threads need. */
+/** Problems of the registry, its backup, and the versions used by it and by threads. */
 export function registryProblems(root: Root): Problem[] {
   const path = registryPath(root);
   const problems: Problem[] = [];
@@ -52,7 +52,7 @@ export function registryProblems(root: Root): Problem[] {
   return problems.concat(backupProblems(root));
 }
 
-/** The copy of the registry is what a lost one is restored from. */
+/** Problems of the registry's backup. */
 function backupProblems(root: Root): Problem[] {
   const path = backupPath(root);
   try {
@@ -69,7 +69,7 @@ function placed(path: string, error: unknown): Problem[] {
   return [problemOf(path, error)];
 }
 
-/** What is wrong with a stored bundle and the files beside it; its SHA-256, null where it can't be read. */
+/** Problems of a stored bundle and the files beside it; also its SHA-256, null if it can't be read. */
 export function bundleProblems(
   root: Root,
   hash: string,
@@ -89,7 +89,7 @@ export function bundleProblems(
     const message = (where: string) => `its SHA-256 differs from the record in ${where}`;
     for (const { sha256: proof, where, isSuspect } of proofsOf(root, hash)) {
       const [, file = where, line] = /^(.*):(\d+)$/.exec(where) ?? [];
-      // The seal is reported with what it covers, a start record with its thread.
+      // The seal is reported with its bundle, a start record with its thread.
       if (proof === own || file === descriptorPath(root, hash) || !file.endsWith(".yaml")) continue;
       if (isSuspect) {
         const reason = `the sha256 here is not that of ${path}`;
@@ -115,7 +115,7 @@ export function bundleProblems(
   return { sha256: own, problems };
 }
 
-/** An error as a problem of a file. The path and the line that its message begins with are fields of the problem. */
+/** Converts an error to a problem of a file. Path and line move from its message to fields. */
 export function problemOf(path: string, error: unknown): Problem {
   const message = messageOf(error);
   if (!message.startsWith(`${path}:`)) return { path, message };

@@ -46,7 +46,10 @@ const hour = 3_600_000;
 const map = (file: string) =>
   JSON.stringify({ version: 3, sources: [file], sourcesContent: [file], mappings: "" });
 
-/** Two of everything: versions of a name, and threads of the first one that sleep, keep blobs and values, and have moved. */
+/**
+ * Two files of a kind. The store has two versions of a name, and two threads that sleep, keep blobs and values, and
+ * moved.
+ */
 type Pair = [string, string];
 let root: Root;
 let hashes: Pair;
@@ -100,7 +103,7 @@ async function sleeper(n: number, threadId: string): Promise<void> {
   writeLocation(root, { hash, threadId }, { moves: n + 1, host: null, at: 1 });
 }
 
-/** A thread that was just created, and is claimed. */
+/** Creates and claims a thread. */
 async function created(
   hash: string,
   request: { threadId: string; workflow: string; prompt: string; env: object },
@@ -120,7 +123,7 @@ const problems = async () =>
 const named = async () => (await problems()).map(({ path }) => path);
 const short = (path: string) => path.slice(root.length + 1);
 
-/** Pairs of files that a change or a start of one of them would depend on. */
+/** Pairs of files that the work of a thread depends on. */
 const pairs: [string, () => Pair][] = [
   ["bundle", () => pairOf(hashes, (hash) => bundlePath(root, hash))],
   ["descriptor", () => pairOf(hashes, (hash) => descriptorPath(root, hash))],
@@ -152,7 +155,7 @@ test("a store with all of these is sound", async () => {
 });
 
 describe.each(pairs)("a %s", (kind, pair) => {
-  /** A sleeping thread is what lacks a due entry. */
+  /** A missing due entry is reported at its sleeping thread. */
   const shown = (path: string, n: number) =>
     short(kind === "due entry" ? dataPath(root, hashes[0], ids[n] as string) : path);
 
@@ -181,7 +184,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
     if (kind !== "due entry") expect(found).toContain(shown(other, 1));
   });
 
-  // Of a value that only explains, its beginning and its length are known.
+  // Only the start and the length of such a value are known.
   test.skipIf(kind === "due entry" || kind === "file of values")(
     "in which a byte has changed is named",
     async () => {
@@ -195,7 +198,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
   );
 });
 
-/** Each of two threads gets the moment of the other one. */
+/** Swaps the wake times of two threads. */
 function swapMoments(one: string, other: string): void {
   const [first, second] = [basename(one), basename(other)];
   const renamed = (name: string, moment: string) => name.replace(/^\d+/, moment);
@@ -257,7 +260,7 @@ test("a start record of another bundle is named by its line", async () => {
   expect(await problems()).toEqual([{ path, line: 1 }]);
 });
 
-test("what an earlier version has recorded is named when it is damaged, with its line", async () => {
+test("damage to the records of an earlier version is reported by line", async () => {
   const [hash] = hashes;
   const path = infoPath(root, hash, ids[0]);
   for (const after of [0, 1, 2]) {
@@ -314,7 +317,7 @@ test("a due entry in the folder of another hour is named", async () => {
   expect(await named()).toContain(short(other));
 });
 
-test("what a crash leaves is no problem: a due entry too many, and a write aside", async () => {
+test("leftovers of a crash are not a problem: an extra due entry, and a temporary file", async () => {
   addDue(root, { ...(due[0] as (typeof due)[0]), at: Date.now() + 9 * hour });
   addDue(root, { ...(due[0] as (typeof due)[0]), threadId: "01KQXKW18CT8G75T53R8F4G7YE" });
   appendFileSync(join(root, ".workflow.yaml.0123abcd.tmp"), "x", { mode: 0o600 });

@@ -35,7 +35,7 @@ import { isThreadId } from "../../contract/names.ts";
 import { allThreads } from "../threads/view.ts";
 import { problemOf } from "./verify-bundles.ts";
 
-/** What is wrong with a thread's files. `bundle` is the SHA-256 of the bundle that is stored. */
+/** Problems of a thread's files. `bundle` is the SHA-256 of the stored bundle. */
 export async function threadProblems(
   root: Root,
   ref: ThreadRef,
@@ -43,7 +43,7 @@ export async function threadProblems(
   onUnsealed: () => void,
 ): Promise<Problem[]> {
   const path = dataPath(root, ref.hash, ref.threadId);
-  // What is no plain file can't be opened without waiting, and is in the inventory.
+  // Opening a special file may block; the inventory reports it.
   if (!system.files.statLink(path)?.isFile()) return [];
   let head: JournalHead | null = null;
   const onLog = (log: LogOutline) => {
@@ -99,7 +99,7 @@ async function logProblems(
     problems.push({ path, line, offset, message: reason });
   }
   if (log.kind === "headless" || log.torn === 0) return problems;
-  // A whole record that lacks its newline is taken by who resumes the thread.
+  // A resume accepts a whole record without its newline.
   if (log.kind === "thread" && (log.broken || !log.isEnded)) return problems;
   const isEmpty = log.kind === "empty";
   const line = isEmpty ? 1 : 2 + log.steps + (log.end ? 1 : 0);
@@ -108,7 +108,7 @@ async function logProblems(
   return problems;
 }
 
-/** What is wrong with a thread's journal, of which its log knows the head, and with one of an earlier version. */
+/** Problems of a thread's journal, whose head the log records, and of a journal of an earlier version. */
 function journalProblems(root: Root, ref: ThreadRef, head: JournalHead | null): Problem[] {
   const broken = checkJournal(root, ref, head);
   if (broken) {
@@ -120,7 +120,7 @@ function journalProblems(root: Root, ref: ThreadRef, head: JournalHead | null): 
   return [];
 }
 
-/** The values that events of a thread refer to, and that are not there as they were kept. */
+/** Missing or changed values that a thread's events refer to. */
 function valueProblems(root: Root, { hash, threadId }: ThreadRef): Problem[] {
   const [info, path] = [infoPath(root, hash, threadId), valuesPath(root, hash, threadId)];
   const problems: Problem[] = [];
@@ -152,20 +152,20 @@ async function blobProblems(root: Root, ref: ThreadRef): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const id of blobIds(root, hash, threadId)) {
     const path = join(folder, id);
-    // What is no plain file is in the inventory.
+    // The inventory reports special files.
     if (!system.files.statLink(path)?.isFile()) continue;
     problems.push(...(await attempted(path, () => (readBlob(path, id), []))));
   }
   return problems;
 }
 
-/** A blob by which an edit is taken back, and the line of the log that names it. */
+/** A blob for undoing an edit, and the line of the log that names it. */
 type UndoId = { id: string; line: number };
 
-/** As results of tools name them, also in a JSON text within a text. */
+/** Matches undo ids in tool results, including JSON within a string. */
 const undoId = /undoId[\\":\s]+([0-9a-f]{32})(?![0-9a-f])/g;
 
-/** The outline of a log that nobody is just now writing the last record of, and the blobs that it names. */
+/** The outline of a log whose last record is complete, and the blobs that it names. Waits for a concurrent write. */
 async function settled(path: string): Promise<{ log: LogOutline | Unreadable; undoIds: UndoId[] }> {
   for (let size = -1; ; await system.clock.sleep(50)) {
     const undoIds: UndoId[] = [];
@@ -181,7 +181,7 @@ async function settled(path: string): Promise<{ log: LogOutline | Unreadable; un
   }
 }
 
-/** The threads that sleep and would not be woken in time, and the entries that are not where they are looked for. */
+/** Sleeping threads that would not be woken in time, and misplaced due entries. */
 export function dueProblems(root: Root): Problem[] {
   const remedy = `delete ${dueDir(root)} and run uncaged-workflow wake`;
   const problems = misplacedDue(root).map((path) => ({
@@ -203,7 +203,7 @@ export function dueProblems(root: Root): Problem[] {
       return !isListedDue(root, due, moments);
     });
   };
-  // One that was just woken has no entry any more, and does not sleep either.
+  // Check twice: a thread woken meanwhile has lost its entry.
   const lost = unlisted(unlisted(allThreads(root)));
   return problems.concat(
     lost.map((ref) => ({
@@ -213,7 +213,7 @@ export function dueProblems(root: Root): Problem[] {
   );
 }
 
-/** Threads that have moved once and whose note is lost, and a storage root that has lost its id since. */
+/** Moved threads whose note is missing, and a storage root that lost its id after a move. */
 export function moveProblems(root: Root): Problem[] {
   const moved = namesIn(movedDir(root)).filter(isThreadId);
   const lost = moved.flatMap((threadId): Problem[] => {
@@ -232,7 +232,7 @@ export function moveProblems(root: Root): Problem[] {
   return isSound ? lost : lost.concat({ path, message: "it has no id of this storage root" });
 }
 
-/** Threads of which only the files beside their log are there. */
+/** Threads whose log is missing beside their other files. */
 export async function lostLogs(root: Root): Promise<Problem[]> {
   const lost = () =>
     loggedHashes(root).flatMap((hash) => {
@@ -244,7 +244,7 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
     });
   const before = new Set(lost());
   if (before.size === 0) return [];
-  // A thread that is just being removed loses its log first.
+  // A removal deletes the log first.
   await system.clock.sleep(removalMs);
   const message = "the log is missing, and other files of the thread are there";
   return lost().flatMap((path) => (before.has(path) ? [{ path, message }] : []));
@@ -252,14 +252,16 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
 
 const removalMs = 200;
 
-/** A log is written before its debug log and its values; a note alone may be of a thread that is about to arrive. */
+/**
+ * Whether a log is lost: it is written before its debug log and values. A note alone may belong to an arriving thread.
+ */
 function isLost(root: Root, ref: ThreadRef, names: ReadonlySet<string>): boolean {
   const { threadId } = ref;
   if (names.has(`${threadId}.data.jsonl`)) return false;
   const beside = ["journal", "info", "values"].map((kind) => `${threadId}.${kind}.jsonl`);
   if (!beside.some((name) => names.has(name))) return false;
   try {
-    // The files of a thread that arrives come before its log.
+    // An arriving thread's files come before its log.
     return !readLocation(root, ref)?.host;
   } catch {
     return true;

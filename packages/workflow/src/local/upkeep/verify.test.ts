@@ -64,7 +64,7 @@ function writeLog(text: string, threadId = thread): string {
 const tree = () => readdirSync(root, { recursive: true }).map(String).toSorted();
 const problems = async () => (await verifyStore(root)).problems;
 
-test("a sound store has no problems, and all of it was read", async () => {
+test("a sound store has no problems, and verify reads all of it", async () => {
   writeLog(startOf(thread) + step);
   const seen: number[] = [];
   const onProgress = (checked: { bundles: number; threads: number }) =>
@@ -77,13 +77,13 @@ test("a sound store has no problems, and all of it was read", async () => {
   expect(seen).toEqual([1, 2]);
 });
 
-test("a log with sums is distinguished from one without, and the address of a server is no problem", async () => {
+test("logs with and without checksums are distinguished, and a server address is not a problem", async () => {
   writeLog(sealedLogOf(startOf(thread).trim(), step.trim()).toString());
   writeFileSync(serverPath(root), "{}", { mode: 0o600 });
   expect(await verifyStore(root)).toMatchObject({ problems: [], withoutSums: [] });
 });
 
-test("a storage root that does not exist has no problems, and is not made", async () => {
+test("a missing storage root has no problems and is not created", async () => {
   const missing = openRoot({ path: join(root, "missing") });
   expect((await verifyStore(missing)).problems).toEqual([]);
   expect(existsSync(missing)).toBe(false);
@@ -125,7 +125,7 @@ test("a broken registry is named by its line, and the rest is read", async () =>
   appendFileSync(bundlePath(root, hash), " ");
   const found = await problems();
   expect(found.map((problem) => problem.path)).toEqual([path, bundlePath(root, hash)]);
-  expect(found[0]).toMatchObject({ line: 2, message: "w is no map of keys and values" });
+  expect(found[0]).toMatchObject({ line: 2, message: "w is not a map of keys and values" });
 });
 
 test("a broken line in a log is named by line and offset", async () => {
@@ -134,7 +134,7 @@ test("a broken line in a log is named by line and offset", async () => {
   expect(await problems()).toMatchObject([{ path, line: 2, offset: start.length }]);
 });
 
-test("a log is named at every length that it may be cut to, but where a record ends", async () => {
+test("a log is named at every truncated length except the end of a record", async () => {
   const [start, whole] = [startOf(thread), startOf(thread) + step];
   const path = writeLog(whole);
   for (let length = whole.length - 2; length > start.length; length -= 17) {
@@ -152,14 +152,14 @@ test("a log under another thread's name is named", async () => {
   ]);
 });
 
-test("a log that is just being written is no problem", async () => {
+test("a log that is being written is not a problem", async () => {
   const path = writeLog(startOf(thread) + step.slice(0, 20));
   const verifying = verifyStore(root);
   appendFileSync(path, step.slice(20));
   expect((await verifying).problems).toEqual([]);
 });
 
-test("files that are none of ours are named", async () => {
+test("unknown files are named", async () => {
   writeLog(startOf(thread));
   const paths = [
     join(root, "notes"),
@@ -187,7 +187,7 @@ test("links and FIFOs in the place of our files are named, and not read", async 
   );
 });
 
-test("what others than the owner can reach is named, with what to do", async () => {
+test("files open to other users are named, with a fix", async () => {
   const log = writeLog(startOf(thread));
   chmodSync(log, 0o644);
   chmodSync(bundlesDir(root), 0o755);
@@ -205,7 +205,7 @@ test("nothing is changed", async () => {
   expect(look()).toEqual(before);
 });
 
-test("the blobs of a thread are read, and what else lies among them is named", async () => {
+test("the blobs of a thread are read, and unknown files among them are named", async () => {
   writeLog(startOf(thread) + step);
   const folder = blobsDir(root, hash, thread);
   const id = String(await threadBlobs(root, hash, thread).put(new TextEncoder().encode("old")));
@@ -213,7 +213,7 @@ test("the blobs of a thread are read, and what else lies among them is named", a
   writeFileSync(join(folder, id), "odd");
   writeFileSync(join(folder, "mine.txt"), "", { mode: 0o600 });
   expect(await problems()).toEqual([
-    { path: join(folder, "mine.txt"), message: "is no file of ours" },
+    { path: join(folder, "mine.txt"), message: "is not a known file" },
     { path: join(folder, id), message: "bytes differ from the stored value" },
   ]);
 });

@@ -26,9 +26,9 @@ import { bundleProblems, registryProblems } from "./verify-bundles.ts";
 import { dueProblems, lostLogs, moveProblems, threadProblems } from "./verify-threads.ts";
 
 /**
- * Reads the whole store and names each violation; changes nothing and runs nothing. It reads the registry, bundles with the
- * files beside them, logs, journals, values and blobs of threads, what is due, and which threads have moved. Unknown files,
- * links, and files that other users can reach are named too. Threads may be written meanwhile.
+ * Reads the whole store and reports each violation, without changing or running anything. Reads the registry, bundles
+ * and the files beside them, logs, journals, values and blobs of threads, due entries, and notes of moved threads. Also
+ * reports unknown files, links, and files open to other users. Threads may be written meanwhile.
  */
 export async function verifyStore(
   root: Root,
@@ -41,7 +41,7 @@ export async function verifyStore(
     problems.push(...found);
     checked[kind] += 1;
     onProgress({ ...checked });
-    // Timers and signals have their turn.
+    // Lets timers and signals run.
     await system.clock.turn();
   };
   const bundles = new Map<string, string>();
@@ -62,8 +62,8 @@ type Kind = "file" | "folder" | "socket";
 type Rule = (name: string) => Kind | null;
 
 /**
- * Goes through every file of a storage root without opening one. Names what is none of ours, links
- * and special files instead of ours, and what others than the owner can reach.
+ * Lists every file of a storage root without opening any. Reports unknown files, links and special files in place of
+ * known files, and files open to other users.
  */
 function takeInventory(root: Root): Problem[] {
   const problems = [bundlesDir(root), runDir(root)].flatMap((folder) => look(folder, rules.flat));
@@ -93,8 +93,7 @@ const rootFiles = new Set([
   "identity.json",
   ".gitignore",
 ]);
-// What is in `plans` is for those who keep plans, what is in `evals` for evals, and what is in `cluster` for the cluster
-// of this machine.
+// `plans`, `evals` and `cluster` belong to other packages.
 const folders = new Set([
   "bundles",
   "cluster",
@@ -132,7 +131,7 @@ const rules = {
   due: (name) => (isDueHour(name) ? "folder" : name === "complete" ? "file" : null),
   hour: (name) => (isDueEntry(name) ? "file" : null),
   moved: (name) => (isThreadId(name) ? "file" : null),
-  // What is in one is its agents'.
+  // The content of a worktree belongs to its agents.
   worktrees: (name) => (isThreadId(name) ? "folder" : null),
 } satisfies Record<string, Rule>;
 
@@ -142,7 +141,7 @@ function look(folder: string, rule: Rule): Problem[] {
     const found = system.files.statLink(path);
     if (!found) return [];
     const wanted = isAside(name) ? "file" : rule(name);
-    const message = wanted === null ? "is no file of ours" : faultOf(found, wanted);
+    const message = wanted === null ? "is not a known file" : faultOf(found, wanted);
     return message === null ? [] : [{ path, message }];
   });
 }

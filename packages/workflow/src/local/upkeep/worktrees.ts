@@ -1,10 +1,10 @@
 /*
- * Owns: what a thread's git worktrees leave in the storage root and in their repositories, and how it goes with the
- * thread. Does not own: how a role works in one (workflow-agents).
+ * Owns: the files of a thread's git worktrees in the storage root and in repositories, and their removal with the
+ * thread. Does not own: a role's work in a worktree (workflow-agents).
  *
- * T1 A repository is changed only in what is the thread's: its refs, `refs/uncaged/<threadId>/`, and the entry of a
- *    worktree of the thread's folder. T2 A commit that a fork's copied steps name gets a ref of the fork's before the
- *    source's goes. T3 What could not be removed keeps the thread's folder, by which a later `gc` finds it.
+ * T1 In a repository, only the thread's own data changes: its refs, `refs/uncaged/<threadId>/`, and the entries of
+ *    worktrees in the thread's folder. T2 A commit named by a fork's copied steps gets a ref of the fork before the
+ *    source's ref is deleted. T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
  */
 import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../../contract/error.ts";
@@ -36,14 +36,14 @@ export function checkUnlocked(root: Root, threadId: string): void {
   );
 }
 
-// Git itself locks one while it is made, and leaves that when it is killed.
+// Git locks a worktree during creation, and leaves the lock if it is killed.
 const isLocked = (noted: Noted): boolean => {
   const entry = entryOf(noted);
   const reason = entry && textIn(join(entry, "locked"));
   return typeof reason === "string" && reason.trim() !== "initializing";
 };
 
-/** The folder in a repository that is git's entry of a worktree; null when it has none. */
+/** Git's entry of a worktree: a folder in the repository, or null. */
 function entryOf({ path, repository }: Noted): string | null {
   const entries = join(repository, "worktrees");
   for (const name of namesIn(entries)) {
@@ -64,9 +64,8 @@ function textIn(path: string): string | null {
 }
 
 /**
- * Removes the worktrees of a thread that is gone, with its refs. A repository that was moved or deleted has nothing
- * of it that could be removed.
- * @throws WorkflowError `WORKTREE_NOT_REMOVED`; the folder of the thread's worktrees is still there then.
+ * Removes the worktrees and refs of a removed thread. Skips repositories that were moved or deleted.
+ * @throws WorkflowError `WORKTREE_NOT_REMOVED`; the folder of the thread's worktrees stays then.
  */
 export async function removeWorktrees(root: Root, threadId: string): Promise<void> {
   const folder = worktreesDir(root, threadId);
@@ -88,7 +87,7 @@ export async function removeWorktrees(root: Root, threadId: string): Promise<voi
   system.files.removeTree(folder);
 }
 
-/** Removes the folder of a repository's worktrees, as git does, when that was the last. */
+/** Removes the empty folder of a repository's worktrees, as git does. */
 function removeEmpty(entries: string): void {
   if (namesIn(entries).length === 0) system.files.removeFolder(entries);
 }
@@ -113,7 +112,7 @@ async function removeRefs(root: Root, threadId: string, repository: string): Pro
 
 const refsOf = (threadId: string) => `${dirname(worktreeRef(threadId, "any"))}/`;
 
-/** What git puts out. @throws WorkflowError `WORKTREE_NOT_REMOVED`. */
+/** Runs git and returns its output. @throws WorkflowError `WORKTREE_NOT_REMOVED`. */
 async function ask(repository: string, args: readonly string[], input = ""): Promise<string> {
   const answer = await git(repository, args, input);
   if ("output" in answer) return answer.output;
@@ -124,7 +123,7 @@ async function ask(repository: string, args: readonly string[], input = ""): Pro
   );
 }
 
-/** The threads that are gone and have left worktrees, untouched since a moment (milliseconds). */
+/** Removed threads with worktrees left, untouched since a time (milliseconds). */
 export const leftWorktrees = (root: Root, before: number): string[] =>
   worktreeThreads(root).filter((threadId) => {
     const found = system.files.statLink(worktreesDir(root, threadId));

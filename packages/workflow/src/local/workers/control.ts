@@ -55,7 +55,7 @@ export async function control(
   }
 }
 
-/** Stops a running thread at its next yield. Until then it is seen as `running`. One that sleeps does not wake. */
+/** Stops a running thread at its next yield; until then its status is `running`. A paused sleep does not wake. */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   checkOpen(root, await readView(root, ref));
   const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
@@ -64,14 +64,14 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
   const thread = readInfo(root, ref, null);
   if (!thread) throw notFound(ref.threadId);
   checkPausable(thread);
-  // A worker that begins to drive it meanwhile sees the note with its next step.
+  // A worker that starts to drive it meanwhile sees the note at its next step.
   notePaused(root, ref, true);
   return { threadId: ref.threadId };
 }
 
 /**
- * Lets a paused thread go on, starts an interrupted one again from its committed steps, or answers a
- * waiting one. An answer with a `meta.requestId` that was taken before is answered as it was then.
+ * Continues a paused thread, restarts an interrupted thread from its committed steps, or answers a waiting thread. A
+ * repeated answer with the same `meta.requestId` gets the first response.
  */
 export async function resumeThread(
   root: Root,
@@ -87,7 +87,7 @@ export async function resumeThread(
   const body = { ...surroundings, durability, input, question } satisfies Partial<AnswerRequest>;
   const request = { ...toThread("POST", ref, input ? "input" : "resume"), body };
   const { threadId, hash } = ref;
-  // A live worker reads the log itself, and one is started only for a thread that can go on.
+  // A live worker reads the log itself; a new worker is started only for a thread that can continue.
   const reply = await askListening<Controlled>(root, hash, request);
   if (reply.kind === "reply") return reply.value;
   const mayRepeat = input === undefined || requestIdOf(input) !== undefined;
@@ -102,7 +102,7 @@ export async function resumeThread(
 
 type Asked<T> = Exclude<Reply<T>, { kind: "silent" }> | { kind: "lost"; error: unknown };
 
-/** Asks the worker that listens, if any. @throws WorkflowError what it answered, `WORKER_SILENT`. */
+/** Asks the listening worker, if any. @throws WorkflowError the worker's error, `WORKER_SILENT`. */
 async function askListening<T>(
   root: Root,
   hash: string,
@@ -124,7 +124,7 @@ const toThread = (
   verb?: string,
 ): ControlRequest => ({ method, path: `/threads/${threadId}${verb ? `/${verb}` : ""}` });
 
-/** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when nothing can be done to the thread. */
+/** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when the thread can't change. */
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
   if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
@@ -135,13 +135,12 @@ function checkOpen(root: Root, view: ThreadView): void {
 const forcedTimeoutMs = 2_000;
 const deathTimeoutMs = 5_000;
 
-/** What a kill did; `resumed` names the other threads that a forced kill took up again. */
+/** The result of a kill; `resumed` lists the other threads that a forced kill resumed. */
 type Killed = Controlled & { resumed: string[] };
 
 /**
- * Ends a thread that has not ended: its end record is on the disk when this returns. `force` ends a worker
- * that does not answer, with everything that it runs, and resumes its other threads with `env`; also one
- * that a thread which has ended still blocks, in its `finally`.
+ * Ends a thread. Its end record is durable on return. `force` ends an unresponsive worker with all of its processes and
+ * resumes its other threads with `env`; also a worker that an ended thread still blocks in its `finally`.
  */
 export async function killThread(
   root: Root,
@@ -150,7 +149,7 @@ export async function killThread(
 ): Promise<Killed> {
   const view = await readView(root, ref);
   if (force && (await isStuckIn(root, ref))) return await endStuck(root, view, env);
-  // A worker may drive what is corrupt by now, and would stay as long as it does.
+  // A worker may still drive a corrupt thread, and would not exit.
   const live = view.status === "corrupt" ? await askLive(root, ref) : null;
   if (live) return live;
   checkOpen(root, view);
@@ -170,7 +169,7 @@ export async function killThread(
     return await send();
   } catch (error) {
     const code = force && isWorkflowError(error) ? error.code : null;
-    // One that was frozen before it drove anything has been ended by now; its successor needs no bundle for this.
+    // A worker that froze while loading has been ended; its successor can do this without the bundle.
     if (code === "BUNDLE_LOAD_FAILED") return await send();
     if (code !== "WORKER_SILENT") throw error;
   }
@@ -191,9 +190,8 @@ async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boo
 }
 
 /**
- * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system
- * closes what a process held one by one: for a moment the dead one's socket takes a request when its lock
- * is free already, hence each is asked again.
+ * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system closes a
+ * dead process's files one by one: its socket may accept a request after its lock is free, so requests are repeated.
  */
 async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
   const { hash, threadId } = view;
@@ -218,7 +216,7 @@ async function resumeSibling(root: Root, ref: ThreadRef, env: Environment): Prom
   return true;
 }
 
-/** Ends the process that has a hash's lock and gives the threads that it was driving. */
+/** Ends the process that holds a hash's lock and returns the threads that it drove. */
 async function endWorker(root: Root, hash: string): Promise<string[]> {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (worker && isAlive(worker.identity)) {
@@ -235,8 +233,8 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
 }
 
 /**
- * Moves a thread to the trash, and removes its folder in the cache; its worktrees go when the trash is emptied. Of one that runs, is paused or waits only with `force`, which kills it
- * first. @throws WorkflowError `WORKTREE_LOCKED`.
+ * Moves a thread to the trash and removes its cache folder. Its worktrees are removed when the trash is emptied. A
+ * thread that runs, is paused or waits requires `force`, which kills it first. @throws WorkflowError `WORKTREE_LOCKED`.
  */
 export async function removeThread(
   root: Root,

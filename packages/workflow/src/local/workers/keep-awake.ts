@@ -8,14 +8,13 @@ const lookEveryMs = 1_000;
 
 type KeepAwakeOptions = {
   resume?: boolean;
-  /** Called with what was done whenever threads were resumed, or are newly left to a person. */
+  /** Called when threads were resumed, or newly need the user's decision. */
   onRecovered?: (recovered: Recovered) => void;
 };
 
 /**
- * Wakes what is due of a host, and with `resume` resumes what was interrupted, for as long as a process lives that has something
- * else to do. Returns what ends that. Errors are for callers of {@link Host.wake} and {@link Host.recover}: here what failed is
- * tried again.
+ * Wakes a host's due threads, and with `resume` resumes interrupted threads, in the background of a process. Returns a
+ * stop function. Failures are retried; only direct callers of {@link Host.wake} and {@link Host.recover} see errors.
  */
 export function keepAwake(
   host: Host,

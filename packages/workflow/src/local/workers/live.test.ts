@@ -38,7 +38,7 @@ function writeLogs(): void {
   }
 }
 
-test("takes a worker for stuck whose answer is no list of threads", async () => {
+test("treats a worker as stuck when its answer is not a list of threads", async () => {
   mkdirSync(runDir(root), { mode: 0o700 });
   const identity = JSON.stringify({ pid: 4242, startTime: "1", bootId: "b" });
   writeFileSync(workerInfoPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, {
@@ -60,7 +60,7 @@ test("takes a worker for stuck whose answer is no list of threads", async () => 
   }
 });
 
-test("lists a worker that was lost with its socket, and none that is ending", async () => {
+test("lists a lost worker that left its socket, and no exiting worker", async () => {
   const socket = join(runDir(root), socketName(hash));
   let takesAway = false;
   const error = { code: "WORKER_CLOSING", kind: "failed", message: "the worker is ending" };
@@ -80,7 +80,7 @@ test("lists a worker that was lost with its socket, and none that is ending", as
   }
 });
 
-test("asks again whether a thread waits, which was running a moment ago", async () => {
+test("asks again whether a recently running thread waits", async () => {
   let status = "running";
   const server = Bun.serve({
     unix: join(runDir(root), socketName(hash)),

@@ -24,8 +24,8 @@ const probeMs = 2_000;
 const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
 
 /**
- * The threads that a hash's worker drives, if any is alive. One that has the connection and does not answer is
- * stuck, as is one whose answer a bundle has spoilt: its threads are then those that it noted and have no end.
+ * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer
+ * is invalid, is stuck: its threads are then the noted threads without an end.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);
@@ -42,7 +42,7 @@ function stuck(root: Root, hash: string): LiveThreads {
   return { pid: worker?.identity.pid ?? 0, threads };
 }
 
-// What can't be asked is read: a thread whose log has its end is only closing, and runs no more.
+// A stuck worker can't be asked, so read the log: a thread with an end is only closing.
 function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   try {
     const log = outlineLog(dataPath(root, hash, threadId));
@@ -62,27 +62,27 @@ function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   }
 }
 
-/** Who knows what drives a thread: the live workers of this machine, or another host's. */
+/** Finds the driver of a thread: a live worker of this machine or of another host. */
 export type Drivers = Pick<LiveWorkers, "find">;
 
 type Answer = { askedAt: number; threads: Promise<ReadonlyMap<string, LiveRow>> };
 
-/** What the live workers report of their threads, each asked once for all who want to know at the time. */
+/** The reports of live workers. Concurrent callers share one request per worker. */
 export class LiveWorkers {
   readonly #root: Root;
   readonly #freshMs: number;
   readonly #answers = new Map<string, Answer>();
 
-  /** An answer counts for so many milliseconds. */
+  /** `freshMs` is how long a report is valid, in milliseconds. */
   constructor(root: Root, freshMs = Number.POSITIVE_INFINITY) {
     this.#root = root;
     this.#freshMs = freshMs;
   }
 
   /**
-   * What a thread's worker reports of it; null when nobody drives it. `since` is when the thread changed
-   * last (`clock.elapsed()`): an older answer counts only when it says that the thread is running, and its log does not say
-   * that it waits (`waits`).
+   * A worker's report of a thread; null when no worker drives it. `since` is the time of the thread's last change
+   * (`clock.elapsed()`): an older report counts only if it says that the thread runs and the log does not say that it
+   * waits (`waits`).
    */
   async find({ hash, threadId }: ThreadRef, since = 0, waits = false): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);
@@ -98,7 +98,7 @@ export class LiveWorkers {
     return (await threads).get(threadId) ?? null;
   }
 
-  /** Forgets what a hash's worker reported: a command has changed its threads. */
+  /** Drops a worker's report after a command changed its threads. */
   forget(hash: string): void {
     this.#answers.delete(hash);
   }
@@ -119,18 +119,18 @@ const hashesWith = (root: Root, ending: ".sock" | ".holder"): string[] =>
 const hashesWithSocket = (root: Root): string[] => hashesWith(root, ".sock");
 
 const states = { reply: "answers", silent: "silent" } as const;
-/** A worker that begins, or has let everything go, listens or is gone after so many milliseconds. */
+/** How long a starting or exiting worker takes to listen or be gone, in milliseconds. */
 const passingMs = 1_500;
 
 /**
- * The workers that have a control socket in this storage root, were lost with one, or are stuck. It changes nothing.
- * @throws WorkflowError `NO_LOCKS` where there can be none.
+ * Lists the workers with a control socket in this storage root, also lost and stuck workers. Read-only.
+ * @throws WorkflowError `NO_LOCKS` on a system where workers can't run.
  */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
   if (system.files.exists(root)) requireLocks(root);
   const hashes = new Set([...hashesWithSocket(root), ...hashesWith(root, ".holder")]);
   const found = await Promise.all([...hashes].map((hash) => workerState(root, hash)));
-  // One that was ending has taken its socket away meanwhile.
+  // An exiting worker has removed its socket meanwhile.
   const left = new Set(hashesWithSocket(root));
   return found.filter(({ hash, state }) => state !== "gone" || left.has(hash));
 }
@@ -138,7 +138,7 @@ export async function listWorkers(root: Root): Promise<WorkerState[]> {
 async function workerState(root: Root, hash: string): Promise<WorkerState> {
   const late = system.clock.elapsed() + passingMs;
   for (;;) {
-    // One that does not listen yet is no different here from one that does not listen any more.
+    // A starting and an exiting worker look the same here: neither listens.
     const reply = await askOnce<LiveThreads>(root, hash, probing(probeMs)).catch(() => null);
     const info = readWorkerInfo(workerInfoPath(root, hash));
     const runs = info !== null && isAlive(info.identity);

@@ -16,7 +16,7 @@ import { askAgain } from "./worker-client.ts";
 
 const pageLength = 500;
 const threadsAtOnce = 8;
-/** Somebody else was first, or the thread does something else by now. */
+/** Error codes when another process resumed the thread first, or its state changed. */
 const passed = new Set([
   "ALREADY_RUNNING",
   "THREAD_ENDED",
@@ -75,7 +75,7 @@ async function recoverOne(
     byLog = leftByLog(root, ref);
     if (dryRun && byLog !== null) return leave(byLog);
     if (!dryRun) {
-      // Its worker decides: one that takes it up at this moment writes the log anew.
+      // The worker decides: another worker may resume the thread at this moment.
       const body = { ...given, durability };
       const path = `/threads/${threadId}/recover`;
       await askAgain(root, hash, { method: "POST", path, body });
@@ -89,8 +89,8 @@ async function recoverOne(
 }
 
 /**
- * The workers that were lost with threads that they drove, each by a name of its own: a new one has interrupted threads. One
- * whose place another worker has taken is among them.
+ * Unique names of the workers that were lost while they drove threads, including replaced workers. A new name means new
+ * interrupted threads.
  */
 export function lostWorkers(root: string): string[] {
   const folder = runDir(root as Root);

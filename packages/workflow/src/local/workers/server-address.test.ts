@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(join(root, ".."), { recursive: true, force: true }));
 
-test("the address that was written last is read, by its owner alone", () => {
+test("the last written address is read, only by its owner", () => {
   expect(readServerAddress(root)).toBeNull();
   writeServerAddress(root, { ...address, token: "old" });
   writeServerAddress(root, address);
@@ -24,7 +24,7 @@ test("the address that was written last is read, by its owner alone", () => {
   expect(statSync(serverPath(root)).mode & 0o777).toBe(0o600);
 });
 
-test("what is no address is none", () => {
+test("an invalid address counts as missing", () => {
   writeServerAddress(root, address);
   for (const text of ["", "{", "null", "[]", '{"url":1,"token":"x","pid":1}']) {
     writeFileSync(serverPath(root), text);

@@ -4,15 +4,14 @@ import { type Root, serverPath } from "../../disk/paths.ts";
 import { createRoot } from "../../disk/root.ts";
 
 /**
- * Where the HTTP server of this storage root listens, or listened last, and the token that it asks
- * for. It is in `run/server.json`, which only its owner can read, and outlives the server: a page
- * that was open goes on when the server is started again.
+ * The current or last address of this storage root's HTTP server, and its token. Stored in `run/server.json`, which
+ * only its owner can read. It outlives the server, so that an open page continues after a restart.
  */
 export type ServerAddress = { url: string; token: string; pid: number };
 
 const maxBytes = 64 * 1024;
 
-/** The server's address, or null when none was ever written, or the file holds none. */
+/** Reads the server's address; null if the file is missing or invalid. */
 export function readServerAddress(root: string): ServerAddress | null {
   const bytes = readOwnFile(serverPath(root as Root), maxBytes);
   try {
@@ -26,7 +25,7 @@ export function readServerAddress(root: string): ServerAddress | null {
   }
 }
 
-/** Writes the server's address, and makes the storage root where it is missing. */
+/** Writes the server's address; creates the storage root if it is missing. */
 export function writeServerAddress(root: string, address: ServerAddress): void {
   createRoot(root as Root);
   writeFileAtomic(serverPath(root as Root), `${JSON.stringify(address)}\n`);

@@ -9,10 +9,10 @@ import type { ThreadRef } from "../../record/thread.ts";
 import { startOf } from "../threads/view.ts";
 
 /**
- * What a thread is driven with that was started in a folder: the environment of who drives it, and beneath it the
- * `.env` files of the folder's project, as they are now, but for {@link ownersAlone}. All of their variables are secrets.
+ * The surroundings of a thread that was started in a folder: the caller's environment, with defaults from the current
+ * `.env` files of the folder's project except {@link ownersAlone}. All variables of the files are secrets.
  *
- * @throws WorkflowError those of `findProject` and of `readEnvFile`.
+ * @throws WorkflowError the errors of `findProject` and `readEnvFile`.
  */
 export async function surroundingsIn(
   folder: string | null,
@@ -24,18 +24,18 @@ export async function surroundingsIn(
   return secrets.length === 0 ? { env } : { env: { ...own, ...env }, secrets };
 }
 
-/** The environment that a thread has which is started in a folder. @throws WorkflowError those of `surroundingsIn`. */
+/** The environment of a thread started in a folder. @throws WorkflowError the errors of `surroundingsIn`. */
 export const threadEnv = async (
   folder: string,
   given: Environment,
 ): Promise<Record<string, string>> => (await surroundingsIn(folder, given)).env;
 
-/** What a thread goes on with, or a fork of it: that of the folder in which it was started. */
+/** The surroundings of a resumed thread or its fork, from the folder where the thread was started. */
 export async function surroundingsOf(root: Root, ref: ThreadRef, given: Environment) {
   return await surroundingsIn(folderOf(root, ref), given);
 }
 
-/** The variables of the `.env` files of each folder in which one of these threads was started. */
+/** The `.env` variables of each folder where one of these threads was started. */
 export async function folderEnvs(
   root: Root,
   refs: readonly ThreadRef[],
@@ -47,7 +47,7 @@ export async function folderEnvs(
   );
 }
 
-/** The variables of the `.env` files of each of these folders. */
+/** The `.env` variables of each folder. */
 export async function envsOf(
   folders: readonly (string | null)[],
   env: Record<string, string>,
@@ -61,7 +61,7 @@ export async function envsOf(
   return Object.fromEntries(found);
 }
 
-/** The variables by which programs, their code and our own settings are chosen: a project's file has no say in them. */
+/** Variables that select programs, code and our own settings, which a project's file can't set. */
 const ownersAlone =
   /^(PATH|HOME|SHELL|IFS|BASH_ENV|NODE_OPTIONS|NODE_PATH|XDG_(CACHE|CONFIG|RUNTIME)_\w+|(LD|DYLD|BUN|UNCAGED)_.*)$/i;
 
@@ -74,13 +74,13 @@ async function projectEnv(folder: string, env: Environment): Promise<Record<stri
 
 const folderOf = (root: Root, ref: ThreadRef): string | null => folderIn(startOf(root, ref));
 
-/** The folder in which a thread was started. */
+/** The folder where a thread was started. */
 export function folderIn(start: StartRecord | null): string | null {
   const folder = start?.parameters.options.cwd;
   return typeof folder === "string" ? folder : null;
 }
 
-/** An environment without what is not set. */
+/** An environment without undefined variables. */
 export const definedEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),

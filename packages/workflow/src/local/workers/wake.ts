@@ -21,7 +21,7 @@ import { allThreads } from "../threads/view.ts";
 import { askAgain } from "./worker-client.ts";
 
 const workersAtOnce = 8;
-/** How long reading logs may keep others waiting, in milliseconds. */
+/** How long reading logs may block other work, in milliseconds. */
 const restEveryMs = 8;
 
 /** @see Host.wake */
@@ -39,7 +39,7 @@ export async function wakeThreads(root: Root, options: WakeOptions): Promise<Wok
   return { ...done, next: nextDue(root) };
 }
 
-/** Wakes what is due of one hash. A worker that can't be asked, or fails, is asked again in a minute. */
+/** Wakes the due threads of a hash. A failed or unreachable worker is asked again in a minute. */
 async function wakeHash(
   root: Root,
   hash: string,
@@ -76,7 +76,7 @@ async function wakeHash(
   }
 }
 
-/** Reads from all logs what is due. */
+/** Adds missing due entries from all logs. */
 async function completeDue(root: Root): Promise<void> {
   let restedAt = system.clock.elapsed();
   for (const ref of allThreads(root)) {

@@ -88,7 +88,7 @@ function replyOf<T>(hash: string, { status, body }: SocketResponse): Reply<T> {
 }
 
 function lost(hash: string, error: unknown): WorkflowError {
-  const hint = "what was committed is kept; see the status of the thread: uncaged-workflow threads";
+  const hint = "committed steps are kept; check the status of the thread: uncaged-workflow threads";
   const message = `the worker of ${hash} ended before it answered`;
   return WorkflowError.failed("WORKER_LOST", message, hint, error);
 }
@@ -191,8 +191,8 @@ export const isLost = (error: unknown): boolean =>
 export const silentWorker = (root: Root, hash: string): WorkflowError =>
   endStuckLoader(root, hash) ?? silent(hash);
 
-// A worker notes each thread before it touches its log. One that has noted none and does not answer is stuck in its
-// bundle's top level, and has no thread that a forced kill could name.
+// A worker notes each thread before it touches its log. A silent worker without noted threads is stuck in its bundle's
+// top level, and has no thread for a forced kill.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
