@@ -95,7 +95,7 @@ test("a storage root that an agent put into a project runs nothing until the use
   expect(await roles()).toEqual(whole);
 });
 
-test("a server wakes what sleeps, and a question that nobody has answered", async () => {
+test("a server wakes sleeping threads and threads with an unanswered question", async () => {
   for (const wait of [{ sleep: true }, { onTimeout: "late" }]) {
     const { store, makeDue, roles } = await asleep(wait);
     makeDue();

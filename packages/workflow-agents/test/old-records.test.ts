@@ -18,7 +18,7 @@ setDefaultTimeout(120_000);
 let models: ModelRuns;
 let host: Host;
 
-/** What happens once, when the third turn is asked for. */
+/** Act of the test, once, at the third turn. */
 let atThird: "is killed" | "fails" | null = null;
 
 const calls = [[1, 2], [3]];
@@ -80,7 +80,7 @@ function withTurn(entries: Entry[], given: Partial<ModelAnswer>): Entry[] {
   return [...entries, { ...first, turn: 3, answer: { ...empty, ...given } }];
 }
 
-/** What is recorded, by its name. */
+/** Recorded turns by name. */
 const changes: Record<string, Change> = {
   "blank blocks": (entries) => {
     answer(entries, 1).blocks.unshift({ type: "text", text: "\n\n" });
@@ -125,7 +125,7 @@ const changes: Record<string, Change> = {
     withTurn(entries, { stop: "paused", text: " ", blocks: [{ type: "text", text: " \n" }] }),
 };
 
-/** Writes a thread's logs anew, with the sums that belong to them. */
+/** Writes a thread's logs again, with new sums. */
 function change({ ref }: Run, to: Change): void {
   const journal = journalPath(models.root, ref.hash, ref.threadId);
   type Line = { kind: string; entry?: Entry };

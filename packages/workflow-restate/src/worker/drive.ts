@@ -245,8 +245,8 @@ export class Driver {
   }
 
   /**
-   * Fetches, checks and imports the bundle of a thread once. A failure is not cached. Bytes other than those that the
-   * thread was started with are never imported.
+   * Fetches, checks and imports the bundle of a thread once. A failure is not cached. A bundle that differs
+   * from the one in the thread's start record is never imported.
    * @throws WorkflowError `BUNDLE_CHANGED`
    */
   async #load(claim: ClusterClaim): Promise<LoadedBundle> {
