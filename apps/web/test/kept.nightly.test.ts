@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import { open, useConsoleProcess } from "./browser.ts";
 
-/* What a person has typed and not sent: no key of an input method sends it, and Escape and a reload keep it. */
+/* Unsent text: keys of an input method do not send it, and Escape and a reload keep it. */
 
 const model = await anthropicServer(() => ({
   tools: [{ name: "ask_question", input: { question: "Which ones?" } }],

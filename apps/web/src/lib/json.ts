@@ -13,7 +13,7 @@ export function readJson(text: string): Read<unknown> {
   }
 }
 
-/** What a form says of a number that JavaScript would round. */
+/** Message of a form about a number that JavaScript would round. */
 export const inexact = (text: string): string =>
   `The number ${text} can't be kept exactly: write it as a text.`;
 

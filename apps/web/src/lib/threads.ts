@@ -103,7 +103,7 @@ export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(
 
 export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
 
-/** The interrupted threads: those that may be resumed at once, and the others. */
+/** Interrupted threads, split by whether they may be resumed automatically. */
 export const interruptedQuery = queryOf<Recovered>(
   [...threadKeys.all, "interrupted"],
   "/interrupted",

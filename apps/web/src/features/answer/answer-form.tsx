@@ -76,7 +76,7 @@ const column = "flex max-w-400 flex-col gap-7";
 
 type FormProps = {
   question: Question;
-  /** The key that what is typed is kept under. */
+  /** Storage key of the unsent text. */
   keep: string;
   isBusy: boolean;
   onAnswer: (answer: AnswerThread) => void;

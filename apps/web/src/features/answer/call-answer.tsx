@@ -11,13 +11,13 @@ import { type AskedCall, type Question, requestOf } from "./answer.ts";
 type Props = {
   question: Question;
   call: AskedCall;
-  /** The key that what is typed is kept under. */
+  /** Storage key of the unsent text. */
   keep: string;
   isBusy: boolean;
   onAnswer: (answer: AnswerThread) => void;
 };
 
-/** What is typed before a decision; `input` is null until it is edited. */
+/** Text typed before a decision; `input` is null until it is edited. */
 type Typed = { reason: string; input: string | null };
 
 /** Decides on a tool call: as it is, with another input, or not at all. */

@@ -16,7 +16,7 @@ type Props = {
   onClose: () => void;
   /** The workflow that is chosen first: a name, or name@hash. */
   workflow?: string;
-  /** What the form holds first. */
+  /** Initial values of the form. */
   values?: StartValues;
 };
 

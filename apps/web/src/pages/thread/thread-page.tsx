@@ -75,7 +75,7 @@ function ThreadView({ thread }: { thread: Thread }) {
     }),
     [threadId, prompt, log],
   );
-  // The stream learns of a move later than the thread, and what is refused here must not be offered meanwhile.
+  // The stream learns of a move later than the thread. Actions that the server refuses must not be offered meanwhile.
   const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
   const show = (next: View, shown?: number) =>
     void navigate({

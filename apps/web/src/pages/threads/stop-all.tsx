@@ -50,7 +50,7 @@ export function StopAll() {
   );
 }
 
-/** One line that offers to resume what was interrupted; nothing where nothing was. */
+/** Offers to resume interrupted threads; renders nothing when there are none. */
 export function InterruptedLine() {
   const { data } = useQuery({ ...interruptedQuery, retry: false });
   const work = useAll();
