@@ -122,7 +122,7 @@ describe.each(readmes)("$path", ({ path, text }) => {
 });
 
 test("the guide to the command line has the exit codes of the program, and no others", () => {
-  const guide = docs.find(({ path }) => path === "docs/command-line.md")?.text ?? "";
+  const guide = docs.find(({ path }) => path === "docs/reference/command-line.md")?.text ?? "";
   const table = /### Exit codes\n([\s\S]*?)\n\n[^|\n]/.exec(guide)?.[1] ?? "";
   const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   expect(codes).toEqual(Object.values(exitCodes));
@@ -137,8 +137,8 @@ test("no registry settings and no other package manager's lock file lie here", (
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
 });
 
-test("docs/performance.md equals the output of `bun run bench --markdown`", () => {
-  const page = readFileSync(join(top, "docs/performance.md"), "utf8");
+test("docs/explanation/performance.md equals the output of `bun run bench --markdown`", () => {
+  const page = readFileSync(join(top, "docs/explanation/performance.md"), "utf8");
   expect(page).toStartWith(head);
   expect(page).toEndWith(tail);
 });

@@ -110,7 +110,7 @@ test("the README's code is the reviewer's, to the letter", () => {
 });
 
 test("each workflow of the guide can be added", async () => {
-  const guide = readFileSync(join(top, "docs/writing-a-workflow.md"), "utf8");
+  const guide = readFileSync(join(top, "docs/guides/writing-a-workflow.md"), "utf8");
   const blocks = [...guide.matchAll(/```(ts|js)\n([\s\S]*?)```/g)];
   const whole = blocks.filter(([, , code]) => code?.includes("export const descriptor"));
   expect(whole.length).toBeGreaterThan(3);

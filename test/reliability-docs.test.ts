@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-const guide = readFileSync(join(top, "docs/reliability.md"), "utf8");
+const guide = readFileSync(join(top, "docs/explanation/reliability.md"), "utf8");
 
 type Row = { number: string; failure: string; holds: string; tests: string };
 
@@ -22,7 +22,7 @@ const named = rows.flatMap(({ number, tests }) =>
 const textOf = (path: string): string =>
   existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "";
 
-describe("the failures of docs/reliability.md", () => {
+describe("the failures of docs/explanation/reliability.md", () => {
   test("are F1 to F31, each with a guarantee and at least one test", () => {
     const numbers = Array.from({ length: 31 }, (_, at) => `F${at + 1}`);
     expect(rows.map(({ number }) => number)).toEqual(numbers);
