@@ -40,12 +40,19 @@ export default defineConfig({
     outline: [2, 3],
     search: { provider: "local" },
     sidebar: [
-      { text: "Tutorial", items: docs("tutorial", "getting-started") },
+      { text: "Tutorial", items: docs("tutorial", "getting-started", "your-own-workflow") },
       {
         text: "Guides",
         items: docs(
           "guides",
+          "install",
           "writing-a-workflow",
+          "retries-and-timers",
+          "human-input",
+          "testing",
+          "cookbook",
+          "failed-thread",
+          "cost-control",
           "projects",
           "graphs",
           "step-engine",
