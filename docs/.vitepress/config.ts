@@ -77,7 +77,7 @@ export default defineConfig({
           "storage-format",
         ),
       },
-      { text: "Explanation", items: docs("explanation", "reliability", "performance") },
+      { text: "Explanation", items: docs("explanation", "reliability", "security", "performance") },
       { text: "Decisions", collapsed: true, items: decisions.map(page) },
     ],
   },
