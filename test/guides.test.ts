@@ -1,32 +1,39 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openLocalHost } from "@uncaged/workflow/host";
+import { basename, join } from "node:path";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* The samples of the guides to workflows in TypeScript: type-checked, added, and the test among them run. */
+/* The samples of the guides to workflows in code: type-checked, added, and the test among them run. */
 const pages = [
-  "writing-a-workflow",
-  "retries-and-timers",
-  "human-input",
-  "testing",
-  "cost-control",
-] as const;
+  "guides/writing-a-workflow",
+  "guides/retries-and-timers",
+  "guides/human-input",
+  "guides/testing",
+  "guides/cost-control",
+  "coming-from/temporal",
+  "coming-from/langgraph",
+  "coming-from/inngest",
+  "coming-from/n8n",
+  "coming-from/agent-builder",
+];
+const kinds = { ts: "ts", js: "esm.js", json: "json" } as const;
 const sources = join(top, ".cache/guides");
 const root = mkdtempSync(join(tmpdir(), "uncaged-guides-"));
 
 const samples = pages.flatMap((page) => {
-  const text = readFileSync(join(top, `docs/guides/${page}.md`), "utf8");
-  return (["ts", "js"] as const).flatMap((kind) =>
+  const text = readFileSync(join(top, `docs/${page}.md`), "utf8");
+  return (["ts", "js", "json"] as const).flatMap((kind) =>
     samplesIn(text, kind).map((code, index) => ({
-      name: `${page}-${index + 1}.${kind === "js" ? "esm.js" : "ts"}`,
+      name: `${basename(page)}-${index + 1}.${kinds[kind]}`,
       code,
     })),
   );
 });
-const workflows = samples.filter(({ code }) => code.includes("export const descriptor"));
+const workflows = samples.filter(({ code }) =>
+  /export const descriptor|"(?:steps|nodes)":/.test(code),
+);
 
 beforeAll(() => {
   rmSync(sources, { recursive: true, force: true });
@@ -49,10 +56,15 @@ test("the samples have no type error", () => {
 
 test.each(workflows)(
   "$name can be added",
-  async ({ name }) => {
-    const host = openLocalHost({ path: root });
+  ({ name }) => {
+    const command = join(top, "node_modules/.bin/uncaged-workflow");
     const label = name.replace(/\..*$/, "");
-    expect(await host.register(label, join(sources, name))).toMatchObject({ unchanged: false });
+    const { exitCode, stderr } = Bun.spawnSync(
+      [command, "add", label, join(sources, name), "--root", root],
+      { env: { ...process.env, CI: "" } },
+    );
+    const unwarned = expect.not.stringContaining("warning");
+    expect([exitCode, stderr.toString()]).toEqual([0, unwarned]);
   },
   60_000,
 );

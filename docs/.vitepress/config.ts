@@ -78,6 +78,10 @@ export default defineConfig({
         ),
       },
       { text: "Explanation", items: docs("explanation", "reliability", "security", "performance") },
+      {
+        text: "Coming from",
+        items: docs("coming-from", "temporal", "langgraph", "inngest", "n8n", "agent-builder"),
+      },
       { text: "Decisions", collapsed: true, items: decisions.map(page) },
     ],
   },
