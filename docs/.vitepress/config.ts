@@ -72,6 +72,7 @@ export default defineConfig({
           "command-line",
           "agents",
           "steps",
+          "plans",
           "plan-settings",
           "server",
           "storage-format",
