@@ -63,6 +63,7 @@ export default defineConfig({
           "console",
           "operating",
           "cluster",
+          "deploy-cluster",
         ),
       },
       {
