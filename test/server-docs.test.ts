@@ -103,7 +103,10 @@ test("the guide names every path of the API, and no other", async () => {
   expect(documentedPaths().sort()).toEqual(offered.sort());
 });
 
-/** The rows of the tables of paths: further spans of a row replace the last word of its first path, or follow its parameter. */
+/**
+ * Returns the paths in the guide's tables. Further spans of a row replace the last word of its first path, or follow its
+ * last parameter.
+ */
 function documentedPaths(): string[] {
   const rows = [
     ...guide.matchAll(/^\| (`(?:GET|POST|DELETE) \/(?:api|workflow)\/[^|]*) \|([^\n]*)\|$/gm),
@@ -115,7 +118,6 @@ function documentedPaths(): string[] {
     );
     const plain = (path: string) => path.replace(/\?.*$/, "").replace(/:(\w+)/g, "{$1}");
     const base = plain(whole);
-    // `/pause`, `/resume` are siblings; `/:id`, `/steps` are a path and one below it.
     const siblings = base.replace(/\/[a-z-]+$/, "");
     return [base, ...endings.map((ending) => siblings + plain(ending))];
   });
