@@ -45,6 +45,20 @@ function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
   }
 }
 
+/** The anchors of the headings of a document, as GitHub makes them. */
+function anchorsOf(path: string): Set<string> {
+  const text = existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "";
+  const headings = text.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
 test("no document or example has npx fetch a name that is not published", () => {
   const texts = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/*.{md,ts,js}"];
   const templates = "packages/cli-workflow/src/project/template/**/*.template";
@@ -83,6 +97,17 @@ describe("the documents", () => {
       .filter(({ doc, word }) => {
         const path = word.replace(/[#?].*$/, "");
         return !existsSync(join(top, dirname(doc.path), path));
+      });
+    expect(dead.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+
+  test("link only to headings that exist", () => {
+    const dead = named(/\]\(([^)\s]*#[^)\s]+)\)/g)
+      .filter(({ word }) => !/^[a-z]+:/.test(word))
+      .filter(({ doc, word }) => {
+        const [path = "", anchor = ""] = word.split("#");
+        const target = path === "" ? doc.path : join(dirname(doc.path), path);
+        return target.endsWith(".md") && !anchorsOf(target).has(anchor);
       });
     expect(dead.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
   });
