@@ -35,7 +35,15 @@ export default defineConfig({
     /\.(?:ts|tsx|json|yaml)$/,
     /^(?:\.\/|\.\.\/)*(?:apps|examples|packages|scripts|test|bench)\//,
   ],
-  markdown: { html: false },
+  markdown: {
+    html: false,
+    config({ renderer }) {
+      const inlineCode = renderer.rules.code_inline;
+      // Vue would evaluate `{{x}}` in inline code.
+      renderer.rules.code_inline = (...args) =>
+        (inlineCode?.(...args) ?? "").replace("<code", "<code v-pre");
+    },
+  },
   themeConfig: {
     outline: [2, 3],
     search: { provider: "local" },
@@ -54,7 +62,10 @@ export default defineConfig({
           "failed-thread",
           "cost-control",
           "projects",
+          "agents",
+          "evals",
           "graphs",
+          "step-workflows",
           "step-engine",
           "plans",
           "plan-channels",
