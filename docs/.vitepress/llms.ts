@@ -34,7 +34,7 @@ export function llms({ title, description, sidebar }: Site, top: string): string
   };
   const section = ({ text, items = [] }: DefaultTheme.SidebarItem): string => {
     const own = items.filter(({ link }) => link).map(line);
-    const inner = items.filter(({ items }) => items).map(section);
+    const inner = items.filter((item) => item.items).map(section);
     return [`## ${text}`, own.join("\n"), ...inner].filter(Boolean).join("\n\n");
   };
   return `${[`# ${title}`, `> ${description}`, ...sidebar.map(section)].join("\n\n")}\n`;
