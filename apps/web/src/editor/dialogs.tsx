@@ -13,7 +13,7 @@ type ConnectProps = {
 
 const encoded = (at: PortAt): string => JSON.stringify(at);
 
-/** Draws a line without a mouse: from a port of a node to a port of another. */
+/** Connects two ports without a mouse. */
 export function ConnectDialog({ isOpen, ...props }: ConnectProps & { isOpen: boolean }) {
   return (
     <Dialog title={`Connect ${props.node.title}`} isOpen={isOpen} onClose={props.onClose}>

@@ -80,7 +80,7 @@ describe("an edit of the text", () => {
   });
 });
 
-/** The plain reading of what changes of a list of objects mean. */
+/** A reference implementation of changes to a list of objects. */
 function listAfter(list: readonly unknown[], changes: readonly Change[]): unknown[] {
   const removed = new Set(changes.flatMap(({ path, value }) => (value === undefined ? path : [])));
   const at = (index: number) =>
@@ -89,7 +89,7 @@ function listAfter(list: readonly unknown[], changes: readonly Change[]): unknow
   return [...kept, ...at(list.length)];
 }
 
-/** Without -0, which JSON does not have. */
+/** Parsed from JSON, which has no -0. */
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 const listChanges = (length: number) =>
