@@ -11,7 +11,6 @@ type Drawn = { nodes: unknown[]; connections: { sourceHandle?: string }[] };
 const textOf = (nodes: unknown[], connections: unknown[] = []): string =>
   JSON.stringify({ nodes, connections }, null, 2);
 
-/** The text that an edit makes of another one. */
 function edited(text: string, edit: Edit | Refused | null): string {
   if (edit === null) return text;
   if ("refused" in edit) throw new Error(edit.refused);

@@ -15,7 +15,7 @@ const branches = ["condition-0", "condition-1", "condition-2", "false"].map((sou
   sourceHandle,
 }));
 
-/** The document with a field's value; one undo makes it what it was, to the last character. */
+/** The document after a field's edit. Asserts that one undo restores the text exactly. */
 function set(document: object, node: string, path: DocumentPath, value: unknown): Drawn {
   const edit = kind.form(document, node)?.edit?.(path, value);
   if (!edit || "refused" in edit) throw new Error(edit?.refused ?? "no form");

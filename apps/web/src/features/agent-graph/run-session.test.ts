@@ -4,7 +4,7 @@ import { runKey, RunSession, type RunState } from "./run-session.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;
 
-/** What the server answers, by method and path: a list one after the other, the last one always. */
+/** Answers of the server by method and path. The last one of a list repeats. */
 let answers: Record<string, Handler[]> = {};
 const asked: string[] = [];
 

@@ -15,12 +15,11 @@ import { RerunForm } from "./rerun-form.tsx";
 type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
-  /** Where it was asked for. */
   point: ForkPoint;
   onClose: () => void;
 };
 
-/** Makes a new thread from the steps of one, with the values at a point as the reader edits them. */
+/** Creates a thread from the steps of another one, with edited values. */
 export function ForkDialog({ thread, steps, point, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
@@ -73,7 +72,7 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
 }
 
-/** A longer text would hold up the page at each key. */
+/** Editing longer texts would block the page at each key. */
 const mostEdited = 200_000;
 
 const shownOf = (text: string): string =>
@@ -85,14 +84,14 @@ const editable = ({ length }: string) =>
     hint: `It has ${size(length)}: too much to be edited here. The new thread has it as it is.`,
   };
 
-/** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
+/** Edits the start of a new thread of roles: content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
-  // The dialog keeps what it showed when it was opened, also while the thread runs on.
+  // The dialog keeps its initial values while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
-  // What nobody has edited was JSON before, and may be long.
+  // Unedited meta is valid and may be long.
   const meta = draft.meta === before.meta ? "{}" : draft.meta;
   const problems = useMemo(() => problemsIn({ ...draft, meta }), [draft, meta]);
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));

@@ -14,10 +14,9 @@ type Props = {
   point: ForkPoint;
   limits: Limits;
   onLimits: (change: Partial<Limits>) => void;
-  /** What can be changed beside the limits, where it is seldom changed. */
+  /** Rarely changed fields, beside the limits. */
   seldom?: ReactNode;
   hasProblem: boolean;
-  /** Resolves to the new thread's id. */
   make: () => Promise<string>;
   onClose: () => void;
   children: ReactNode;

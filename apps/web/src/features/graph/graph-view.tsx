@@ -17,14 +17,13 @@ type Props = {
   actions: Omit<NodeActions, "failedNumber">;
 };
 
-/** A thread's roles, or the steps of its document, each with the state of its last attempt. */
 export function GraphView({ hash, log, status, actions }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
   if (isPending) return <Skeleton lines={8} />;
   const { cards } = log;
   const steps = documentSteps(bundle?.descriptor);
   const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
-  // What a question is asked in waits too; without a worker nothing else goes on.
+  // The node that asks waits too. Without a worker, other nodes are lost.
   const halted = status === "waiting" ? "waiting" : "lost";
   const stateOf = ({ state }: GraphNode): GraphNode["state"] =>
     state === "running" && !isLive(status) ? halted : state;
@@ -49,7 +48,7 @@ export function GraphView({ hash, log, status, actions }: Props) {
 
 const mostSteps = 1_000;
 
-/** A version as a graph: the steps of its document, or who followed whom in its newest thread. */
+/** The graph of a version: the steps of its document, or the order of roles in its newest thread. */
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
   const document = documentSteps(descriptor);
   if (document) return <GraphDrawing graph={documentGraph(document, [])} label="Its steps" />;

@@ -6,12 +6,11 @@ import { documentGraph, documentSteps, roleGraph } from "./graph.ts";
 type Spec = {
   role: string;
   path?: Path;
-  /** Committed without it; null for an attempt that goes on. */
+  /** Committed by default; null for a running attempt. */
   outcome?: "failed" | "skipped" | "cancelled" | null;
   meta?: Record<string, unknown>;
 };
 
-/** The cards of attempts, one after the other. */
 function cardsOf(...specs: (Spec | string)[]) {
   const log = new ThreadLog();
   let seq = 0;

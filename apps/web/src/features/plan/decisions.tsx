@@ -12,11 +12,11 @@ import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
   wanted: readonly WantedDecision[];
-  /** The name of a plan, where the page is of several. */
+  /** The name of a plan, on a page with several. */
   nameOf?: (workflowId: string) => ReactNode;
 };
 
-/** The steps that have failed and about which a person decides. */
+/** Failed steps that wait for a decision. */
 export function Decisions({ wanted, nameOf }: Props) {
   if (wanted.length === 0) return null;
   return (

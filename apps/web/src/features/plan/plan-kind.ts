@@ -22,7 +22,7 @@ type Step = {
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The steps that can be drawn; of several with one id the first. */
+/** The valid steps; the first of several with the same id. */
 function stepsOf(document: unknown): Map<string, Step> {
   const steps = new Map<string, Step>();
   const given = listOf(isRecord(document) ? document.steps : []);
@@ -68,7 +68,7 @@ const edgesOf = ({ id, index, dependsOn }: Step, steps: ReadonlyMap<string, Step
     ];
   });
 
-/** A dependency on what is no step can't be drawn; all else is checked when the plan is saved. */
+/** Reports dependencies on unknown steps, which can't be drawn. The rest is checked when the plan is saved. */
 function problemsOf(document: unknown): Problem[] {
   const steps = stepsOf(document);
   return [...steps.values()].flatMap(({ index, dependsOn }) =>
@@ -101,7 +101,7 @@ function addStep(document: unknown): Edit {
   return { label: "Add a step", changes: insertion(document, [step]), select: [id] };
 }
 
-/** The changes that remove steps with the dependencies on them, and lines. */
+/** Removes lines, and steps with the dependencies on them. */
 function remove(document: unknown, nodes: readonly string[], edges: readonly string[]): Edit {
   const steps = stepsOf(document);
   const gone = new Set(nodes);
@@ -140,7 +140,7 @@ function connect(
   return { label: "Connect steps", changes: [...removed, added] };
 }
 
-/** Whether a step waits for another one, at once or by others. */
+/** Whether a step depends on another one, directly or indirectly. */
 function comesAfter(steps: ReadonlyMap<string, Step>, id: string, other: string): boolean {
   const seen = new Set<string>();
   const next = [id];
@@ -158,7 +158,7 @@ function copy(document: unknown, nodes: readonly string[]): unknown {
   return { steps: nodes.flatMap((id) => steps.get(id)?.value ?? []) };
 }
 
-/** Copies get ids of their own; what they depend on among each other goes with them. */
+/** Pastes steps under new ids and keeps the dependencies among them. */
 function paste(document: unknown, fragment: unknown): Edit | null {
   const copies = [...stepsOf(fragment).values()];
   if (copies.length === 0) return null;
@@ -197,7 +197,7 @@ const stepSchema = {
   },
 };
 
-/** What the editor must know of plans. Where their steps are drawn is computed. */
+/** The kind of plan documents. Positions are computed. */
 export const planKind: DocumentKind<"plan"> = {
   name: "plan",
   noun: "plan",

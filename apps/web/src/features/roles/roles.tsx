@@ -6,7 +6,7 @@ import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { Pre } from "../../ui/value.tsx";
 
-/** A version's descriptor: what a start takes, and the roles with their schemas. */
+/** A version's descriptor: its input and its roles, with their schemas. */
 export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   if (!descriptor) {
     return (
@@ -44,7 +44,7 @@ const Values = ({ title, description, schema }: ValuesProps) => (
   </section>
 );
 
-/** What a schema asks for, field by field, and as it is written. */
+/** The fields of a schema, and its source. */
 function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
     return <p className="text-muted">{schema === false ? "No values." : "Any values."}</p>;
@@ -72,7 +72,7 @@ const factOf = ({ name, type, isRequired, description }: Property): Fact => [
 
 type Property = {
   name: string;
-  /** In a word or two: `text`, `list of text`, `one of "a", "b"`. */
+  /** A short type: `text`, `list of text`, `one of "a", "b"`. */
   type: string;
   isRequired: boolean;
   description: string | null;

@@ -14,7 +14,7 @@ import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 type Props = {
   isOpen: boolean;
   onClose: () => void;
-  /** The workflow that is chosen first: a name, or name@hash. */
+  /** The workflow to preselect: a name, or name@hash. */
   workflow?: string;
   /** Initial values of the form. */
   values?: StartValues;
@@ -84,7 +84,7 @@ function NoWorkflows() {
   );
 }
 
-/** A workflow that declares no input may read params all the same. */
+/** A workflow without a declared input may still read params. */
 const anyParams: FormField = {
   name: "",
   kind: "json",
@@ -103,7 +103,7 @@ type StartFormProps = {
   onClose: () => void;
 };
 
-/** The input of a new thread: the prompt, the workflow's own params, and limits. */
+/** The form for a new thread: the prompt, the workflow's params, and limits. */
 function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
@@ -184,7 +184,7 @@ export function problemsIn({ maxRounds, maxCost }: Limits): Record<string, strin
   };
 }
 
-/** The request that starts a thread. What was left empty is left to the workflow. */
+/** The request that starts a thread. Empty fields are left out. */
 export function startOf(
   workflow: string,
   prompt: string,

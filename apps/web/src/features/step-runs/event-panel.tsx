@@ -9,11 +9,10 @@ const atOnce = 200;
 
 type Props = {
   lines: RunLines;
-  /** Shows a step on the canvas. */
   onStep: (id: string) => void;
 };
 
-/** What happens in a run: messages of tools, checkpoints, pauses, reruns, and all else but its tokens. */
+/** The events of a run except tokens. */
 export function EventPanel({ lines: { lines, dropped }, onStep }: Props) {
   const [search, setSearch] = useState("");
   const [shown, setShown] = useState(atOnce);

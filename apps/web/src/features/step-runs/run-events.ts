@@ -5,21 +5,20 @@ import { counted, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { Stream } from "../../lib/stream.ts";
 
-/** One thing that happened in a run, as the panel of events shows it. */
 export type RunLine = {
   key: string;
   at: number;
-  /** The event's type; `checkpoint` for a committed step, `rerun` for a step with which a run began again. */
+  /** The event's type; `checkpoint` for a committed step, `rerun` for a step that a run restarted at. */
   type: string;
   stepID: string | null;
   text: string;
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** More than this is read by nobody; the oldest are dropped. */
+/** Limit of lines; the oldest are dropped. */
 const most = 2_000;
 
-/** What has a place of its own in the trace, or means something to the engine alone. */
+/** Events that the trace shows elsewhere, or that are internal. */
 const hidden: ReadonlySet<string> = new Set([
   "llm_token",
   "llm_thinking",
@@ -28,7 +27,7 @@ const hidden: ReadonlySet<string> = new Set([
   "worker_start",
 ]);
 
-/** What happened in a run, less the tokens, in the order of its log. */
+/** The events of a run except tokens, in log order. */
 export class RunLines {
   #lines: readonly RunLine[] = [];
   dropped = 0;
@@ -68,7 +67,6 @@ const written = (value: unknown): string => {
   return text.length > 160 ? `${text.slice(0, 159)}…` : text;
 };
 
-/** An event in one line. */
 function textOf(type: string, payload: Payload): string {
   return Object.hasOwn(texts, type) ? (texts[type]?.(payload) ?? "") : "";
 }
@@ -104,7 +102,7 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   var_changed: ({ name, newValue }) => `${written(name)} = ${written(newValue)}`,
 };
 
-/** What happens in a run while a page shows it; null shows none. */
+/** The events of a run, live; null for none. */
 export function useRunLines(runID: string | null): RunLines {
   const { lines } = useMemo(() => ({ runID, lines: new RunLines() }), [runID]);
   const [, setDrawn] = useState(0);

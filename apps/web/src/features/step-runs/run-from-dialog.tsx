@@ -15,15 +15,15 @@ import {
 
 type Props = {
   document: FlowDocument;
-  /** The step that it begins at; null while the dialog is closed. */
+  /** The step to start from; null while the dialog is closed. */
   stepID: string | null;
-  /** The run whose values and steps it goes on with, if there is one. */
+  /** The run whose values and steps are kept; null for none. */
   runID: string | null;
   onClose: () => void;
   onStarted: (runID: string) => void;
 };
 
-/** Runs a document from one of its steps, with the values that are given for it. */
+/** Runs a document from one of its steps, with edited values. */
 export function RunFromDialog({ document, stepID, runID, onClose, onStarted }: Props) {
   return (
     <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={onClose} wide>

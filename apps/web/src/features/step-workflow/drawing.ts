@@ -4,7 +4,7 @@ import { isRecord } from "../../lib/json.ts";
 import { linesOf } from "./body.ts";
 import { isContainer, listOf, type StepRecord, type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** The ports of a step, by what leads on from them. */
+/** The ports of a step, by kind of reference. */
 const ports = {
   in: { id: "in", role: "in", side: "left", label: null, isOpen: true },
   next: { id: "next", role: "out", side: "right", label: null, isOpen: true, hint: "what follows" },
@@ -30,7 +30,7 @@ export const portOf: Readonly<Record<Reference["kind"], OutPort>> = {
   timeout: "timeout",
 };
 
-/** A document as it is drawn; a construct comes before what lies in it. */
+/** Draws a document. A construct comes before its content. */
 export function drawSteps(document: unknown): Drawing {
   const steps = stepsOf(document);
   const inner = Map.groupBy(steps.all.keys(), (id) => steps.containers.get(id) ?? null);
@@ -68,7 +68,7 @@ export function titleOf({ id, meta }: StepRecord): string {
   return typeof title === "string" && title !== "" ? title : id;
 }
 
-/** Where a step was put by hand: `meta.x` and `meta.y`. */
+/** The hand-set position of a step: `meta.x` and `meta.y`. */
 function placeOf({ meta }: StepRecord): Point | null {
   if (!isRecord(meta)) return null;
   const { x, y } = meta;

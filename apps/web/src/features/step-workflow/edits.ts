@@ -14,7 +14,7 @@ import { enclosingChanges, pastChanges, withoutReference } from "./references.ts
 import { freshId, newStep } from "./new-step.ts";
 import { liesIn, listOf, type Steps, stepsOf, withContents } from "./steps.ts";
 
-/** Adds a step of a type; in a construct it is the first step of a chain of its own. Without a place the layout finds one. */
+/** Adds a step. In a construct it starts a chain of its own. Without a position, the layout places it. */
 export function addStep(
   document: unknown,
   type: string,
@@ -38,7 +38,6 @@ export function addStep(
   };
 }
 
-/** The changes that put steps behind all others. */
 export const appended = ({ count }: Steps, added: readonly object[]): Change[] =>
   count === null
     ? [{ path: ["steps"], value: added }]
@@ -46,7 +45,6 @@ export const appended = ({ count }: Steps, added: readonly object[]): Change[] =
 
 type EdgeAt = { source: string; reference: Reference };
 
-/** The reference that an edge is drawn of. */
 function edgeAt(steps: Steps, edge: string): EdgeAt | null {
   for (const source of steps.all.keys()) {
     if (!edge.startsWith(`${source} `)) continue;
@@ -58,7 +56,7 @@ function edgeAt(steps: Steps, edge: string): EdgeAt | null {
   return null;
 }
 
-/** Removes steps with what lies in them, and lines; what led to a step then leads to what came behind it. */
+/** Removes lines, and steps with their content. References to a removed step lead to its successor. */
 export function removeSteps(
   document: unknown,
   nodes: readonly string[],
@@ -93,7 +91,7 @@ function removalLabel(gone: readonly string[], lines: number, rerouted: number):
   return `Delete ${what}, reroute ${rerouted} reference${rerouted === 1 ? "" : "s"}`;
 }
 
-/** Keeps where steps were put by hand; one that was put into another construct, or out of one, runs there. */
+/** Moves steps. A step moved into or out of a construct also runs there. */
 export function moveSteps(document: unknown, positions: readonly NodePosition[]): Edit {
   const steps = stepsOf(document);
   const known = positions.filter(({ id }) => steps.all.has(id));
@@ -121,7 +119,7 @@ function placeChanges({ all }: Steps, id: string, { x, y }: NodePosition["at"]):
   ];
 }
 
-/** Takes steps out of their chains, which close behind them, and begins chains of their constructs with them. */
+/** Removes steps from their chains, closes the gaps, and starts chains in their new constructs. */
 function reparented(steps: Steps, moved: readonly NodePosition[]): Change[] {
   const ids = new Set(moved.map(({ id }) => id));
   const leading = new Set(
@@ -149,7 +147,7 @@ function reparented(steps: Steps, moved: readonly NodePosition[]): Change[] {
   return [...pastChanges(steps, ids), ...ends, ...begun];
 }
 
-/** Draws a line: `replacing` is one whose end was dragged here. */
+/** Draws a line. `replacing` is the id of a line whose end was dragged here. */
 export function connectSteps(
   document: unknown,
   from: PortAt,
@@ -205,7 +203,7 @@ function lineChanges(steps: Steps, { node, port }: PortAt, to: string): Change[]
   }
 }
 
-/** Gives a step another id; all that name it follow. */
+/** Renames a step and updates all references to it. */
 export function renameStep(document: unknown, id: string, wanted: string): Edit | Refused {
   const steps = stepsOf(document);
   const found = steps.all.get(id);

@@ -20,7 +20,6 @@ const kind = stepsKind(toolsOf([readFile]));
 const propertiesOf = (id: string, document: unknown = everyType) =>
   kind.form(document, id)?.schema.properties as Record<string, Record<string, unknown>>;
 
-/** The step with an id after a field of its form was changed. */
 function changed(
   id: string,
   path: (string | number)[],

@@ -13,7 +13,6 @@ const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 const changed = (document: unknown, changes: readonly Change[]): typeof everyType =>
   JSON.parse(applyEdits(pretty(document), editsOf(pretty(document), changes))) as typeof everyType;
 
-/** The document after an edit that must not be refused. */
 function after(document: unknown, edit: Edit | Refused | null) {
   if (edit === null || "refused" in edit) throw new Error(`refused: ${edit?.refused}`);
   return changed(document, edit.changes);
@@ -40,7 +39,7 @@ const flow = (...steps: object[]) => ({
   steps,
 });
 
-/** A loop with a branch in it, a step before and one behind. */
+/** A loop with a branch in it, a step before it and a step after it. */
 const looped = flow(
   { id: "Set_A", target: "$x", value: "1", next: "Loop_B" },
   { id: "Loop_B", source: "=names", children: ["Branch_C"], next: "Stop_Z" },
@@ -149,7 +148,7 @@ describe("a document of the reference", () => {
       for (const { id } of nodes) kind.form(document, id);
       expect(pretty(document)).toBe(text);
       expect(kind.recognize(document)).toBeNull();
-      // What is moved and put back has its bytes again but for its place.
+      // A step that is moved back differs only in its stored position.
       const there = after(
         document,
         kind.move?.(document, [{ id: nodes[0]?.id ?? "", at: { x: 1, y: 2 }, parent: null }]) ??

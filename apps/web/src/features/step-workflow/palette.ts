@@ -19,7 +19,6 @@ import {
 } from "lucide-react";
 import type { PaletteItem } from "../../editor/kind.ts";
 
-/** The letters TL. */
 const ToolLetters: LucideIcon = createLucideIcon("tool-letters", [
   ["path", { d: "M3 5h9", key: "bar" }],
   ["path", { d: "M7.5 5v14", key: "stem" }],
@@ -29,7 +28,7 @@ const ToolLetters: LucideIcon = createLucideIcon("tool-letters", [
 const item = (type: string, key: string, icon: LucideIcon, hint: string, label = type) =>
   ({ type, key, icon, hint, label }) as const satisfies PaletteItem;
 
-/** The types of steps that an editor offers; `Fork` is a Noop that has children. */
+/** The types of steps to add. `Fork` is a Noop with children. */
 export const palette: readonly PaletteItem[] = [
   item("LLM", "m", Sparkles, "Asks a model"),
   item("Tool", "t", ToolLetters, "Runs a tool: a command, a file, a search"),

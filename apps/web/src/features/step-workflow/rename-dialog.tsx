@@ -6,7 +6,6 @@ import { renameStep } from "./edits.ts";
 
 type Props = { document: EditedDocument; node: string | null; onClose: () => void };
 
-/** Gives a step another id, and all that name it. */
 export function RenameDialog({ document, node, onClose }: Props) {
   return (
     <Dialog title={`Rename ${node ?? ""}`} isOpen={node !== null} onClose={onClose}>

@@ -3,7 +3,7 @@ import type { Completion, DocumentPath } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 import { listOf, type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** What can be written in a field of a step: params, variables, and what exists while the step runs. */
+/** The names in scope of a step's field: params, variables, and names that exist while the step runs. */
 export function completionsAt(
   document: unknown,
   node: string,
@@ -27,7 +27,7 @@ export function completionsAt(
 
 const declared = (list: unknown): string[] => listOf(list).flatMap(nameIn);
 
-/** The type that a declaration has behind its name. */
+/** The type in a declaration such as `name(TYPE)`. */
 function typeIn(list: unknown, name: string): string {
   const text = listOf(list).find((one) => nameIn(one)[0] === name);
   const type = typeof text === "string" ? /\(([^()]*)\)/.exec(text)?.[1] : undefined;

@@ -39,7 +39,6 @@ import { Thrown } from "./thrown.tsx";
 
 type Props = { card: Card; isRunning: boolean };
 
-/** An attempt: what it got, what its agent thought, wrote and called, its result, and what it spent. */
 export function CardBody({ card, isRunning }: Props) {
   const { attempt } = card;
   const inputs = attempt.input?.resolvedInputs;
@@ -69,7 +68,6 @@ export function CardBody({ card, isRunning }: Props) {
   );
 }
 
-/** What of a step does not agree with the descriptor. */
 function Warnings({ of }: { of: readonly string[] }) {
   if (of.length === 0) return null;
   return (
@@ -84,7 +82,6 @@ function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
-/** When a step that failed is tried again. */
 function NextTry({ card }: { card: Card }) {
   const next = tryOf(card)?.next ?? null;
   const now = useNow(1_000, next !== null && next > Date.now());
@@ -97,7 +94,7 @@ function NextTry({ card }: { card: Card }) {
   );
 }
 
-/** Of more turns than these the first ones are shown when they are asked for. */
+/** Longer lists of turns show the first ones on demand. */
 const mostGroups = 40;
 
 function Turns({ card: { attempt }, isRunning }: Props) {
@@ -196,7 +193,7 @@ const summaryOf = ({ total, models, latencyMs }: Spending): string =>
     .filter(Boolean)
     .join(" · ");
 
-// A program's text is shown as it is: its lines would run together.
+// A program's text is not Markdown: its lines would run together.
 const isModelText = (card: Card): boolean =>
   card.step !== null && !isCommit(card.step.meta) && spendingOf(card) !== null;
 

@@ -4,7 +4,6 @@ import { contentBeside, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } fr
 
 type Event = [type: string, payload: object];
 
-/** The card of a step with the events of its attempt. */
 function cardOf(content: string, meta: Record<string, unknown>, ...events: Event[]) {
   const log = new ThreadLog();
   for (const [seq, [type, payload]] of events.entries()) {

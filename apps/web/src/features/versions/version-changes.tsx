@@ -13,7 +13,7 @@ const SourceChanges = lazy(async () => ({
 
 type Props = { hash: string; before: string | null };
 
-/** What a version changed: its descriptor at once, its source when it is asked for. */
+/** The changes of a version's descriptor, and of its source on demand. */
 export function VersionChanges({ hash, before }: Props) {
   const [isWhole, setWhole] = useState(false);
   if (before === null) return <p className="text-muted">The first version.</p>;

@@ -51,11 +51,10 @@ type VersionCardProps = {
   name: string;
   version: VersionRow;
   before: VersionRow | null;
-  /** It is older than the current one: to go there is to roll back. */
+  /** Older than the current version, so that it offers a rollback. */
   isOlder: boolean;
 };
 
-/** One version of a workflow: when, how many threads, what it changed, and the rollback to it. */
 function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
   const { hash, timestamp, current, threads } = version;
   const now = useNow(30_000);
