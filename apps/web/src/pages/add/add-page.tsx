@@ -91,7 +91,7 @@ type AddFormProps = {
   onAdded: () => void;
 };
 
-/** Names what files are added as, sends them, and shows the result. */
+/** Asks for a name, sends the files, and shows the result. */
 function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();
@@ -182,9 +182,8 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
 }
 
 /**
- * Sends files to be added under a name: one as it is, several by their texts.
- *
- * @throws ApiError when a file can't be read, or the server refuses.
+ * Adds files under a name.
+ * @throws ApiError if a file can't be read or the server refuses.
  */
 async function send(name: string, { workflow, files }: Upload): Promise<AddedWorkflow> {
   const [[path, file] = ["", new Blob()], ...others] = files;
@@ -195,7 +194,7 @@ async function send(name: string, { workflow, files }: Upload): Promise<AddedWor
   return await addWorkflow(name, workflow, { files: texts });
 }
 
-// A browser does not read a file that has changed since it was chosen.
+// Browsers refuse to read a file that has changed since it was chosen.
 async function read(path: string, file: Blob): Promise<ArrayBuffer> {
   try {
     return await file.arrayBuffer();

@@ -14,7 +14,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 type Props = {
   kind: DocumentKind;
   name: string | null;
-  /** The version that the document began with. */
+  /** The version that the text is based on. */
   base: string | null;
   document: EditedDocument;
   isOpen: boolean;
@@ -22,10 +22,10 @@ type Props = {
   onSaved: (hash: string) => void;
 };
 
-/** What another has saved meanwhile. */
+/** A version that was saved by another client meanwhile. */
 type Other = { text: string; hash: string };
 
-/** Saves a document as a version of a workflow, on top of the version that it began with. */
+/** Saves a document as a new version, if the current version is still its base. */
 export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSaved }: Props) {
   const [chosen, choose] = useState(name ?? "");
   const [other, setOther] = useState<Other | null>(null);

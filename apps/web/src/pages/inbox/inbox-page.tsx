@@ -15,7 +15,7 @@ import { Page, useTitle } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 
-/** All that waits for the reader, answered in place: decisions, plans to confirm, questions. */
+/** Decisions, plans to confirm, and questions, answered in place. */
 export function InboxPage() {
   useTitle("Inbox");
   const inbox = useInbox();
@@ -86,7 +86,6 @@ function ToConfirm({ plan: { id } }: { plan: PlanRow }) {
   );
 }
 
-/** What a plan does, as it would be confirmed. */
 function AboutPlan({ plan }: { plan: PlanView }) {
   const { name, description, steps } = plan.draft ?? plan;
   return (
@@ -106,10 +105,9 @@ function AboutPlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The question of a thread, with the form that answers it. */
 function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   const { threadId, workflow, steps, updatedAt } = thread;
-  // The question is the last step; another one has another number.
+  // The question is the last step. A new question has another number.
   const { data, error } = useQuery(stepsQuery(threadId, steps, 1));
   const question = data?.steps.find(({ role }) => role === "__wait__");
   return (
@@ -142,7 +140,7 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   );
 }
 
-/** When what had the focus was answered and is gone, the next one gets it. */
+/** Focuses the next item after the focused one is answered and removed. */
 function useFocusOfNext(list: RefObject<HTMLElement | null>, waiting: number): void {
   const before = useRef(waiting);
   useEffect(() => {

@@ -7,7 +7,6 @@ import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { PlanSteps } from "./plan-definition.tsx";
 
-/** From a request to a plan that is confirmed. */
 export function NewPlanPage() {
   useTitle("New plan");
   const { session = null } = useSearch({ from: "/plans/new" });

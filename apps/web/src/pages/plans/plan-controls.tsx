@@ -18,7 +18,7 @@ import { TextArea } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 
-/** What can be done with a plan in its phase. */
+/** The actions on a plan in its phase. */
 export function PlanControls({ plan }: { plan: PlanView }) {
   const { id, name, phase, runs } = plan;
   const client = useQueryClient();

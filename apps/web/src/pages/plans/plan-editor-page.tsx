@@ -13,7 +13,7 @@ import { Page, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { canBeChanged, definitionOf } from "./plan-definition.tsx";
 
-/** Edits the definition of a plan, on the canvas and as JSON; what is saved is to be confirmed. */
+/** Edits the definition of a plan on a canvas and as JSON. The saved change must be confirmed. */
 export function PlanEditorPage() {
   const { id } = useParams({ from: "/plans/$id/edit" });
   const { data: plan, error } = useQuery(planQuery(id));

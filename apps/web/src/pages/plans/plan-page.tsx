@@ -84,7 +84,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** Says that the trigger of a confirmed plan does nothing. */
+/** Warns that the trigger of a confirmed plan does not fire. */
 function NotFiring() {
   return (
     <div
@@ -103,7 +103,7 @@ function NotFiring() {
   );
 }
 
-/** What starts the plan, what its steps need and run in, and what comes of a failure. */
+/** The trigger, the requirements and sandbox of the steps, and the failure policy. */
 function Trigger({ plan }: { plan: PlanView }) {
   const { preview, trigger, trigger_state: state, next_fire_at: next, failure_policy } = plan;
   const now = useNow(1_000, next !== null);

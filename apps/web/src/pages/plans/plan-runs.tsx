@@ -82,9 +82,8 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
 
 type StepRunsProps = { run: PlanRun; now: number };
 
-/** The steps of a run, each with its attempts. */
 function StepRuns({ run, now }: StepRunsProps) {
-  // A run that is queued has no thread yet.
+  // A queued run has no thread yet.
   if (run.steps.length === 0) return <p className="text-faint">It is queued.</p>;
   if (run.status === "running") return <LiveStepRuns run={run} now={now} />;
   return <EndedStepRuns run={run} now={now} />;

@@ -97,7 +97,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
 }
 
 const askEveryMs = 4_000;
-/** Forks of forks that are further away than this stand below each other. */
+/** Limit of the indentation of nested forks. */
 const deepest = 6;
 
 function FamilyTree({ threadId }: { threadId: string }) {
@@ -137,10 +137,10 @@ function FamilyTree({ threadId }: { threadId: string }) {
   );
 }
 
-/** A thread of a family, and how many forks it is away from the first. */
+/** A thread of a family, with its distance from the first. */
 type Member = { relative: Relative; depth: number };
 
-/** A family in the order of a tree: each thread behind the one it was forked from. */
+/** A family in tree order: each thread after the thread that it was forked from. */
 export function treeOf(family: readonly Relative[]): Member[] {
   const ids = new Set(family.map(({ threadId }) => threadId));
   const parentOf = ({ forkFrom }: Relative) =>

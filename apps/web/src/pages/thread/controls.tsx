@@ -36,14 +36,13 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether it is to pause when the step at work has ended. */
+  /** Whether it pauses after the current step. */
   isPausing: boolean;
-  /** Whether it was stopped for having as many steps as it may. */
+  /** Whether its limit of rounds stopped it. */
   isStopped: boolean;
-  /** Whether it waits for an answer. */
   asksFor: boolean;
   onFork: (point: ForkPoint) => void;
-  /** Goes to the question that a waiting thread asks. */
+  /** Shows the question of a waiting thread. */
   onAnswer: () => void;
 };
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
@@ -60,7 +59,7 @@ export function Controls(props: Props) {
   const isEnd = isEnded(status);
   const isMoved = status === "moved" || thread.movedTo !== undefined;
   const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
-  // Without a name there is nothing that a new version could be of.
+  // An unregistered workflow can't get a new version.
   const isDrawn = file.endsWith(".json") && workflow !== hash;
   const edit = async () => {
     const { kind } = await client.query(documentQuery(hash));
@@ -180,7 +179,7 @@ type MoreRoundsProps = {
   perform: (maxRounds: number) => Promise<void>;
 };
 
-/** Continues a thread that was stopped, with more steps allowed. */
+/** Continues a stopped thread with a higher limit. */
 function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
   const [text, setText] = useState(String(maxRounds * 2));
   const rounds = Number(text);

@@ -66,7 +66,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
 
 function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
   const { createdAt, stepCount } = thread;
-  // Until its steps are here the server's times stand.
+  // Until the steps arrive, the server's times are shown.
   if (log.steps.length < stepCount) return thread;
   const waited = new Waited(createdAt);
   for (const step of log.steps) waited.take(step);

@@ -21,7 +21,6 @@ function useAll() {
   });
 }
 
-/** Stops all threads of the storage root. */
 export function StopAll() {
   const [isAsking, ask] = useState(false);
   const work = useAll();

@@ -76,10 +76,10 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
   );
 }
 
-/** So long nobody types before what was typed is searched for. */
+/** Pause in typing after which a search starts. */
 const settledMs = 150;
 
-/** A text that is typed, once its reader has paused; what was there at first at once. */
+/** A typed text, updated after a pause in typing. */
 function useSettled(text: string): string {
   const [settled, settle] = useState(text);
   useEffect(() => {
@@ -99,7 +99,7 @@ function NoThreads() {
   );
 }
 
-/** How many threads a list shows, and of how many; `total` is null when that is not known. */
+/** The number of listed threads and of all; `total` is null if unknown. */
 export function countOf(read: number, total: number | null): string {
   if (total === null) return `the newest ${counted(read, "thread")}`;
   return read < total ? `${count(read)} of ${counted(total, "thread")}` : counted(total, "thread");

@@ -52,7 +52,7 @@ const tabs = [
   { value: "source", label: "Source" },
 ] as const;
 
-/** The views of a workflow; all but the list of its versions are of one version. */
+/** The views of a workflow. Except for the list of versions, each shows one version. */
 function WorkflowViews({ workflow }: { workflow: Workflow }) {
   const { view = "versions", version = workflow.hash } = useSearch({ from: "/workflows/$name" });
   const navigate = useNavigate({ from: "/workflows/$name" });

@@ -31,7 +31,7 @@ export function WorkflowsPage() {
   );
 }
 
-/** Draws a workflow instead of adding a file. */
+/** Leads to the editors for a new workflow. */
 function NewDocument() {
   const navigate = useNavigate();
   return (
