@@ -5,7 +5,7 @@ import { pressUntil } from "./hand.ts";
 
 const serving = useConsole();
 
-/** Two steps that count, and a text that is long. */
+/** Two steps that count, and a long text. */
 const sum = {
   version: "3.18",
   name: "Sum",
@@ -31,14 +31,14 @@ beforeAll(async () => {
 
 const idOf = (page: Page): string => /\/threads\/(\w+)/.exec(page.url())?.[1] ?? "";
 
-/** Runs the workflow to its end and opens its thread. */
+/** Runs the workflow and opens its thread. */
 async function opened(view = "") {
   const id = await serving.run("sum");
   await serving.until(id, "completed");
   return { id, page: await open(serving, `/threads/${id}${view}`) };
 }
 
-/** The thread that a page went to from another one, when it has ended. */
+/** The ended thread that a page has moved to. */
 async function ended(page: Page, from: string) {
   await page.waitForURL((url) => url.pathname.includes("/threads/") && !url.href.includes(from));
   return await serving.until(idOf(page), "completed");

@@ -9,7 +9,7 @@ import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
-/** A workflow that asks, for an answer of a type, and then publishes or not. */
+/** A workflow that asks for an answer of a type, then publishes or stops. */
 const asking = (type: string, condition: string) => ({
   version: "3.16",
   name: "asking",
@@ -42,7 +42,7 @@ const graph = {
   ],
 };
 
-/** Asks for three tool calls, each of which a person decides on. */
+/** A model that makes three tool calls, each of which needs an approval. */
 const model: WireServer<object> = await anthropicServer((body) => {
   const { messages } = body as { messages: object[] };
   if (messages.length > 1) return { text: JSON.stringify(messages.at(-1)) };
@@ -50,7 +50,7 @@ const model: WireServer<object> = await anthropicServer((body) => {
   return { text: "I deploy three.", tools: [call(1), call(2), call(3)] };
 });
 const serving = useConsoleProcess();
-// A thread gets the environment of the server that starts it.
+// A thread inherits the environment of the server that starts it.
 Object.assign(serving.more, { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url });
 afterAll(() => model.stop());
 
@@ -104,7 +104,7 @@ test("an open question, and one for a text, is answered by what is typed and by 
   expect((await serving.until(id, "completed")).result?.summary).toBe("published 12");
 }, 600_000);
 
-/** Where an approval is shown: its region of the inbox, or the page of its thread. */
+/** The region of an approval: in the inbox, or on its thread's page. */
 async function approvalOf(id: string, path: string, look = {}) {
   const page = await open(serving, path, look);
   const card = path === "/inbox" ? page.getByRole("region", { name: new RegExp(id) }) : page;
@@ -177,7 +177,7 @@ test.each([
     const id = await askedTwice(subject);
     const { card } = await approvalOf(id, `/threads/${id}`, { width: 380, height: 800 });
     const region = card.getByRole("region", { name: "To be approved" });
-    // Markdown is laid out by a part of the console that is loaded when it is needed.
+    // The Markdown renderer loads on demand.
     if (subject.includes(wide)) await region.locator("pre").waitFor();
     await region.scrollIntoViewIfNeeded();
     await region.getByText(last).first().waitFor();
@@ -211,7 +211,7 @@ test("the subject of an approval is shown as it is written, and formatted", asyn
 test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
-  // While the click is on its way, another program answers, and the next question is asked.
+  // Another program answers during the click, and the next question is asked.
   await page.route("**/input", async (route) => {
     await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
     await serving.until(id, "waiting", 4);

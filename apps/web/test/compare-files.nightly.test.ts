@@ -7,7 +7,6 @@ import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
-/* The files of two threads that work in git worktrees, on the page that compares them. */
 const serving = useConsole();
 const folder = mkdtempSync(join(tmpdir(), "uncaged-compare-"));
 const repository = new TestRepository(join(folder, "repository"));
@@ -17,7 +16,7 @@ beforeAll(async () => {
   await serving.add("committed", bundleOf('yield step("coder", "coded", input.params);'));
 }, 600_000);
 
-/** A thread whose step has these files. */
+/** A thread whose step creates these files. */
 async function threadWith(files: Record<string, string>): Promise<string> {
   repository.git("checkout", "-q", "--detach", "main");
   for (const [name, text] of Object.entries(files)) repository.write(name, text);

@@ -86,7 +86,7 @@ test("nine tabs on live threads are all live, and the browser has connections le
   for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);
 
-/** Makes a page hidden, or seen again, as a browser does with a tab: one without a window shows all of its pages. */
+/** Hides or shows a page like a browser tab. Headless browsers show all pages. */
 const setHidden = (page: Page, hidden: boolean) =>
   page.evaluate((value) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => value });

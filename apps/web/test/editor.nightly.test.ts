@@ -49,7 +49,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   await keyboard.press("a");
   await page.locator(".react-flow__node:focus").filter({ hasText: "Agent" }).waitFor();
   const added = await draftOf(page);
-  // Beside the Start, where it would have been on top of it.
+  // Beside the Start, not on top of it.
   expect((added.nodes[1]?.x ?? 0) - (added.nodes[0]?.x ?? 0)).toBe(300);
   await keyboard.press("ArrowRight");
   await keyboard.press("Shift+ArrowDown");
@@ -61,7 +61,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   await keyboard.press("Shift+Tab");
   await page.locator(".react-flow__node:focus").filter({ hasText: "Start" }).waitFor();
   await keyboard.press("c");
-  // The dialog takes the focus a frame after it shows.
+  // The dialog takes the focus one frame after it appears.
   const connecting = page.getByRole("dialog", { name: "Connect Start" });
   await connecting.locator(":focus").first().waitFor();
   await hand(page).press("button", "Connect", connecting);
@@ -115,7 +115,7 @@ test("the form and the text are the same document, and broken text is shown with
   await page.getByText(/The JSON is broken/).waitFor({ state: "detached" });
 }, 600_000);
 
-/** Drops a file of this machine on the middle of the canvas, as the system does. */
+/** Drops a file on the middle of the canvas. */
 async function dropFile(page: Page, file: string): Promise<void> {
   const { x, y } = await middleOf(page.locator(".react-flow"));
   const devtools = await page.context().newCDPSession(page);
@@ -207,7 +207,7 @@ test("on a telephone the drawing can be seen, moved and zoomed, and not changed"
   expect(await violationsOf(wide)).toEqual([]);
 }, 600_000);
 
-/** A chain in rows, as a person would have laid it out. */
+/** A chain in rows, as a person would arrange it. */
 function rows(count: number): string {
   const graph = chain(...Array.from({ length: count - 1 }, (_, index) => `Agent ${index + 1}`));
   const nodes = graph.nodes.map((node, index) => ({
@@ -232,7 +232,7 @@ test("5,000 nodes open, and can be found and edited", async () => {
   await nodeOf(page, "The last one").waitFor();
 }, 600_000);
 
-/** A chain from the one corner of a drawing that no window holds to the other one. */
+/** A chain between opposite corners of a drawing that is larger than any window. */
 function diagonal() {
   const names = ["First", ...Array.from({ length: 20 }, (_, at) => `Agent ${at + 2}`), "Last"];
   const { nodes, connections } = chain(...names);

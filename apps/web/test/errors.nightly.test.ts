@@ -10,7 +10,7 @@ beforeAll(async () => {
   }
 }, 600_000);
 
-/** The role `writer` throws three calls deep, for a reason of its own. A call in tail position leaves no frame. */
+/** The role `writer` throws three calls deep, with a cause. A call in tail position leaves no frame. */
 const deep = `import { durable } from "@uncaged/workflow";
 
 const parse = (line: string): never => {

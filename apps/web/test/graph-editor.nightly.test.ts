@@ -12,7 +12,7 @@ afterAll(model.stop);
 
 type Graph = { nodes: { id: string; data?: object }[]; connections: object[] };
 
-/** The graph that the browser keeps, once it has so many connections. */
+/** The stored graph, once it has this number of connections. */
 async function kept(page: Page, connections: number): Promise<Graph> {
   const text = await page.waitForFunction((count) => {
     const stored = localStorage.getItem("agentflow-workflow") ?? "{}";

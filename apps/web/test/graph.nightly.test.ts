@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";
 
-/** Commits a step for each file that is there, in the order of its roles; a role runs until its file comes. */
+/** Commits a step for each file that exists, in the order of its roles; a role runs until its file appears. */
 const gated = `
 import { existsSync } from "node:fs";
 import { durable } from "@uncaged/workflow";

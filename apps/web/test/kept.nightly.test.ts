@@ -17,7 +17,7 @@ serving.more = {
   ANTHROPIC_BASE_URL: model.url,
 };
 
-/** Presses Enter as a browser reports it that takes the suggestion of an input method. */
+/** Presses Enter as reported while an input method offers a suggestion. */
 const takeSuggestion = (page: Page, label: string, event: object) =>
   page.getByLabel(label).evaluate((field, init) => {
     const options = { key: "Enter", bubbles: true, cancelable: true, ...init };
@@ -29,7 +29,7 @@ test("Enter that takes a suggestion does not send, and what is typed to the plan
   const label = "What do you want done, and when?";
   const field = page.getByLabel(label);
   await field.fill("毎朝");
-  // Safari reports the key after the composition has ended, as 229.
+  // Safari reports the key after the composition, as 229.
   await takeSuggestion(page, label, { keyCode: 229 });
   await takeSuggestion(page, label, { isComposing: true, keyCode: 13 });
   await page.reload();

@@ -45,7 +45,7 @@ test("the keys are listed on ?, the dialog holds the focus, and Escape gives it 
   await pressUntil(page, page.getByRole("link", { name: "Add", exact: true }), "Tab");
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
-  // The dialog takes the focus a frame after it shows, and brings it back from its edges as late.
+  // The dialog takes the focus one frame after it appears, and also returns it from its edges one frame later.
   const focused = dialog.locator(":focus").first();
   await focused.waitFor();
   for (let presses = 0; presses < 6; presses += 1) {

@@ -48,7 +48,7 @@ test("a thread that somebody deletes is reported as deleted", async () => {
   await page.getByRole("article", { name: "Step 3: count" }).waitFor();
   await page.getByRole("button", { name: "More to do" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
-  // What was read in the last two seconds is not read again.
+  // Data is fresh for two seconds and is not read again.
   await until(async () => {
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     return await page.getByText("This thread was deleted").isVisible();
@@ -63,6 +63,6 @@ test("a page without its token shows what to do, not that there is no server", a
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Workflows" }).click();
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
-  // The browser's own messages about the refusals are no errors of the page.
+  // The browser's own messages about refusals are not page errors.
   await closePages();
 }, 600_000);

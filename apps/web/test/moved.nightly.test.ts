@@ -6,7 +6,7 @@ import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 
 const serving = useConsoleProcess("asker");
 
-/** Moves a thread of the server's storage root to another one, and gives how that is named. */
+/** Moves a thread to another storage root and returns the root's name. */
 async function moveAway(threadId: string): Promise<string> {
   const { hash } = await serving.ok<{ hash: string }>(`/api/threads/${threadId}`);
   const path = join(serving.folder, "desk");
@@ -15,7 +15,7 @@ async function moveAway(threadId: string): Promise<string> {
   return `desk:${path}`;
 }
 
-/** The buttons of a thread's page, as their readers hear them, without those that each page has. */
+/** The accessible names of a thread page's buttons, without those of every page. */
 const buttonsOf = async (page: Page): Promise<string[]> => {
   const names = await page
     .getByRole("main")

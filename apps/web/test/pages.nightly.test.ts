@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Shown = { path: (threads: Demo) => string; text: RegExp };
 
-/** Each page, and what is seen there when it is whole. */
+/** Each page with an element that appears when it is complete. */
 const pages: Record<string, Shown> = {
   threads: { path: () => "/", text: /import-orders/ },
   start: { path: () => "/?start=solve-issue", text: /Max rounds/ },
@@ -44,7 +44,7 @@ const looks: Record<string, Look> = {
   phone: { width: 380, height: 760 },
 };
 
-/** Each page in both looks, or in one of them by turns where not all cases are asked for. */
+/** Each page in both themes, or alternating in one of them when not all cases run. */
 const shownIn = (look: number) =>
   Object.entries(pages).filter((_, page) => process.env.TEST_CASES === "all" || page % 2 === look);
 
@@ -60,7 +60,7 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
       expect(tooWide).toBeLessThanOrEqual(0);
       await keepPicture(page, lookName === "wide" ? `${name}-light` : `${name}-${lookName}`);
       if (lookName !== "wide") return;
-      // Of the same page in the dark, the colours alone are others.
+      // In the dark theme only colours differ.
       await darken(page);
       expect(await violationsOf(page, "color-contrast")).toEqual([]);
       await keepPicture(page, `${name}-dark`);

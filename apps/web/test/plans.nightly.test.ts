@@ -10,8 +10,6 @@ import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-/* Plans in the console, with a model that answers by a script. */
-
 const replies: Reply[] = [];
 const model = await anthropicServer(() => replies.shift() ?? { text: "?" });
 afterAll(async () => await model.stop(), 60_000);
@@ -151,7 +149,7 @@ test("a plan with a trigger shows when it fires, is paused, changed and deleted,
   await row.waitFor({ state: "detached" });
 }, 600_000);
 
-/** Has a plan made, without the console; its id. */
+/** Creates a plan without the console and returns its id. */
 async function plan(reply: Reply): Promise<string> {
   replies.push(reply);
   const answer = await serving.fetch("/api/plans", {
@@ -207,7 +205,7 @@ test("of many plans some are shown at once, and all are searched", async () => {
   expect(await rows.count()).toBe(11);
 }, 600_000);
 
-/** An answer that ends only when nobody waits for it any more. */
+/** An answer that ends only when the client disconnects. */
 const endless: Reply = { text: "Let me think. ".repeat(20), fault: { kind: "silence", after: 12 } };
 
 test("a reload shows the conversation again and the turn that goes on, which is stopped", async () => {

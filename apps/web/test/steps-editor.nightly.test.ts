@@ -20,7 +20,7 @@ const bar = (page: Page) => page.getByRole("group", { name: "Runs" });
 const inRun = (page: Page, text: string | RegExp) =>
   page.getByRole("region", { name: "The selected run" }).getByText(text).first();
 
-/** Builds a workflow of a Tool, a Loop with a Branch, and a Stop, from nothing. */
+/** Builds a workflow of a Tool, a Loop with a Branch, and a Stop. */
 async function build(page: Page, hand: StepsHand): Promise<void> {
   await hand.press("tab", "Workflow");
   await hand.press("button", "Add to params");

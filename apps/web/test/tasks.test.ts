@@ -12,7 +12,7 @@ import { keyboard } from "./hand.ts";
 import * as stepsHand from "./steps-hand.ts";
 import { violationsOf } from "./violations.ts";
 
-/* The console's ten main tasks, on one server. `*.nightly.test.ts` has the rest. */
+/* The ten main tasks of the console on one server. The rest is in `*.nightly.test.ts`. */
 
 const serving = useConsoleProcess("counter");
 const graphModel = await scriptedModel(serving);
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([graphModel.stop(), planModel.stop()]);
 }, 60_000);
 
-/** Its descriptor has an input, from which the form is made. */
+/** Its descriptor has an input for the start form. */
 const greeter = bundleOf(`
   for (const name of [input.params.name, "all"]) {
     await sleep(300);
@@ -43,7 +43,7 @@ const greeter = bundleOf(`
     name: { type: "string", title: "Name" }, loud: { type: "boolean", title: "Loud" } } } }`,
 );
 
-/** Each step repeats what the one before decided, so that an edit shows. */
+/** Each step repeats the previous decision, so that an edit is visible. */
 const chooser = bundleOf(`
   let before = input.steps.at(-1)?.meta.choice ?? "none";
   for (let n = input.steps.length; n < 3; n += 1) {
@@ -52,7 +52,7 @@ const chooser = bundleOf(`
   }
 `);
 
-/** Speaks as a model does, and waits for the file \`go\` between two words. */
+/** Publishes model events, and waits for the file \`go\` between two words. */
 const writer = `import { channel } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 ${bundleOf(`
@@ -322,7 +322,7 @@ test("what a hostile model writes is shown as text: it runs nothing, loads nothi
     expect(right).toBeLessThan(width);
     for (let steps = 0; steps < 4; steps += 1) {
       await page.keyboard.press("j");
-      // The focus moves a frame after the key.
+      // The focus moves one frame after the key.
       await page.locator(`[data-index="${steps}"] article:focus`).waitFor();
       const closed = page.locator("article:focus-within [aria-expanded=false]");
       for (let left = await closed.count(); left > 0; left -= 1) await closed.first().click();

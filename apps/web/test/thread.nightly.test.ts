@@ -90,7 +90,7 @@ test("a question that is gone to before the thread's log has come is shown when 
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const page = await open(serving, "/");
-  // A shared worker's requests can't be held up.
+  // Playwright can't hold requests of a shared worker.
   await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
   const held = Promise.withResolvers<void>();
   await page.route(/\/events(\?|$)/, async (route) => {

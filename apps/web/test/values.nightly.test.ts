@@ -12,7 +12,7 @@ beforeAll(async () => {
   await serving.add("large", large);
 }, 600_000);
 
-/** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
+/** A model that gets 60 KB and whose tool reads 30 KB, without a committed copy. */
 const reader = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
@@ -63,7 +63,7 @@ test("a value that is lost is reported as lost, and a request that failed can be
   await page.getByText("The log keeps no more of it than this.").waitFor();
 }, 600_000);
 
-/** What a step may bring: a table, very many fields, and both as the text of a model. */
+/** Kinds of step values: a table, many fields, and both as a model's text. */
 const large = bundleOf(`
   const rows = Array.from({ length: 30_000 }, (_, n) => ({ n, name: "row " + n, ok: n % 2 === 0 }));
   const fields = Object.fromEntries(rows.map(({ n, name }) => ["field" + n, name]));

@@ -7,7 +7,7 @@ beforeAll(buildConsole, 180_000);
 
 const kib = 1024;
 
-/** What the first page may weigh, packed: its HTML, its styles, its scripts. */
+/** Size limit of the first page, compressed: HTML, styles, scripts. */
 const firstPage = 350 * kib;
 
 const pageItself = (): string => readFileSync(join(dist, "index.html"), "utf8");
@@ -38,7 +38,7 @@ test("nothing is asked of another host, and nothing is written into the page", (
   expect(statSync(join(dist, "index.html")).size).toBeLessThan(4 * kib);
 });
 
-/** The scripts that a script imports at once, and those that they import. */
+/** The static imports of a script, recursively. */
 function importsOf(path: string, seen = new Set<string>()): string[] {
   if (seen.has(path) || !path.endsWith(".js")) return [];
   seen.add(path);

@@ -52,7 +52,7 @@ test("a file's problems are shown at their line; corrected, it is added, and rem
   expect((await serving.fetch("/api/workflows/greet")).status).toBe(404);
 }, 600_000);
 
-/** Drops files and folders of the disk, as from a file manager. */
+/** Drops files and folders from the disk, like a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
   const { x, y } = await middleOf(zone);
   const session = await page.context().newCDPSession(page);
