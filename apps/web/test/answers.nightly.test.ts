@@ -85,7 +85,7 @@ async function asked(workflow: string): Promise<{ page: Page; id: string }> {
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 
-test("an open question, and one for a text, is answered by what is typed and by no click", async () => {
+test("an open question and a text question are answered by typing, not by a click", async () => {
   for (const [workflow, text, answer] of [
     ["open", '{"approved":true}', '{"approved":true}'],
     ["open", "shorter, please", '"shorter, please"'],
@@ -120,7 +120,7 @@ const askedTwice = async (prompt = graph.nodes[0]?.data.initialInput) => {
 };
 
 test.each(["inbox", "thread"])(
-  "an approval is shown whole, and decided by a button alone: %s",
+  "an approval is shown in full, and decided only by a button: %s",
   async (where) => {
     const id = await askedTwice();
     const path = where === "inbox" ? "/inbox" : `/threads/${id}`;
@@ -164,7 +164,7 @@ const wide = "w".repeat(2_000);
 
 test.each([
   [
-    "what is wide",
+    "wide content",
     `| a | b |\n|---|---|\n| ${wide} | c |\n\n\`\`\`sh\n${wide} | last\n\`\`\``,
     "last",
   ],
@@ -198,7 +198,7 @@ test.each([
   600_000,
 );
 
-test("the subject of an approval is shown as it is written, and formatted", async () => {
+test("the subject of an approval is shown as written, and formatted", async () => {
   const id = await askedTwice("a **report**");
   const { card } = await approvalOf(id, `/threads/${id}`);
   const region = card.getByRole("region", { name: "To be approved" });
@@ -208,7 +208,7 @@ test("the subject of an approval is shown as it is written, and formatted", asyn
   await region.getByText("a report").waitFor();
 }, 600_000);
 
-test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
+test("a decision on a question that was answered elsewhere is refused and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
   // Another program answers during the click, and the next question is asked.
@@ -223,7 +223,7 @@ test("a decision on a question that was answered elsewhere meanwhile is refused,
   expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
 }, 600_000);
 
-test("a form sends no decision that was not chosen", async () => {
+test("a form sends no decision without a choice", async () => {
   const id = await serving.run("form");
   await serving.until(id, "waiting");
   const page = await open(serving, `/threads/${id}`);
@@ -250,11 +250,11 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
 
   await card.getByText('"n":2').waitFor();
   await card.getByRole("button", { name: "Edit" }).click();
-  const input = card.getByLabel("Input in place of the model's");
+  const input = card.getByLabel("Input instead of the model's");
   expect(await input.inputValue()).toBe('{\n  "n": 2,\n  "note": " of 2"\n}');
   await input.fill('{"n": 2, ');
   await card.getByRole("button", { name: "Approve with this input" }).click();
-  await card.getByText("It is no JSON").waitFor();
+  await card.getByText("Invalid JSON").waitFor();
   await input.fill('{"n": "two"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();
   await card.getByText("does not fit what tool asks for").waitFor();

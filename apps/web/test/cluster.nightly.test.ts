@@ -45,7 +45,7 @@ const wordsOf = async (page: Page): Promise<string[][]> =>
   (await cardsOf(page).allInnerTexts()).map((text) => text.match(/\w+@\d+|said \d/g) ?? []);
 
 describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`, () => {
-  test("goes on while the worker of a thread is killed, and shows what everybody else shows", async () => {
+  test("continues while a thread's worker is killed, and shows the same as other clients", async () => {
     await serving.add("speak", speaking);
     const script = join(serving.folder, "script");
     const say = (text: string) => writeFileSync(script, text);

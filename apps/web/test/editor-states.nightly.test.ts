@@ -34,7 +34,7 @@ const common: State[] = [
     "a refused import",
     async (page) => {
       await importText(page, "photo.png", "PNG", "image/png");
-      await page.getByText("it is an image").waitFor();
+      await page.getByText("not an image").waitFor();
     },
   ],
 ];

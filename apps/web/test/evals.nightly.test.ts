@@ -63,7 +63,7 @@ beforeAll(async () => {
 const looks: Record<string, Look> = { wide: {}, phone: { width: 380, height: 760 } };
 
 test.each(Object.entries(looks))(
-  "in the look %s, the list and the comparison are whole, and no rule of axe is broken",
+  "in the look %s, the list and the comparison are complete and pass axe",
   async (name, look) => {
     for (const [path, what] of [
       ["/evals", "changes.jsonl"],
@@ -84,7 +84,7 @@ test.each(Object.entries(looks))(
   600_000,
 );
 
-test("an eval is found, its versions compared, its cases narrowed, and each leads to its thread", async () => {
+test("an eval is found, its versions compared, its cases filtered, and each leads to its thread", async () => {
   const page = await open(serving, "/");
   await page.getByRole("link", { name: "Evals" }).click();
   await page.getByRole("link", { name: "changes.jsonl" }).click();

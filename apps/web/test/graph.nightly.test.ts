@@ -27,7 +27,7 @@ beforeAll(async () => {
 const viewport = (page: Page): Promise<string | null> =>
   page.locator(".react-flow__viewport").getAttribute("style");
 
-test("a live graph marks the role at work, draws a loop, and stays as its reader has moved it", async () => {
+test("a live graph marks the running role, draws a loop, and keeps the user's view", async () => {
   const roles = ["plan", "code", "code", "test"];
   const params = { roles, folder: join(serving.folder, "gates") };
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {

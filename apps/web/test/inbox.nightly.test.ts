@@ -43,7 +43,7 @@ const planOf = (id: string, name: string, task: string) => ({
 const link = (page: Page, name: string | RegExp) =>
   page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true });
 
-test("what waits appears, is counted, and is answered in place, by keyboard alone", async () => {
+test("waiting items appear, are counted, and are answered in place by keyboard alone", async () => {
   const page = await open(serving, "/inbox");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();

@@ -16,12 +16,12 @@ type Shown = { path: (threads: Demo) => string; text: RegExp };
 const pages: Record<string, Shown> = {
   threads: { path: () => "/", text: /import-orders/ },
   start: { path: () => "/?start=solve-issue", text: /Max rounds/ },
-  none: { path: () => "/?q=nothing+like+it", text: /No thread fits/ },
+  none: { path: () => "/?q=nothing+like+it", text: /No matching threads/ },
   thread: { path: ({ solved }) => `/threads/${solved}`, text: /planner/ },
   mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
   question: { path: ({ asking }) => `/threads/${asking}`, text: /Your answer/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
-  stopped: { path: ({ stopped }) => `/threads/${stopped}`, text: /It is not done/ },
+  stopped: { path: ({ stopped }) => `/threads/${stopped}`, text: /It reached its limit of rounds/ },
   asleep: { path: ({ asleep }) => `/threads/${asleep}`, text: /Sleeping until/ },
   steps: { path: ({ notes }) => `/threads/${notes}`, text: /Tool_LastTag/ },
   graph: { path: ({ notes }) => `/threads/${notes}?view=graph`, text: /Find the last tag/ },
@@ -50,7 +50,7 @@ const shownIn = (look: number) =>
 
 describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
   test.each(shownIn(Object.keys(looks).indexOf(lookName)))(
-    "the page %s is whole, and no rule of axe is broken",
+    "the page %s is complete and passes axe",
     async (name, { path, text }) => {
       const page = await open(serving, path(threads), look);
       await page.getByText(text).locator("visible=true").first().waitFor();

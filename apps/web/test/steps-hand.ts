@@ -98,7 +98,7 @@ export function byKeyboard(page: Page): StepsHand {
       await pressUntil(page, stepOf(page, from), "Tab");
       await page.keyboard.press("c");
       await page.getByRole("dialog").locator(":focus").first().waitFor();
-      await hand.choose("From", "what follows");
+      await hand.choose("From", "next step");
       await hand.choose("To", to);
       await hand.press("button", "Connect", page.getByRole("dialog"));
       await page.getByRole("dialog").waitFor({ state: "detached" });

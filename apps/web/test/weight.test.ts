@@ -14,7 +14,7 @@ const pageItself = (): string => readFileSync(join(dist, "index.html"), "utf8");
 
 const packed = (path: string): number => Bun.gzipSync(readFileSync(join(dist, path))).length;
 
-test("the first page weighs at most 350 KiB packed", () => {
+test("the first page weighs at most 350 KiB compressed", () => {
   const html = pageItself();
   const named = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path = ""]) => path);
   expect(named.length).toBeGreaterThan(3);
@@ -23,7 +23,7 @@ test("the first page weighs at most 350 KiB packed", () => {
   expect(weight).toBeLessThan(firstPage);
 });
 
-test("no part that is loaded later weighs more than 150 KiB packed", () => {
+test("no lazily loaded part weighs more than 150 KiB compressed", () => {
   const heavy = readdirSync(join(dist, "assets"))
     .filter((name) => !pageItself().includes(name))
     .map((name) => ({ name, weight: packed(`assets/${name}`) }))
@@ -31,7 +31,7 @@ test("no part that is loaded later weighs more than 150 KiB packed", () => {
   expect(heavy).toEqual([]);
 });
 
-test("nothing is asked of another host, and nothing is written into the page", () => {
+test("the page uses no other host and no inline code", () => {
   const html = pageItself();
   expect(html).not.toMatch(/https?:/);
   expect(html).not.toMatch(/<style|\son\w+=|<script(?![^>]*\ssrc=)/);

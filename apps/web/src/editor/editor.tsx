@@ -293,8 +293,8 @@ function Broken() {
       role="alert"
     >
       <TriangleAlert />
-      The JSON is broken in line {broken.line}: {broken.message}. The drawing shows what it was
-      before.
+      Invalid JSON in line {broken.line}: {broken.message}. The drawing shows the last valid
+      version.
     </p>
   );
 }

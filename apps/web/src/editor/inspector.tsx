@@ -49,7 +49,7 @@ export function Inspector(props: Props) {
   return (
     <aside
       className="flex w-170 flex-none xl:w-210 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
-      aria-label="What is selected"
+      aria-label="Selection"
     >
       {panels.length === 0 ? (
         own

@@ -21,7 +21,7 @@ export const inexact = (text: string): string =>
 export function readObject(text: string): Read<Record<string, unknown>> {
   const { value, problem } = readJson(text);
   if (isRecord(value)) return { value, problem: null };
-  return { value: null, problem: problem ?? "It must be an object: { … }" };
+  return { value: null, problem: problem ?? "This must be an object: { … }" };
 }
 
 /** Longer values are not formatted. */
@@ -97,14 +97,14 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 // Engines report the position, the line and column, or neither.
 function problemOf(text: string, error: unknown): string {
-  if (text.trim() === "") return "It is empty. JSON is expected.";
+  if (text.trim() === "") return "Empty: expected JSON.";
   const message = error instanceof Error ? error.message : "";
   const position = /position (\d+)/.exec(message)?.[1];
   const line = /line (\d+)/.exec(message)?.[1];
-  if (line !== undefined) return `It is no JSON: see line ${line}.`;
-  if (position === undefined) return "It is no JSON.";
+  if (line !== undefined) return `Invalid JSON in line ${line}.`;
+  if (position === undefined) return "Invalid JSON.";
   const before = text.slice(0, Number(position)).split("\n");
-  return `It is no JSON: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
+  return `Invalid JSON in line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
 }
 
 /** Whether two values are equal as JSON, whatever the order of keys. */

@@ -209,5 +209,5 @@ export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
 /** Validates the limit of rounds. An empty text sets none. */
 export function problemOfRounds(text: string): { maxRounds?: string } {
   const isFine = text.trim() === "" || (Number.isInteger(Number(text)) && Number(text) > 0);
-  return isFine ? {} : { maxRounds: "This must be a whole number from 1 on." };
+  return isFine ? {} : { maxRounds: "This must be a whole number of at least 1." };
 }

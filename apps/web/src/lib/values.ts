@@ -3,7 +3,7 @@ import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
 
-/** Whether a value stands for a longer one that was cut. */
+/** Whether a value is the shortened form of a longer value. */
 export const isTruncated = (value: unknown): value is TruncatedValue =>
   isRecord(value) && value._truncated === true && typeof value.preview === "string";
 

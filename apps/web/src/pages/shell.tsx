@@ -199,14 +199,14 @@ const keys: [string, string][] = [
   ["Enter", "Open it"],
   ["n", "Start a thread, make a plan"],
   ["End", "To the last step"],
-  ["f", "Follow a live thread, or let go"],
+  ["f", "Follow a live thread, or stop following"],
   ["g  t", "Go to the threads"],
   ["g  i", "Go to the inbox"],
   ["g  w", "Go to the workflows"],
   ["g  p", "Go to the plans"],
   ["g  e", "Go to the evals"],
   ["?", "These keys"],
-  ["Esc", "Close what is open"],
+  ["Esc", "Close a dialog or menu"],
 ];
 
 function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -228,11 +228,11 @@ const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
 const notices = {
   lost: {
     ...lost,
-    text: "The server is not reached. This page shows what was last known, and goes on automatically; the threads run without it.",
+    text: "The server is unreachable. This page shows the last known state and reconnects automatically. Threads keep running.",
   },
   refused: {
     ...lost,
-    text: "The server refuses this page's requests. Load the page again: it then shows why.",
+    text: "The server refuses this page's requests. Reload the page to see why.",
   },
   back: {
     icon: CircleCheck,
@@ -298,7 +298,7 @@ export function PageFailure({ error }: ErrorComponentProps) {
 export function NoPage() {
   return (
     <Page title="Not found">
-      <Empty icon={<MapPinOff />} title="There is no such page">
+      <Empty icon={<MapPinOff />} title="No page at this address">
         <ButtonLink to="/">To the threads</ButtonLink>
       </Empty>
     </Page>

@@ -50,7 +50,7 @@ export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
 }
 
 function Subject({ subject }: { subject: unknown }) {
-  if (subject === null || subject === "") return <Nothing>Nothing came before it.</Nothing>;
+  if (subject === null || subject === "") return <Nothing>No previous output.</Nothing>;
   if (typeof subject === "string") return <TextSubject text={subject} />;
   return isRecord(subject) ? <Values values={subject} /> : <Value value={subject} />;
 }

@@ -15,9 +15,9 @@ type LineDiffProps = { before: string; after: string; label: string };
 
 export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => diffOf(before, after), [before, after]);
-  if (!lines) return <p className="text-muted">The two are too different to be compared.</p>;
+  if (!lines) return <p className="text-muted">Too different to compare.</p>;
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className="text-muted">The two are the same.</p>;
+    return <p className="text-muted">No differences.</p>;
   }
   return <Lines lines={lines} label={label} />;
 }
@@ -80,7 +80,7 @@ function Line({ line }: { line: DiffLine }) {
   if (line.kind === "skipped") {
     return (
       <div className="bg-sunken px-20 py-1 text-small text-faint">
-        {counted(line.count, "line")} as before
+        {counted(line.count, "unchanged line")}
       </div>
     );
   }

@@ -67,7 +67,7 @@ export function Pill({ look = "plain", className = "", children }: PillProps) {
 export const PausingNote = () => (
   <span
     role="status"
-    title="It pauses when the step at work has ended; Resume takes that back."
+    title="It pauses after the current step. Resume cancels the pause."
     className="self-center"
   >
     <Pill look="paused">pausing</Pill>
@@ -95,7 +95,7 @@ type FailureProps = { error: Error; onRetry?: () => void };
 export function FailureNotice({ error, onRetry }: FailureProps) {
   if (useIsPast(error, onRetry)) return null;
   const { hint, details } =
-    error instanceof ApiError ? error : { hint: "load the page again", details: [] };
+    error instanceof ApiError ? error : { hint: "reload the page", details: [] };
   return (
     <div
       role="alert"

@@ -40,7 +40,7 @@ export function Value({ value }: { value: unknown }) {
 }
 
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
-  if (Object.keys(values).length === 0) return <Nothing>Nothing.</Nothing>;
+  if (Object.keys(values).length === 0) return <Nothing>No values.</Nothing>;
   return <Entries of={values} />;
 }
 
@@ -90,7 +90,7 @@ const shortest = 72;
 /** A text as it is, other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value || "“”";
-  return formatJson(value, shortest) ?? "It is nested too deeply to be shown.";
+  return formatJson(value, shortest) ?? "Nested too deeply to show.";
 }
 
 export type ValueSource = {
@@ -133,7 +133,7 @@ function Whole({ value, children }: WholeProps) {
       <code className="code anywhere">{value.preview}</code>
       {!isOpen && address !== null && (
         <a href={address} target="_blank" rel="noreferrer">
-          Open all of it {all}
+          Open in full {all}
         </a>
       )}
       {!isOpen && address === null && (
@@ -141,12 +141,10 @@ function Whole({ value, children }: WholeProps) {
           Show all {all}
         </Button>
       )}
-      {isFetching && <Skeleton lines={2} what="Reading the value" />}
+      {isFetching && <Skeleton lines={2} what="Loading the value" />}
       {error && !isFetching && <FailureNotice error={error} onRetry={() => void refetch()} />}
       {data === null && (
-        <em className="text-faint">
-          {size(value.length)} in all. The log keeps no more of it than this.
-        </em>
+        <em className="text-faint">{size(value.length)} in total. The log keeps only this part.</em>
       )}
     </div>
   );

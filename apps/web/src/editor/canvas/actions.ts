@@ -226,10 +226,10 @@ export class Actions {
   /** Pastes a text, from any program. */
   paste(text: string): void {
     const { kind } = this.#document;
-    if (text.length > mostBytes) return this.#document.say("What was copied has more than 1 MB.");
+    if (text.length > mostBytes) return this.#document.say("The clipboard has more than 1 MB.");
     const { value, problem } = readJson(text);
     if (problem !== null) {
-      return this.#document.say(`What was copied is no ${kind.noun}. ${problem}`);
+      return this.#document.say(`The clipboard is not a ${kind.noun}. ${problem}`);
     }
     this.#pasted += 1;
     const center = this.#canvas.current?.view.center() ?? { x: 0, y: 0 };
@@ -267,7 +267,7 @@ export class Actions {
   async importFile(file: File): Promise<void> {
     if (/^(image|audio|video)\//.test(file.type)) {
       const what = file.type.startsWith("image/") ? "an image" : "a recording";
-      return this.#document.say(`${file.name} was not imported: it is ${what}, JSON is expected.`);
+      return this.#document.say(`${file.name} was not imported: expected JSON, not ${what}.`);
     }
     if (file.size > mostBytes) {
       return this.#document.say(`${file.name} was not imported: it has more than 1 MB.`);
@@ -284,5 +284,5 @@ function within(nodes: readonly DrawnNode[], ids: ReadonlySet<string>): Set<stri
 
 const otherFormat = (other: string | null, noun: string): string =>
   other === null
-    ? `What was copied has no part of a ${noun}.`
-    : `What was copied is ${other}, not a part of a ${noun}.`;
+    ? `The clipboard has no part of a ${noun}.`
+    : `The clipboard has ${other}, not a part of a ${noun}.`;

@@ -96,7 +96,7 @@ export class EditedDocument {
       return false;
     }
     if (this.#state.broken) {
-      this.say(`The JSON is broken in line ${this.#state.broken.line}: fix it there first.`);
+      this.say(`Invalid JSON in line ${this.#state.broken.line}: fix it first.`);
       return false;
     }
     const edits = editsOf(this.#state.text, edit.changes);
@@ -259,24 +259,24 @@ function parsed(text: string): { value: unknown; broken: Broken | null } {
     const at = first?.offset ?? text.length;
     const offset = Math.min(at, text.trimEnd().length);
     const line = text.slice(0, offset).split("\n").length;
-    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "this is no JSON";
+    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "invalid JSON";
     return { value: null, broken: { offset, line, message: reason } };
   }
 }
 
 const reasons: Record<string, string> = {
-  InvalidSymbol: "this is no value",
-  InvalidNumberFormat: "this is no number",
-  PropertyNameExpected: 'a name in " is expected',
+  InvalidSymbol: "a value is expected",
+  InvalidNumberFormat: "invalid number",
+  PropertyNameExpected: 'a key in " is expected',
   ValueExpected: "a value is expected",
   ColonExpected: 'a ":" is expected',
   CommaExpected: 'a "," is expected',
   CloseBraceExpected: 'a "}" is expected',
   CloseBracketExpected: 'a "]" is expected',
-  EndOfFileExpected: "the end is expected",
+  EndOfFileExpected: "the end of the text is expected",
   InvalidCommentToken: "JSON has no comments",
   UnexpectedEndOfString: 'the text has no closing "',
-  InvalidEscapeCharacter: "JSON has no such escape",
+  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
 };
 
 /** The new drawing, with the unchanged objects of the old one. */

@@ -77,7 +77,7 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
     } catch {
       kept = text;
       onFailure(
-        "This browser keeps no draft: its storage is full or switched off. Save or export your work.",
+        "Drafts can't be stored: this browser's storage is full or disabled. Save or export your work.",
       );
     }
   };

@@ -6,7 +6,7 @@ export const DocumentContext = createContext<EditedDocument | null>(null);
 /** The document of the surrounding editor. */
 export function useEdited(): EditedDocument {
   const document = useContext(DocumentContext);
-  if (!document) throw new Error("no editor is around this part");
+  if (!document) throw new Error("used outside of an editor");
   return document;
 }
 

@@ -43,7 +43,7 @@ export function FormOfNode({ id, isReadOnly }: { id: string; isReadOnly: boolean
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
   const form = useMemo(() => document.kind.form(value, id), [document, value, id]);
-  if (!form) return <p className="text-muted">It has nothing to fill in.</p>;
+  if (!form) return <p className="text-muted">No fields.</p>;
   return (
     <fieldset
       disabled={isBroken || isReadOnly}

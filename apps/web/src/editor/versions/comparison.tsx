@@ -37,7 +37,7 @@ export function DrawnComparison({ kind, before, after }: Props) {
   );
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-5">
-      <p role="status">{said.length > 0 ? said.join(", ") : "They are drawn the same."}</p>
+      <p role="status">{said.length > 0 ? said.join(", ") : "No visible differences."}</p>
       <div className="grid min-h-0 flex-1 grid-cols-2 gap-5 max-md:grid-cols-1">
         <Side label={before.label} document={old} {...marks.before} />
         <Side label={after.label} document={now} {...marks.after} />

@@ -24,7 +24,7 @@ export const emptyGraph = `${JSON.stringify(
 
 const palette: readonly PaletteItem[] = [
   { type: "agent", label: "Agent", icon: Bot, hint: "Asks a model", key: "a" },
-  { type: "if", label: "Condition", icon: GitBranch, hint: "Chooses what follows", key: "c" },
+  { type: "if", label: "Condition", icon: GitBranch, hint: "Chooses the next node", key: "c" },
   {
     type: "approval",
     label: "User Approval",
@@ -36,7 +36,7 @@ const palette: readonly PaletteItem[] = [
     type: "start",
     label: "Start",
     icon: Play,
-    hint: "Where a run begins",
+    hint: "Starts a run",
     key: "s",
     isHidden: true,
   },

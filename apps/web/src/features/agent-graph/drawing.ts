@@ -95,25 +95,25 @@ function portsOf(
 const closed = (role: Port["role"], side: Side, id: string): Port => ({
   ...portAt(role, side, id, role === "out" ? id : null),
   isOpen: false,
-  hint: "The node has no such port: remove the line.",
+  hint: "Unknown port: remove the line.",
 });
 
 export const isExit = (node: GraphNode, id: string): boolean =>
   ownPorts(node).some((port) => port.id === id && port.role === "out" && port.isOpen);
 
 function ownPorts(node: GraphNode): Port[] {
-  const entry = { ...portAt("in", "left", input), hint: "What runs before it" };
-  const exit = { ...portAt("out", "right", output), hint: "What runs after it" };
+  const entry = { ...portAt("in", "left", input), hint: "Previous nodes" };
+  const exit = { ...portAt("out", "right", output), hint: "Next nodes" };
   switch (node.type) {
     case "start":
       return [exit];
     case "agent":
       return [
         entry,
-        { ...portAt("in", "top", calledAt), hint: "The agent that may call it" },
+        { ...portAt("in", "top", calledAt), hint: "Calling agent" },
         exit,
         ...(callsSubagents(node)
-          ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Agents that it may call" }]
+          ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Subagents" }]
           : []),
       ];
     case "if":

@@ -31,7 +31,7 @@ import {
 /** Adds a folded node with its default data. */
 export function addNode(document: unknown, type: string, at: Point): Edit | Refused {
   const graph = readDocument(document);
-  if (type === "start" && startOf(graph)) return { refused: "There is a Start already." };
+  if (type === "start" && startOf(graph)) return { refused: "The graph already has a Start." };
   const defaults: Readonly<Record<string, Data>> = nodeDefaults;
   const data = Object.hasOwn(defaults, type) ? defaults[type] : {};
   const id = `node_${nextNumber(graph)}`;
@@ -68,7 +68,7 @@ export function removeParts(
   const nodes = ids.map((id) => graph.nodes.get(id)).filter((node) => node !== undefined);
   const removable = nodes.filter((node) => node !== start);
   if (removable.length === 0 && lineIds.length === 0) {
-    return { refused: "The Start can't be deleted: a run begins there." };
+    return { refused: "The Start can't be deleted: a run starts there." };
   }
   const gone = new Set(removable.map(({ id }) => id));
   const removed = new Set(lineIds);
@@ -126,7 +126,7 @@ export function connectPorts(
   const id = lineId(source.id, from.port, target.id);
   if (graph.lines.some((line) => line.id === id)) return null;
   if (target.type === "start")
-    return { refused: "Nothing leads to the Start: a run begins there." };
+    return { refused: "No line can lead to the Start: a run starts there." };
   const connection = connectionOf(source.id, from.port, target.id);
   const refused = violationOf({ ...graph, lines: others }, connection);
   if (refused !== null) return { refused };
@@ -202,7 +202,7 @@ export function pasteNodes(document: unknown, fragment: unknown, at: Point): Edi
   const pasted = readDocument(fragment);
   const given = [...pasted.nodes.values()].filter(({ type }) => type !== "start");
   if (given.length === 0) {
-    return pasted.nodes.size > 0 ? { refused: "There is a Start already." } : null;
+    return pasted.nodes.size > 0 ? { refused: "The graph already has a Start." } : null;
   }
   const first = nextNumber(readDocument(document));
   const ids = new Map(given.map(({ id }, index) => [id, `node_${first + index}`]));
@@ -249,7 +249,7 @@ export function foldNodes(document: unknown, ids: readonly string[], isFolded: b
 
 export function editPrompt(document: unknown, text: string): Edit | Refused {
   const start = startOf(readDocument(document));
-  if (!start) return { refused: "There is no Start." };
+  if (!start) return { refused: "The graph has no Start." };
   const changes = setInData(document, start, ["initialInput"], text);
   return { label: "Edit the prompt", merge: "prompt", changes };
 }

@@ -45,7 +45,7 @@ export function formOf(document: unknown, id: string, choices: Choices): NodeFor
     path: [...pathOfNode(node), "data"],
     value: valueOf(node),
     ...(caller !== null && {
-      locked: { userPrompt: `${name} asks this agent: it has no prompt of its own.` },
+      locked: { userPrompt: `${name} calls this agent and sends the prompt.` },
     }),
     ...(node.type === "agent" && { expressions: ["userPrompt"] }),
     edit: (path, value) => editOf(document, graph, node, path, value),
@@ -68,7 +68,7 @@ function editOf(
     return { label, merge, changes: conditionChanges(document, graph, node, path, value) };
   }
   if (path[0] === "userPrompt" && callerOf(graph, node.id) !== null) {
-    return { refused: "A subagent has no prompt of its own." };
+    return { refused: "A subagent gets its prompt from its caller." };
   }
   const changes = setInData(document, node, path, value);
   return {
@@ -243,9 +243,9 @@ function toolsSchema({ tools }: Data, choices: Choices): JsonSchema {
 }
 
 const inScope: readonly Completion[] = [
-  { text: "{{PREVIOUS_OUTPUT}}", detail: "what the node before it gave" },
-  { text: "{{APPROVAL_DECISION}}", detail: "approve or reject, of the approval before it" },
-  { text: "{{APPROVAL_NOTE}}", detail: "the note of the approval before it" },
+  { text: "{{PREVIOUS_OUTPUT}}", detail: "output of the previous node" },
+  { text: "{{APPROVAL_DECISION}}", detail: "decision of the previous approval: approve or reject" },
+  { text: "{{APPROVAL_NOTE}}", detail: "note of the previous approval" },
 ];
 
 export const completionsAt = (path: DocumentPath): readonly Completion[] =>

@@ -33,7 +33,7 @@ function storedGraph(notices: string[]): string | null {
   const { value, problem } = readJson(text);
   const reason = problem ?? misshapeOf(value);
   if (reason === null) return isEmpty(value) ? null : inLines(text, value);
-  notices.push(`What this browser had stored is no graph: ${reason} It is kept as ${brokenKey}.`);
+  notices.push(`The stored graph is invalid: ${reason} It is kept as ${brokenKey}.`);
   setAside(text, notices);
   return null;
 }
@@ -64,7 +64,7 @@ function setAside(text: string, notices: string[]): void {
     localStorage.removeItem(draftKey);
     localStorage.setItem(brokenKey, text);
   } catch {
-    notices.push(`There was no room to keep it: ${text.slice(0, 200)}`);
+    notices.push(`It could not be stored: ${text.slice(0, 200)}`);
   }
 }
 

@@ -25,7 +25,7 @@ export function GraphRun({ edited, session, writing, link }: Props) {
   const blocker = useMemo(() => runBlocker(isRecord(later) ? later : {}), [later]);
   const start = useMemo(() => startOf(readDocument(later)), [later]);
   const blocked: Blocked | null = broken
-    ? { message: `The JSON is broken in line ${broken.line}.` }
+    ? { message: `Invalid JSON in line ${broken.line}.` }
     : blocker && { ...blocker, action: <Way edited={edited} {...blocker} /> };
   return (
     <RunConsole

@@ -80,7 +80,7 @@ export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun,
           <>
             <Items session={session} writing={writing} graph={starting} run={null} isBusy />
             <p role="status" className="flex items-center gap-4 text-muted">
-              <LoaderCircle className="text-blue" /> The run starts.
+              <LoaderCircle className="text-blue" /> Starting the run.
             </p>
           </>
         )}
@@ -98,7 +98,7 @@ export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun,
         )}
         {!run && busy === null && problem === null && (
           <p className="text-muted">
-            Write a prompt and run the graph: what its agents do is shown here.
+            Write a prompt and run the graph to see its agents work here.
           </p>
         )}
       </div>
@@ -198,7 +198,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
           {`Show ${Math.min(from, mostItems)} earlier`}
         </Button>
       )}
-      <div role="log" aria-label="What the run does" className="flex flex-col gap-6">
+      <div role="log" aria-label="Log of the run" className="flex flex-col gap-6">
         {items.slice(from).map((item, index) => (
           <RunItemView
             key={from + index}

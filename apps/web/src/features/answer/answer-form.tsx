@@ -65,7 +65,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
         <Form question={question} keep={keep} isBusy={send.isPending} onAnswer={send.mutate} />
       )}
       {expiresAt !== null && (
-        <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
+        <p className="text-small text-muted">Answers are accepted until {moment(expiresAt)}.</p>
       )}
       {send.error && <FailureNotice error={send.error} />}
     </div>
@@ -95,7 +95,7 @@ function TextAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
         label={decision ? "Or another answer" : "Your answer"}
         rows={3}
         value={text}
-        hint={schema === null ? "A text; what is JSON is taken as its value." : hintOf(schema)}
+        hint={schema === null ? "A text. Valid JSON is sent as its value." : hintOf(schema)}
         onChange={({ target }) => setText(target.value)}
       />
       <Buttons

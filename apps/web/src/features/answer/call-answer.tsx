@@ -45,7 +45,7 @@ export function CallAnswer({ question, call, keep, isBusy, onAnswer }: Props) {
         <>
           <TextField
             label="Reason for a rejection (optional)"
-            hint={`The model reads it in place of the result of ${call.tool}.`}
+            hint={`The model gets it instead of the result of ${call.tool}.`}
             value={reason}
             onChange={({ target }) => setTyped({ reason: target.value, input })}
           />
@@ -99,8 +99,8 @@ function Edited({ text, setText, isBusy, onDecide, onCancel }: EditedProps) {
   return (
     <form onSubmit={submit} className="flex flex-col gap-7" noValidate>
       <TextArea
-        label="Input in place of the model's"
-        hint="JSON; the model reads that you have changed it."
+        label="Input instead of the model's"
+        hint="JSON. The model is told that you changed it."
         problem={problem}
         code
         // Opened by a button, for typing here.

@@ -55,21 +55,21 @@ function titleOf({ kind, number }: ForkPoint, role: string): string {
 }
 
 function whatHappens(point: ForkPoint, length: number): string {
-  const again = point.number <= length ? ` Step ${point.number} is done again.` : "";
-  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread stays as it is.`;
+  const again = point.number <= length ? ` Step ${point.number} runs again.` : "";
+  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread does not change.`;
 }
 
 function whatBegins({ steps, stepID }: RunValues): string {
   const values =
     stepID === null
-      ? "These are the values that it goes on with."
-      : `It goes on with ${stepID}, and with the values from before it.`;
-  return `${keeping(steps)} ${values} This thread stays as it is.`;
+      ? "It continues with these values."
+      : `It continues at ${stepID}, with the values before that step.`;
+  return `${keeping(steps)} ${values} This thread does not change.`;
 }
 
 function keeping(kept: number): string {
-  if (kept === 0) return "A new thread begins from the start.";
-  return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
+  if (kept === 0) return "A new thread starts from the beginning.";
+  return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
 }
 
 /** Editing longer texts would block the page at each key. */
@@ -81,7 +81,7 @@ const shownOf = (text: string): string =>
 const editable = ({ length }: string) =>
   length > mostEdited && {
     readOnly: true,
-    hint: `It has ${size(length)}: too much to be edited here. The new thread has it as it is.`,
+    hint: `Too long to edit here (${size(length)}). The new thread gets it unchanged.`,
   };
 
 /** Edits the start of a new thread of roles: content and meta of the last kept step. */
@@ -128,7 +128,7 @@ function ForkForm({ thread, steps, point, onClose }: Props) {
           <TextArea
             code
             label={`Meta of step ${kept.number}, ${kept.role}`}
-            hint="JSON. What you change here is what the next role reads."
+            hint="JSON. The next role reads your changes."
             {...editable(before.meta)}
             rows={7}
             value={shownOf(draft.meta)}

@@ -35,8 +35,8 @@ const describedBy = (text: string) => ({
   "node.a11yDescription.default": text,
   "node.a11yDescription.keyboardDisabled": text,
 });
-const leading = describedBy("Press Enter for what can be done with it.");
-const still = describedBy("It can be read, not changed.");
+const leading = describedBy("Press Enter for its menu.");
+const still = describedBy("Read-only.");
 
 /** Full width, with the height of the graph: the page scrolls, the graph stays readable. */
 function boxOf({ nodes }: Layout): CSSProperties {

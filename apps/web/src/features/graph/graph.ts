@@ -123,7 +123,7 @@ const edgesOf = (step: StepRecord): GraphEdge[] =>
       case "onError":
         return { from: step.id, to, kind: "error", label: "on error" };
       case "timeout":
-        return { from: step.id, to, kind: "error", label: "too late" };
+        return { from: step.id, to, kind: "error", label: "on timeout" };
       default:
         return { from: step.id, to, kind, label: null };
     }

@@ -43,14 +43,21 @@ function nodeOf({ id, index, description }: Step): DrawnNode {
     ...{ id, type: "step", title: id, lines: [line], at: null, parent: null },
     ...{ isContainer: false, isFixed: false, path: ["steps", index] },
     ports: [
-      { id: "in", role: "in", side: "left", label: null, isOpen: true, hint: "What it waits for" },
+      {
+        id: "in",
+        role: "in",
+        side: "left",
+        label: null,
+        isOpen: true,
+        hint: "Steps that it waits for",
+      },
       {
         id: "out",
         role: "out",
         side: "right",
         label: null,
         isOpen: true,
-        hint: "What waits for it",
+        hint: "Steps that wait for it",
       },
     ],
   };
@@ -78,7 +85,7 @@ function problemsOf(document: unknown): Problem[] {
         : [
             {
               path: ["steps", index, "depends_on", at],
-              message: `It depends on ${JSON.stringify(from)}, which is no step`,
+              message: `Depends on ${JSON.stringify(from)}, which is not a step`,
               severity: "error",
             },
           ],
@@ -128,7 +135,7 @@ function connect(
   if (!target || !steps.has(from.node)) return null;
   if (from.node === to.node) return { refused: "A step can't depend on itself." };
   if (comesAfter(steps, from.node, to.node)) {
-    return { refused: `${from.node} comes after ${to.node} already: that would be a circle.` };
+    return { refused: `${from.node} already comes after ${to.node}: that would be a cycle.` };
   }
   const removed = replacing === undefined ? [] : remove(document, [], [replacing]).changes;
   const { index, dependsOn, value } = target;
@@ -191,7 +198,7 @@ const stepSchema = {
     inputs: {
       type: "object",
       title: "Inputs",
-      description: "Texts may have $steps.<id>.output and $trigger_data.",
+      description: "Texts may contain $steps.<id>.output and $trigger_data.",
       additionalProperties: { type: "string" },
     },
   },
@@ -219,7 +226,7 @@ export const planKind: DocumentKind<"plan"> = {
   form(document, id) {
     const step = stepsOf(document).get(id);
     if (!step) return null;
-    const locked = { id: "Other steps name it: change it in the JSON." };
+    const locked = { id: "Other steps refer to it: change it in the JSON." };
     return { schema: stepSchema, path: ["steps", step.index], value: step.value, locked };
   },
 };

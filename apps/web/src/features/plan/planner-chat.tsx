@@ -93,7 +93,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   };
   const endOf = ({ type, content }: { type: string; content: string }) => {
     if (type !== "error") return;
-    if (content === "stopped") setNote("Stopped. The conversation goes on with your next message.");
+    if (content === "stopped") setNote("Stopped. Your next message continues the conversation.");
     else setError(new ApiError(400, { code: "PLANNER_ERROR", message: content, hint: null }));
   };
   // After a reload, follows the running turn.
@@ -151,7 +151,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         <div className="w-full">
           <TextArea
             label={hasBegun ? "Your message" : label}
-            hint={hasBegun ? "Enter sends it, Shift Enter begins a line." : hint}
+            hint={hasBegun ? "Enter sends, Shift+Enter starts a new line." : hint}
             rows={3}
             value={text}
             onChange={({ target }) => setText(target.value)}
@@ -188,14 +188,13 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
 const lost = (): ApiError =>
   new ApiError(0, {
     code: "NOT_REACHED",
-    message: "the server was lost before the planner's turn had ended",
-    hint: "load the page again: it shows how the turn stands",
+    message: "lost the server before the planner's turn ended",
+    hint: "reload the page to see the state of the turn",
   });
 
 const states = {
-  elsewhere: "The planner is at work on this for another program. What comes of it is shown here.",
-  interrupted:
-    "The planner was interrupted: the last message has no answer, and is lost. Write it again.",
+  elsewhere: "The planner is working on this for another program. The result appears here.",
+  interrupted: "The planner was interrupted, and the last message is lost. Send it again.",
 } as const;
 
 type StateProps = { state: "at work" | keyof typeof states | null; isMissing: boolean };
@@ -204,7 +203,7 @@ type StateProps = { state: "at work" | keyof typeof states | null; isMissing: bo
 function State({ state, isMissing }: StateProps) {
   const text =
     state === null || state === "at work"
-      ? isMissing && "This conversation is not there: it may never have had an answer. Begin again."
+      ? isMissing && "Conversation not found: it may never have had an answer. Start a new one."
       : states[state];
   if (!text) return null;
   return (

@@ -20,13 +20,13 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   return (
     <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,25rem),1fr))] items-start gap-7.5">
       {input !== undefined && (
-        <Values title={<span className="text-accent">What a start takes</span>} schema={input} />
+        <Values title={<span className="text-accent">Input of the workflow</span>} schema={input} />
       )}
       {roles.map(([name, { description, schema }]) => (
         <Values key={name} title={name} description={description} schema={schema} />
       ))}
       {roles.length === 0 && (
-        <Empty icon={<Users />} title="It names no roles">
+        <Empty icon={<Users />} title="No roles">
           <p>A descriptor may name the roles of a workflow and the schemas of their results.</p>
         </Empty>
       )}

@@ -74,7 +74,7 @@ function Start({ onClose, first, values }: StartProps) {
 
 function NoWorkflows() {
   return (
-    <Empty title="There is no workflow yet">
+    <Empty title="No workflow yet">
       <p>Add one here, or in a terminal:</p>
       <Command>uncaged-workflow add greet greet.ts</Command>
       <ButtonLink to="/add" look="solid">
@@ -141,7 +141,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
         autoFocus
         rows={4}
         value={prompt}
-        hint="What the thread is to do. Every role can read it."
+        hint="The task of the thread. Every role can read it."
         onChange={({ target }) => setPrompt(target.value)}
       />
       {form && schema === null && controls}
@@ -155,7 +155,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
         <TextField
           label="Max rounds"
           inputMode="numeric"
-          placeholder="the workflow's own"
+          placeholder="the workflow's default"
           value={limits.maxRounds}
           problem={shown.maxRounds}
           onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}

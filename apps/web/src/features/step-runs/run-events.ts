@@ -49,7 +49,7 @@ export class RunLines {
     if (role.startsWith("__") && !isRerun) return;
     const type = isRerun ? "rerun" : "checkpoint";
     const stepID = isRerun && typeof meta.stepID === "string" ? meta.stepID : role;
-    const text = isRerun ? content : `step ${number} is committed`;
+    const text = isRerun ? content : `step ${number} committed`;
     this.#add({ key: `step ${number}`, at, type, stepID, text, payload: meta });
   }
 
@@ -80,7 +80,7 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   step_start: ({ type }) => written(type),
   step_done: ({ selected }) => (selected ? `chose ${written(selected)}` : ""),
   step_error: failed,
-  step_skipped: ({ condition }) => `${written(condition)} does not hold`,
+  step_skipped: ({ condition }) => `condition not met: ${written(condition)}`,
   step_print: ({ value }) => written(value),
   llm_tool_use: ({ name, input }) => `${written(name)} ${written(input)}`,
   llm_tool_result: ({ content }) => written(content),
@@ -98,7 +98,7 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   file_done: ({ path, size_bytes: bytes }) => `${written(path)}, ${size(Number(bytes ?? 0))}`,
   pause_start: ({ reason }) => written(reason),
   pause_rejected: ({ reason }) => written(reason),
-  pause_timeout: ({ timeoutAction }) => `goes on at ${written(timeoutAction)}`,
+  pause_timeout: ({ timeoutAction }) => `continues at ${written(timeoutAction)}`,
   var_changed: ({ name, newValue }) => `${written(name)} = ${written(newValue)}`,
 };
 

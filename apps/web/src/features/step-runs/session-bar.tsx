@@ -91,7 +91,7 @@ function SessionTab({ session, isSelected, known, now, onSelect, onForget }: Tab
         look="quiet"
         icon={<X />}
         aria-label={`Forget ${session.label}`}
-        title="Take it out of this bar; its thread stays"
+        title="Remove it from this bar; its thread stays"
         onClick={onForget}
       />
     </span>

@@ -67,7 +67,7 @@ const bodies: Readonly<Record<string, Body>> = {
     ];
   },
   Tool: (step) => [
-    `${step.tool === "" ? "which tool?" : toolOf(step)}${goesOn(step) ? ", goes on after an error" : ""}`,
+    `${step.tool === "" ? "which tool?" : toolOf(step)}${goesOn(step) ? ", continues after an error" : ""}`,
     ...entries(inputsOf(step), 2),
     ...resultLines(step),
   ],

@@ -7,17 +7,17 @@ import { isContainer, listOf, type StepRecord, type Steps, stepsOf, typeOf } fro
 /** The ports of a step, by kind of reference. */
 const ports = {
   in: { id: "in", role: "in", side: "left", label: null, isOpen: true },
-  next: { id: "next", role: "out", side: "right", label: null, isOpen: true, hint: "what follows" },
+  next: { id: "next", role: "out", side: "right", label: null, isOpen: true, hint: "next step" },
   children: {
     ...{ id: "children", role: "out", side: "left", label: "all", isOpen: true },
-    hint: "what runs in it",
+    hint: "first steps inside",
   },
   case: {
     ...{ id: "case", role: "out", side: "left", label: "case", isOpen: true },
     hint: "another case",
   },
   error: { id: "error", role: "out", side: "right", label: "on error", isOpen: true },
-  timeout: { id: "timeout", role: "out", side: "right", label: "too late", isOpen: true },
+  timeout: { id: "timeout", role: "out", side: "right", label: "on timeout", isOpen: true },
 } as const satisfies Record<string, Port>;
 
 export type OutPort = Exclude<keyof typeof ports, "in">;

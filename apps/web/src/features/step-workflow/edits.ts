@@ -21,8 +21,7 @@ export function addStep(
   parent: string | null,
   at: Point | null,
 ): Edit | Refused {
-  if (!isRecord(document))
-    return { refused: "The document is no object: there is nothing to add to." };
+  if (!isRecord(document)) return { refused: "The document is not an object." };
   const steps = stepsOf(document);
   const id = freshId(steps, type);
   const { step: bare, declared } = newStep(type, id, steps.registry);
@@ -176,9 +175,9 @@ function whyNot(steps: Steps, { node, port }: PortAt, to: string): string | null
   const isInside = port === "children" || port === "case";
   if (isInside && node === to) return `${node} can't run inside itself.`;
   if (port === "children" && liesIn(steps, node, to))
-    return `${node} lies in ${to}: it can't run that.`;
+    return `${node} is inside ${to}, so it can't run it.`;
   if (!isInside && liesIn(steps, to, node)) {
-    return `${to} lies in ${node}: what follows ${node} must lie outside.`;
+    return `${to} is inside ${node}: the step after ${node} must be outside.`;
   }
   return null;
 }
@@ -207,9 +206,9 @@ function lineChanges(steps: Steps, { node, port }: PortAt, to: string): Change[]
 export function renameStep(document: unknown, id: string, wanted: string): Edit | Refused {
   const steps = stepsOf(document);
   const found = steps.all.get(id);
-  if (!found) return { refused: `There is no step ${id}.` };
+  if (!found) return { refused: `Step ${id} not found.` };
   if (wanted.trim() === "") return { refused: "A step needs an id." };
-  if (steps.all.has(wanted)) return { refused: `There is a step ${wanted} already.` };
+  if (steps.all.has(wanted)) return { refused: `A step ${wanted} already exists.` };
   const references = [...steps.all.values()].flatMap(({ step, path }) =>
     steps.outline
       .referencesOf(step.id)

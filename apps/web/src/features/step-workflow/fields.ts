@@ -79,7 +79,7 @@ function special(
   const own = formatOf(step).properties;
   const arms = listOf(step.cases).map((pair) => listOf(pair)[1]);
   const some: Record<string, JsonSchema> = {
-    title: { type: "string", title: "Title", description: "What the step is called in pictures." },
+    title: { type: "string", title: "Title", description: "The name of the step in drawings." },
     if: { ...own.if, type: "string" },
     print: { ...own.print, type: "string" },
     next: { ...own.next, ...oneOf(["RETURN", "BREAK", ...ids], step.next) },
@@ -146,8 +146,12 @@ const valueSchema = (values: Readonly<Record<string, unknown>>): JsonSchema =>
 
 /** The inputs of an LLM that have their own field. */
 const modelInputs: Fields = {
-  prompt: { type: "string", format: "multiline", description: "What the model is asked." },
-  system: { type: "string", format: "multiline", description: "Who it is, and what it must know." },
+  prompt: { type: "string", format: "multiline", description: "The prompt of the model." },
+  system: {
+    type: "string",
+    format: "multiline",
+    description: "The role of the model, and its background.",
+  },
   model: { type: "string", description: "The model, also as provider/model." },
   messages: { description: "A whole conversation, instead of the prompt." },
   output_config: { description: "The form of the answer: text, json_object or json_schema." },
@@ -191,7 +195,11 @@ function namedInputs(
       return {
         properties: {
           workflow_path: { type: "string", description: "The file or the name of the workflow." },
-          params: { type: "object", additionalProperties: {}, description: "Its params." },
+          params: {
+            type: "object",
+            additionalProperties: {},
+            description: "The params of the workflow.",
+          },
         },
         required: ["workflow_path"],
       };

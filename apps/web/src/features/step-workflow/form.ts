@@ -21,7 +21,7 @@ export function formOf(
     schema,
     path,
     value: shownValue(step),
-    locked: { id: "“Rename…” changes it, with all that name it." },
+    locked: { id: "“Rename…” changes it, with all references." },
     expressions: expressions.filter((name) => (name.split(".")[0] ?? "") in schema.properties),
     edit: (at, value) => editOf(document, step, path, at, value),
   };

@@ -32,10 +32,10 @@ const item = (type: string, key: string, icon: LucideIcon, hint: string, label =
 export const palette: readonly PaletteItem[] = [
   item("LLM", "m", Sparkles, "Asks a model"),
   item("Tool", "t", ToolLetters, "Runs a tool: a command, a file, a search"),
-  item("Set", "s", Pencil, "Gives a variable a value"),
-  item("Branch", "b", Split, "Goes on in the first case that holds"),
-  item("Loop", "l", Repeat, "Repeats what is in it, for each item or while a condition holds"),
-  item("Fork", "f", GitFork, "Runs what is in it in parallel"),
+  item("Set", "s", Pencil, "Sets a variable"),
+  item("Branch", "b", Split, "Runs the first case that matches"),
+  item("Loop", "l", Repeat, "Repeats its steps for each item, or while a condition holds"),
+  item("Fork", "f", GitFork, "Runs its steps in parallel"),
   item("Pause", "p", CirclePause, "Asks a person, and waits"),
   item("Write", "w", FilePen, "Writes a file"),
   item("Stop", "e", CircleStop, "Ends the run"),
@@ -45,5 +45,5 @@ export const palette: readonly PaletteItem[] = [
   item("Component", "c", Box, "Calls a component of the registry"),
   item("Download", "d", Download, "Fetches a file"),
   item("Unzip", "z", FileArchive, "Unpacks an archive"),
-  item("Noop", "n", Minus, "Does nothing of its own: a place to meet"),
+  item("Noop", "n", Minus, "Does nothing; joins branches"),
 ];

@@ -31,7 +31,7 @@ function RenameForm({ document, node, onClose }: Props & { node: string }) {
         autoFocus
         value={id}
         problem={problem}
-        hint="Its type, an underscore and a name: LLM_Plan. All that name the step follow."
+        hint="The type, an underscore and a name: LLM_Plan. All references change with it."
         onChange={({ target }) => {
           setId(target.value);
           setProblem(null);

@@ -58,12 +58,12 @@ const inLoop: readonly Completion[] = [
   { text: "_iterDir", detail: "a name for files of this iteration" },
 ];
 const ofCall: readonly Completion[] = [
-  { text: "_result", detail: "what the call gave" },
+  { text: "_result", detail: "result of the call" },
   { text: "_meta", detail: "model, usage and time of the call" },
 ];
-const ofTool: readonly Completion[] = [{ text: "_toolResult", detail: "all that the tool gave" }];
+const ofTool: readonly Completion[] = [{ text: "_toolResult", detail: "full result of the tool" }];
 const inHandler: readonly Completion[] = [
-  { text: "_error", detail: "what failed: type, message, code" },
+  { text: "_error", detail: "the error: type, message, code" },
 ];
 
 function isInLoop({ all, containers }: Steps, id: string): boolean {

@@ -18,7 +18,7 @@ export function TimelineView({ log, status, onStep }: Props) {
   const timeline = timelineOf(log.cards, status, now);
   if (!timeline) {
     return (
-      <Empty icon={<ChartGantt />} title="No time was spent yet">
+      <Empty icon={<ChartGantt />} title="No attempts yet">
         <p>Each attempt of a role gets a bar here, from its start to its end.</p>
       </Empty>
     );

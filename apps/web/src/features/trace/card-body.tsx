@@ -51,7 +51,7 @@ export function CardBody({ card, isRunning }: Props) {
       {content !== null && (
         <div className="px-9 pb-6">
           {content === "" ? (
-            <Nothing>It has no content.</Nothing>
+            <Nothing>No content.</Nothing>
           ) : (
             <Prose text={content} isMarkdown={isModelText(card)} />
           )}
@@ -89,7 +89,7 @@ function NextTry({ card }: { card: Card }) {
   return (
     <p className="flex items-center gap-5 px-9 pb-6 text-muted">
       <RefreshCw className="text-faint" />
-      {next > now ? `Trying again ${until(next, now)}` : "It was tried again."}
+      {next > now ? `Trying again ${until(next, now)}` : "Tried again."}
     </p>
   );
 }
@@ -168,14 +168,14 @@ function CardRest({ card, isRunning }: Props) {
       {(step || attempt.output) && Object.keys(outputs).length > 0 && (
         <Section
           name={`${key}/outputs`}
-          title={step?.role === "__wait__" ? "What is asked for" : "Outputs"}
+          title={step?.role === "__wait__" ? "Requested answer" : "Outputs"}
           note={namesIn(outputs)}
         >
           {() => <Values values={outputs} />}
         </Section>
       )}
       {step && isCommit(step.meta) && (
-        <Section name={`${key}/meta`} title="Record" note="what was committed, in full">
+        <Section name={`${key}/meta`} title="Record" note="the full commit">
           {() => <Values values={step.meta} />}
         </Section>
       )}

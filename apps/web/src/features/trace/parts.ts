@@ -148,7 +148,7 @@ function noteOf(record: EventRecord): Note | null {
       return { kind: "event", text: of + inLine(summary) };
     }
     case "step_skipped":
-      return { kind: "event", text: `left out: ${inLine(event.payload.condition)}` };
+      return { kind: "event", text: `skipped: ${inLine(event.payload.condition)}` };
     case "tool_message":
       return { kind: "event", text: inLine(event.payload.message) };
     default:

@@ -95,7 +95,7 @@ export const StepCard = memo(function StepCard(props: Props) {
               small
               icon={<GitFork />}
               aria-label={`Fork from here, after step ${number}`}
-              title="Fork from here: keep this step, go on from it"
+              title="Fork from here: keep this step and continue after it"
               onClick={() => onForkPoint({ kind: "fork", number })}
             />
             {canRerun && (
@@ -104,7 +104,7 @@ export const StepCard = memo(function StepCard(props: Props) {
                 small
                 icon={<RotateCcw />}
                 aria-label={`Rerun from here, step ${number}`}
-                title="Rerun from here: do this step again"
+                title="Rerun from here: run this step again"
                 onClick={() => onForkPoint({ kind: "rerun", number })}
               />
             )}

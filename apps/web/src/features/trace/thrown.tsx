@@ -24,7 +24,9 @@ export function Thrown({ error, name }: Props) {
         <Part key={index} {...part} name={`${name}/${index}`} />
       ))}
       {parts.length > mostParts && (
-        <p className="px-9 pb-6 text-muted">Of {parts.length} errors these are shown.</p>
+        <p className="px-9 pb-6 text-muted">
+          The first {mostParts} of {parts.length} errors are shown.
+        </p>
       )}
     </>
   );

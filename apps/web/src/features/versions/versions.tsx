@@ -66,7 +66,7 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
     await rollbackWorkflow(name, hash);
     await client.invalidateQueries({ queryKey: workflowKeys.all });
   };
-  const action = isOlder ? "Roll back to it" : "Make it current";
+  const action = isOlder ? "Roll back" : "Make it current";
   return (
     <li>
       <article
@@ -119,8 +119,8 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
           perform={perform}
         >
           <p>
-            From now on {name} stands for <code>{hash}</code>, added {moment(timestamp)}. Threads
-            that run go on with the version that they began with. No version is lost.
+            {name} will use <code>{hash}</code>, added {moment(timestamp)}. Running threads keep
+            their version. No version is deleted.
           </p>
         </Confirm>
       </article>

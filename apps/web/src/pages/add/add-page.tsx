@@ -28,7 +28,7 @@ export function AddPage() {
   return (
     <Page
       title={name ? `Add a version of ${name}` : "Add a workflow"}
-      note="What is added is checked, built where it is a source, and becomes the name's current version."
+      note="Files are checked, sources are built, and the result becomes the name's current version."
     >
       <div className="flex max-w-560 flex-col gap-10">
         <DropZone files={files} onFiles={chosen.add} />
@@ -72,16 +72,16 @@ function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string |
 function noneOf(files: ChosenFiles["files"], others: readonly string[]): string {
   const [only = "", second] = [...files.keys(), ...others];
   const what = second === undefined ? `${only} can't` : "None of these files can";
-  return `${what} be added: by its name it is no bundle, no TypeScript and no step workflow.`;
+  return `${what} be added: not a bundle, TypeScript or a step workflow by name.`;
 }
 
 const kinds: Record<FileKind, string> = {
-  bundle: "It is a bundle: it is taken as it is, and no other file is.",
+  bundle: "A bundle is added unchanged, without other files.",
   source:
-    "It is TypeScript: it is built into a bundle here, with the files above that it imports. " +
-    "Of packages only @uncaged/workflow is there.",
+    "TypeScript is built into a bundle here, with the imported files above. " +
+    "The only available package is @uncaged/workflow.",
   steps:
-    "It is a step workflow: it is checked and built into a bundle here, with those above that it runs.",
+    "A step workflow is checked and built into a bundle here, with the workflows above that it runs.",
 };
 
 type AddFormProps = {
@@ -199,10 +199,7 @@ async function read(path: string, file: Blob): Promise<ArrayBuffer> {
   try {
     return await file.arrayBuffer();
   } catch {
-    throw unreadable(
-      `${path} can't be read any more`,
-      "it may have changed since it was chosen: choose it again",
-    );
+    throw unreadable(`${path} can't be read`, "it may have changed: choose it again");
   }
 }
 
@@ -210,7 +207,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw unreadable(`${path} is no text in UTF-8`, "remove it, or write it as UTF-8");
+    throw unreadable(`${path} is not UTF-8 text`, "remove it, or save it as UTF-8");
   }
 }
 

@@ -55,7 +55,7 @@ export function DropZone({ files, onFiles }: Props) {
       />
       <p className="text-muted">
         {files.size > 0 ? (
-          `${size(bytesOf(files))}. Drop or choose more: a file of the same name replaces the one before.`
+          `${size(bytesOf(files))}. Drop or choose more: a file with the same name replaces the earlier one.`
         ) : (
           <>
             A bundle (<code>.esm.js</code>), TypeScript (<code>.ts</code>) or a step workflow (
@@ -265,7 +265,7 @@ export function LeftOut({ others }: { others: readonly string[] }) {
   return (
     <p className="wrap-anywhere text-muted">
       Left out: {first}
-      {more}. Only what a workflow can import is sent: code, JSON, YAML, TOML and text.
+      {more}. Only files that a workflow can import are sent: code, JSON, YAML, TOML and text.
     </p>
   );
 }

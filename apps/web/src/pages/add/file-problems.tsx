@@ -16,7 +16,7 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const byFile = Map.groupBy(located, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
-    <Panel role="alert" aria-label="What is wrong">
+    <Panel role="alert" aria-label="Problems">
       <h2 className="flex items-center gap-4.5 wrap-anywhere">
         <CircleX className="text-red" />
         {workflow} was not added: {counted(problems.length, "error")}

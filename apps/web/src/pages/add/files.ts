@@ -112,7 +112,6 @@ export const bytesOf = (files: Files): number =>
   [...files.values()].reduce((sum, { size }) => sum + size, 0);
 
 export function refusalOf(files: Files): string | null {
-  if (files.size > most.files)
-    return `These are more than ${most.files.toLocaleString("en-US")} files.`;
-  return bytesOf(files) > most.bytes ? "These files have more than 32 MB together." : null;
+  if (files.size > most.files) return `More than ${most.files.toLocaleString("en-US")} files.`;
+  return bytesOf(files) > most.bytes ? "More than 32 MB in total." : null;
 }

@@ -95,7 +95,7 @@ const atOnce = 50;
 function PairList({ pairs }: { pairs: readonly Pair[] }) {
   const rows = useMemo(() => rowsOf(pairs), [pairs]);
   const [shown, setShown] = useState(atOnce);
-  if (rows.length === 0) return <Empty title="Neither has a step yet" />;
+  if (rows.length === 0) return <Empty title="No steps yet" />;
   return (
     <>
       {rows
@@ -108,7 +108,7 @@ function PairList({ pairs }: { pairs: readonly Pair[] }) {
           ),
         )}
       {rows.length > shown && (
-        <Button onClick={() => setShown(shown + atOnce)}>Show more of what differs</Button>
+        <Button onClick={() => setShown(shown + atOnce)}>Show more differences</Button>
       )}
     </>
   );
@@ -216,7 +216,7 @@ export function rowsOf(pairs: readonly Pair[]): Row[] {
 }
 
 export function verdictOf({ same, prompt, steps }: ThreadDiff): string {
-  if (same) return "The two are the same, step by step.";
+  if (same) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;
   const first = steps.find((pair) => !pair.same)?.number;
   const prompts = prompt.same ? "" : "Their prompts differ. ";

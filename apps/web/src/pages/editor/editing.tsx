@@ -91,8 +91,8 @@ function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): 
   const draft = readDraft(browserStorage, draftKey);
   if (draft.text === null || draft.text === text) return { text, base: hash, notices: [] };
   const base = draft.base ?? hash;
-  const since = base === hash ? "" : " A newer version was saved since.";
-  const notice = `These are your changes to ${name}, which are not saved yet.${since}`;
+  const since = base === hash ? "" : " A newer version was saved meanwhile.";
+  const notice = `These are your unsaved changes to ${name}.${since}`;
   return { text: draft.text, base, notices: [notice] };
 }
 
@@ -101,7 +101,7 @@ function checkOpenable(kind: DocumentKind, { workflow, file, kind: own }: SavedD
   if (own !== kind.name) {
     throw new ApiError(400, {
       code: "OTHER_KIND",
-      message: `${workflow} is no ${kind.noun}`,
+      message: `${workflow} is not a ${kind.noun}`,
       hint: `open it in the other editor: /editor/${own}/${workflow}`,
     });
   }
@@ -150,7 +150,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
       ))}
       {other !== null && (
         <Banner
-          text="Another tab has changed this draft. What is changed last is what is kept."
+          text="Another tab has changed this draft. The last change wins."
           actions={[
             {
               label: "Take its changes",

@@ -65,19 +65,19 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       <Dialog
         wide
         title={
-          isOwn ? "Another version was saved meanwhile" : `There is a workflow ${target} already`
+          isOwn ? "Another version was saved meanwhile" : `The workflow ${target} already exists`
         }
         isOpen
         onClose={close}
       >
         <DialogBody>
           <p>
-            Nothing was saved. Save yours on top of it: then both are versions of {target}, and
-            yours is the current one.
+            Nothing was saved. If you save yours on top, both become versions of {target}, and yours
+            is current.
           </p>
           <DrawnComparison
             kind={kind}
-            before={{ label: `${target} as it is saved`, text: other.text }}
+            before={{ label: `${target} as saved`, text: other.text }}
             after={{ label: "Yours", text: document.state().text }}
           />
           {saved.error &&
@@ -117,7 +117,11 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       >
         <TextField
           label="Name"
-          hint={isOwn ? "It becomes the current version; the others stay." : "Of a new workflow."}
+          hint={
+            isOwn
+              ? "It becomes the current version. The others stay."
+              : "The name of a new workflow."
+          }
           value={chosen}
           onChange={({ target: { value } }) => choose(value)}
         />

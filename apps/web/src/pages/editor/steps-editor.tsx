@@ -72,7 +72,7 @@ export function StepsEditor(props: Props) {
     const { broken } = document.state();
     const problems = await document.check();
     const error = problems.find(({ severity }) => severity === "error");
-    if (broken) document.say(`The JSON is broken in line ${broken.line}: fix it there first.`);
+    if (broken) document.say(`Invalid JSON in line ${broken.line}: fix it first.`);
     else if (error) {
       document.say(error.message);
       document.reveal(error.path);

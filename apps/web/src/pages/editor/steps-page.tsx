@@ -46,7 +46,7 @@ function StepsEditing({ name, run, tools }: Props) {
     const { subflows = {} } = saved.data ?? {};
     const text = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
     if (text === undefined)
-      return `${path} is no workflow of this console, and no file of a saved version.`;
+      return `${path} is neither a workflow of this console nor a file of a saved version.`;
     setChild({ path, text });
     return null;
   };

@@ -69,7 +69,7 @@ function Versions({ kind, name, document }: Props) {
                 value={after}
                 onChange={({ target }) => setAfter(target.value)}
               >
-                <option value="">What is edited</option>
+                <option value="">Unsaved changes</option>
                 {options}
               </SelectField>
             </div>
@@ -93,7 +93,11 @@ function Drawn({ kind, before, after, document }: DrawnProps) {
         const shown = { label: before, text: oldText };
         if (after === "") {
           return (
-            <DrawnComparison kind={kind} before={shown} after={{ label: "What is edited", text }} />
+            <DrawnComparison
+              kind={kind}
+              before={shown}
+              after={{ label: "Unsaved changes", text }}
+            />
           );
         }
         return (

@@ -52,7 +52,7 @@ export function Cases({ found: { cases, counts, versions }, limit, onLimit }: Ca
         </div>
       </div>
       {cases.length === 0 ? (
-        <Empty title="No case is like that" />
+        <Empty title="No matching cases" />
       ) : (
         <ul className="panel shadow-sm">
           {cases.map((one) => (

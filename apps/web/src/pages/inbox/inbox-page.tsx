@@ -28,8 +28,7 @@ export function InboxPage() {
       {inbox.isRead && inbox.count === 0 && (
         <Empty icon={<InboxIcon />} title="Nothing waits for you">
           <p>
-            Questions of threads, decisions about failed steps of plans, and plans to be confirmed
-            are shown here, and answered here.
+            Answer questions of threads, decide about failed steps of plans, and confirm plans here.
           </p>
         </Empty>
       )}
@@ -68,7 +67,7 @@ function Waiting({ inbox }: { inbox: Inbox }) {
           <Button onClick={() => setMost(most + atOnce)}>Show more of {count(more)}</Button>
         </div>
       )}
-      {isMore && <p className="text-muted">There are more: they follow when these are answered.</p>}
+      {isMore && <p className="text-muted">More follow when these are answered.</p>}
     </>
   );
 }

@@ -42,7 +42,7 @@ function NewPlan({ id }: { id: string }) {
             <Link to="/plans/$id" params={{ id }} className="underline">
               {plan.name}
             </Link>{" "}
-            is made. Write what is to be different, or confirm it.
+            is ready. Confirm it, or describe what to change.
           </p>
           {plan.phase === "awaiting_confirmation" && (
             <Confirmation

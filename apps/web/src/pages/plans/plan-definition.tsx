@@ -87,7 +87,7 @@ function EditButton({ plan }: { plan: PlanView }) {
           <TextArea
             code
             label="Definition"
-            hint="It is checked as a plan of the planner is, and is to be confirmed."
+            hint="It is checked like a plan of the planner, and must be confirmed."
             problem={problem}
             rows={20}
             value={text ?? ""}

@@ -36,7 +36,7 @@ function PlanEditor({ plan }: { plan: PlanView }) {
   const save = useMutation({
     mutationFn: async () => {
       const { broken, value } = document.state();
-      if (broken) throw new Error(`the JSON is broken in line ${broken.line}`);
+      if (broken) throw new Error(`invalid JSON in line ${broken.line}`);
       await definePlan(id, value as PlanDefinition);
       await client.invalidateQueries({ queryKey: planKeys.all });
       await navigate({ to: "/plans/$id", params: { id } });

@@ -137,8 +137,8 @@ export function Controls(props: Props) {
         perform={() => killThread(threadId)}
       >
         <p>
-          It ends now; the step at work is lost. The committed steps stay, and a retry goes on from
-          them.
+          It ends now, and the current step is lost. Committed steps are kept; a retry continues
+          after them.
         </p>
       </Confirm>
       <Confirm
@@ -152,7 +152,7 @@ export function Controls(props: Props) {
         }}
       >
         <p>Its logs are deleted: {stepCount} steps and their events. Its forks stay.</p>
-        {isMoved && <p>The thread itself is on another host, and stays there.</p>}
+        {isMoved && <p>The thread stays on the other host.</p>}
         {!isEnd && !isMoved && <p>It has not ended. Kill it first.</p>}
       </Confirm>
       <MoreRoundsDialog
@@ -198,7 +198,7 @@ function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: M
           label="Max rounds"
           inputMode="numeric"
           value={text}
-          hint={`The steps of both together. It was stopped at ${counted(maxRounds, "step")}.`}
+          hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
           problem={isMore ? undefined : `A whole number above ${count(maxRounds)}.`}
           onChange={({ target }) => setText(target.value)}
         />
@@ -239,7 +239,7 @@ function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
           label="The other thread"
           list={list}
           value={other}
-          hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
+          hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
           onChange={({ target }) => setOther(target.value)}
         />
         <datalist id={list}>

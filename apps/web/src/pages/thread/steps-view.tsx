@@ -42,7 +42,7 @@ export function StepsView(props: Props) {
   const shownStep = props.shownStep ?? (askedToAnswer > 0 ? question?.number : undefined);
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
   useKeys({ f: toggle });
-  if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
+  if (!log.start) return <Skeleton lines={8} what="Loading the thread" />;
   return (
     <div className="flex flex-col gap-7.5 pt-7.5">
       <h2 className="sr-only">Steps</h2>
@@ -79,7 +79,7 @@ export function StepsView(props: Props) {
         </p>
       )}
       {cards.length === 0 && !isRunning && (
-        <Empty icon={<Hourglass />} title="There is no step">
+        <Empty icon={<Hourglass />} title="No steps">
           <p>The thread has committed nothing.</p>
         </Empty>
       )}
@@ -123,12 +123,12 @@ function Asleep({ until: at }: { until: number }) {
 }
 
 const outOfRounds =
-  "It is not done: it has as many steps as it may have. Retry with more rounds continues it in a new thread.";
+  "It reached its limit of rounds before it was done. Retry with more rounds continues it in a new thread.";
 
 const reasons: Partial<Record<Status, string>> = {
-  interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",
-  corrupt: "A line of its log is broken. The steps before that line are shown.",
-  paused: "It is paused. Resume goes on with the next step.",
+  interrupted: "No worker runs this thread. Resume continues it after its last committed step.",
+  corrupt: "Its log has an invalid line. The steps before that line are shown.",
+  paused: "It is paused. Resume continues with the next step.",
 };
 
 type EndNoteProps = {
@@ -144,7 +144,7 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;
   const isStopped = end?.reason === "maxRounds";
-  const goesOn = end ? "" : ", and goes on there";
+  const goesOn = end ? "" : " and continues there";
   const moved = movedTo === undefined ? undefined : `It has moved to ${movedTo}${goesOn}.`;
   const reason = moved ?? (isStopped ? outOfRounds : reasons[status]);
   if (!end && !reason) return null;
@@ -165,7 +165,7 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
           {failure.name}
           {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}.
           {!moved &&
-            " Retry keeps the committed steps and does this one again; a rerun does so with other values."}
+            " Retry keeps the committed steps and runs this one again. A rerun does the same with other values."}
         </p>
       )}
       {end && !moved && (status === "failed" || status === "killed") && (

@@ -25,7 +25,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
     <header className="flex flex-col gap-5 sm:contents">
-      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Where you are">
+      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Breadcrumb">
         <Link to="/">Threads</Link>
         <ChevronRight className="text-faint" />
         <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>

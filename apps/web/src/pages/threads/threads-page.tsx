@@ -69,8 +69,8 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
   }
   if (q === "" && !status && !workflow) return <NoThreads />;
   return (
-    <Empty title="No thread fits">
-      <p>No thread has all of these words, with these filters.</p>
+    <Empty title="No matching threads">
+      <p>No thread contains all of these words with these filters.</p>
       <Button onClick={onClear}>Show all threads</Button>
     </Empty>
   );
@@ -94,7 +94,7 @@ function NoThreads() {
     <Empty icon={<Workflow />} title="No thread yet">
       <p>A thread is one run of a workflow. Start one with the button above, or in a terminal:</p>
       <Command>uncaged-workflow run greet --prompt "you"</Command>
-      <p>It shows here at once.</p>
+      <p>It appears here immediately.</p>
     </Empty>
   );
 }

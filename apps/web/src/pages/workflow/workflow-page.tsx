@@ -140,7 +140,7 @@ function WorkflowActions({ name }: { name: string }) {
         onClose={() => setRemoving(false)}
         perform={remove}
       >
-        <p>The name is removed, and with it which versions it had. Its threads and bundles stay.</p>
+        <p>The name and its list of versions are removed. Its threads and bundles stay.</p>
       </Confirm>
     </>
   );
