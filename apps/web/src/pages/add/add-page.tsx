@@ -72,7 +72,7 @@ function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string |
 function noneOf(files: ChosenFiles["files"], others: readonly string[]): string {
   const [only = "", second] = [...files.keys(), ...others];
   const what = second === undefined ? `${only} can't` : "None of these files can";
-  return `${what} be added: not a bundle, TypeScript or a step workflow by name.`;
+  return `${what} be added. Add a bundle (.esm.js), TypeScript (.ts) or a step workflow (.json, .yaml).`;
 }
 
 const kinds: Record<FileKind, string> = {
