@@ -9,8 +9,8 @@ export const perSecond = 10;
 
 /**
  * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in
- * order. `hang` makes it answer no more requests with certain prompts. `hold` stops each answer in its middle, until what it returns is
- * called.
+ * order. `hang` makes it answer no more requests with certain prompts. `hold` stops each answer in its middle; the
+ * function that it returns ends that.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];
