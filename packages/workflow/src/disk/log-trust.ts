@@ -1,6 +1,6 @@
 /**
- * Tracks the logs that a process must not continue as the system's cache shows them: those that failed to sync, and
- * with `distrustsCache` all that it has not claimed or renewed yet.
+ * Tracks the logs that a process must not continue as the system's cache shows them: logs that failed to sync, and with
+ * `distrustsCache` all logs that it has not claimed or renewed yet.
  */
 export class LogTrust {
   readonly #distrustsCache: boolean;
