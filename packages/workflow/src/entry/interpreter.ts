@@ -44,6 +44,7 @@ export type {
   RootLimits,
   RootReservation,
   RootSpending,
+  SpentLimit,
 } from "../contract/spending.ts";
 export { stepKey } from "../contract/key.ts";
 export { answersFromFixture, type Fixture } from "../contract/fixture.ts";
