@@ -1,6 +1,8 @@
 /**
- * `@uncaged/workflow/interpreter`: for front ends, whose bundles interpret a document of another form (steps, a graph,
- * a plan) or make roles of models and commands. Pure, like the entry point for authors. Authors do not need it.
+ * Parts for front ends, whose bundles interpret a document of another form (steps, a graph, a plan) or make roles of
+ * models and commands. Pure, like the entry point for authors. Authors do not need it.
+ *
+ * @module
  */
 
 // Work at the same time
