@@ -166,6 +166,19 @@ describe("chat completions of other servers", () => {
       [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })],
       [{ n: 1 }, { n: 2 }],
     ],
+    [
+      "the same index and no ids, in pieces",
+      [1, 2].flatMap((n) => [
+        call(0, undefined, ""),
+        message({ tool_calls: [{ index: 0, function: { arguments: `{"n":${n}}` } }] }),
+      ]),
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "their name in each piece",
+      [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
+      [{ n: 1 }],
+    ],
     ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
     [
       "the old form",
@@ -225,6 +238,55 @@ describe("chat completions of other servers", () => {
       expect.stringContaining("delta.hologram, which is not understood"),
     ]);
   });
+});
+
+describe("an answer whose parts all have the index 0", () => {
+  const done = (name: string) => ({ json: documents[name] });
+
+  test("has each of its blocks", async () => {
+    const block = (content_block: object, delta: object) => [
+      { type: "content_block_start", index: 0, content_block },
+      { type: "content_block_delta", index: 0, delta },
+      { type: "content_block_stop", index: 0 },
+    ];
+    const use = (id: string, n: number) =>
+      block(
+        { type: "tool_use", id, name: "look", input: {} },
+        { type: "input_json_delta", partial_json: `{"n":${n}}` },
+      );
+    const sse = [
+      { type: "message_start", message: { id: "m", role: "assistant", content: [] } },
+      ...block({ type: "text", text: "" }, { type: "text_delta", text: "I look." }),
+      ...use("a", 1),
+      ...use("b", 2),
+      { type: "message_delta", delta: { stop_reason: "tool_use" } },
+      { type: "message_stop" },
+    ];
+    const run = await played(by("anthropic"), [{ sse }, done("anthropic")]);
+    expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+  });
+
+  test.each([true, false])(
+    "has each of its items, also where none is said to end: %s",
+    async (ends) => {
+      const called = (id: string, n: number) => {
+        const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
+        const whole = { ...item, arguments: `{"n":${n}}` };
+        return [
+          { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+          {
+            type: "response.function_call_arguments.delta",
+            ...{ output_index: 0, item_id: id, delta: whole.arguments },
+          },
+          ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
+        ];
+      };
+      const response = { id: "r", status: "completed", output: [] };
+      const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
+      const run = await played(by("responses"), [{ sse }, done("responses")]);
+      expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+    },
+  );
 });
 
 describe("the fields that a server requires with a tool's result", () => {
