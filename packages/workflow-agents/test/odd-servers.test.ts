@@ -97,10 +97,11 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     },
   );
 
-  test("may leave out the names of events, and the mark of the end", async () => {
+  test("may send its events as a list of JSON, leave out their names, and the mark of the end", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
     const sse = eventsIn(stream).map(({ data }) => data);
     expect((await played(model, [{ sse }])).text).toBe("the whole answer");
+    expect((await played(model, [{ json: sse }])).text).toBe("the whole answer");
   });
 
   test("has its integers beyond 2^53 kept exact", async () => {
