@@ -76,6 +76,8 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     [{ error: { message: "Insufficient credits", type: "billing_error" } }, "LLM_BILLING", false],
     [{ error: { message: "Rate limit exceeded", code: 429 } }, "LLM_RATE_LIMIT", true],
     [{ error: "the model is overloaded" }, "LLM_OVERLOADED", true],
+    [{ error: { message: "no", code: 503 } }, "LLM_OVERLOADED", true],
+    [{ error: { message: "no", code: "429" } }, "LLM_RATE_LIMIT", true],
     [{ type: "error", error: { type: "api_error", message: "no" } }, "LLM_SERVER_ERROR", true],
   ])("may say %j with status 200, in a stream too", async (json, code, retryable) => {
     expect((await played(model, [{ json }])).error).toMatchObject({
@@ -175,6 +177,7 @@ describe("chat completions of other servers", () => {
       ]),
       [{ n: 1 }, { n: 2 }],
     ],
+    ["the same index and nothing else", [call(0, "a", ""), call(0, "b", "")], [{}, {}]],
     [
       "their name in each piece",
       [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
@@ -189,6 +192,19 @@ describe("chat completions of other servers", () => {
   ])("may give calls %s", async (_, chunks, expected) => {
     const run = await played(chat, [{ sse: [...chunks, message({}, "tool_calls")] }, done]);
     expect([run.text, run.inputs]).toEqual(["done", expected]);
+  });
+
+  test("may give content as parts, and leave out fields of chunks", async () => {
+    const part = (type: string, text: string) => ({ type, [type]: text });
+    const sse = [
+      ...[{}, { choices: null }, { choices: [{}] }, { choices: [{ delta: null }] }],
+      message({ content: [part("thinking", "hm"), part("text", "the ")] }),
+      message({ content: part("text", "answer") }),
+      { choices: [{ finish_reason: "stop" }] },
+    ];
+    const { text, events } = await played(chat, [{ sse }]);
+    const thought = events.filter(({ type }) => type === "llm_thinking");
+    expect([text, thought.map(({ payload }) => payload.delta)]).toEqual(["the answer", ["hm"]]);
   });
 
   test("may refuse max_tokens, and are asked once more in their word", async () => {
