@@ -56,8 +56,12 @@ test("a graph runs to its approval, and on with the answer", async () => {
   expect(await drawn.run(body.runId)).toEqual(resumed.body);
 });
 
-test("an answer to an approval that is not a decision is refused, and the run goes on waiting", async () => {
-  const { runId } = (await drawn.post("run", { graph: reviewed })).body;
+test("an answer that is not a decision, or to another question, is refused, and the run goes on waiting", async () => {
+  const { question, runId } = (await drawn.post("run", { graph: reviewed })).body;
+  for (const other of [0, (question ?? 0) + 1]) {
+    const { status, body } = await drawn.post("resume", { runId, input: "yes", question: other });
+    expect([status, body.error]).toEqual([409, expect.stringContaining(`question ${other}`)]);
+  }
   for (const input of ["fine", "", {}, { decision: "–", note: "" }, { note: "yes" }, null]) {
     const answers = [
       await drawn.post("resume", { runId, input }),
