@@ -67,7 +67,7 @@ export const tail = `## What each row measures
 
 ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
-## What is not measured
+## Not measured
 
 - Models and tools: steps take no time, and have 64 characters unless a row says otherwise.
 - A busy machine, a slow or networked disk, several workers at a time.
