@@ -15,8 +15,8 @@ import {
   fieldsIn,
   jsonTextIn,
   kindOf,
-  listIn,
   nameIn,
+  partsIn,
   reasonIn,
   textOfContent,
   UnreadableContent,
@@ -201,7 +201,7 @@ export class MessageAccumulator extends Accumulator {
         return;
       case "message": {
         this.#head(event);
-        for (const [index, block] of listIn(event.content, "content").entries()) {
+        for (const [index, block] of partsIn(event.content, "content").entries()) {
           this.#begin(index, fieldsIn(block, "content"));
         }
         this.#end(event);

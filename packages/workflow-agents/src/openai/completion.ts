@@ -284,7 +284,7 @@ export class CompletionAccumulator extends Accumulator {
     if (thought) this.think(this.#thinking, thought);
     const refused = saidIn(refusal, "delta.refusal");
     this.grow(this.#refusal, refused.text + refused.refusal);
-    const sent = [...listIn(tool_calls, "delta.tool_calls"), ...[function_call ?? []].flat()];
+    const sent = [tool_calls ?? [], function_call ?? []].flat();
     for (const one of sent) this.#call(fieldsIn(one, "delta.tool_calls[0]"));
     for (const [key, value] of Object.entries(others)) {
       if (!silent.has(key) && hasContent(value)) this.leave(`delta.${key}`);

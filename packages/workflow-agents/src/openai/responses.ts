@@ -167,8 +167,19 @@ export class ResponseAccumulator extends Accumulator {
         if (text !== "") this.text(this.#grown(sent).text, text);
         return;
       }
+      case "response.output_text.done": {
+        const { text: to } = this.#grown(sent);
+        const text = textOfContent(sent.text, "output_text.text");
+        if (String(to) === "" && text !== "") this.text(to, text);
+        return;
+      }
       case "response.function_call_arguments.delta":
         return this.grow(this.#grown(sent).json, jsonTextIn(sent.delta, "delta"));
+      case "response.function_call_arguments.done": {
+        const { json } = this.#grown(sent);
+        if (String(json) === "") this.grow(json, jsonTextIn(sent.arguments, "arguments"));
+        return;
+      }
       case "response.refusal.delta":
         return this.grow(this.#refusal, textOfContent(sent.delta, "delta"));
       case "response.reasoning_summary_text.delta":
@@ -298,11 +309,12 @@ function streamedItem(
   { item, text, json }: Growing,
   others: readonly Item[],
 ): Item | null {
-  const [said, args] = [String(text), String(json)];
+  const said = String(text) || (item?.type === "message" ? messageOf(item).text : "");
+  const args = String(json) || wordIn(item?.arguments);
   const one: Item | null = known ?? item ?? (said ? { type: "message" } : null);
   if (one === null) return null;
   if (one.type === "message") {
-    const texts = [one, ...others].filter(({ type }) => type === "message").map(messageOf);
+    const texts = others.filter(({ type }) => type === "message").map(messageOf);
     if (said === "" || texts.some((other) => other.text.includes(said))) return null;
     const content = [{ type: "output_text", text: said, annotations: [] }];
     return { ...one, role: "assistant", status: "completed", content };
