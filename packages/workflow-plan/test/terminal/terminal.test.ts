@@ -129,7 +129,7 @@ test("at a terminal a line that was begun before the plan was shown does not con
   // The cursor is behind the letter.
   await sees("> y\x1b[4G");
   type("es\r");
-  // The line "yes" with the request, the one that waited, and the one that was begun.
+  // Three lines: sent with the request, waiting in the terminal, and begun before the question.
   await sees("You wrote that before the question was asked. A plan is not confirmed.", 3);
   const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
   expect(phase).toBe("awaiting_confirmation");
