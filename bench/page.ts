@@ -12,7 +12,7 @@ export type Result = {
   failed: readonly { row: string; reason: string }[];
 };
 
-/** Returns docs/performance.md for a result. */
+/** Returns docs/explanation/performance.md for a result. */
 export function pageOf(result: Result): string {
   const { date, version, machine, lines, failed } = result;
   const { cpu, cores, memoryGb, kernel, fileSystem, syncedWriteUs, bun } = machine;
@@ -67,7 +67,7 @@ export const tail = `## What each row measures
 
 ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
-## What is not measured
+## Not measured
 
 - Models and tools: steps take no time, and have 64 characters unless a row says otherwise.
 - A busy machine, a slow or networked disk, several workers at a time.
@@ -80,7 +80,7 @@ ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
     bun run bench                          # every row, as a table
     bun run bench --only step --only list  # some rows
-    bun run bench --markdown               # writes this page to docs/performance.md
+    bun run bench --markdown               # writes this page to docs/explanation/performance.md
     bun run bench --json figures.json      # writes the figures for programs
 
 Run it on a machine without other work. Files are written to \`.cache\` in the repository, because the system's temporary

@@ -30,7 +30,9 @@ test("a confirmed plan whose trigger nothing lets fire says so in red, until a s
   });
   plans.close();
   const page = await open(serving, "/plans/wf_nine");
-  const sentence = page.getByRole("alert").getByText("Nothing lets the trigger of this plan fire.");
+  const sentence = page
+    .getByRole("alert")
+    .getByText("The trigger of this plan does not fire: no service is running.");
   const confirm = page.getByRole("button", { name: "Confirm", exact: true });
   await confirm.waitFor();
   expect(await sentence.count()).toBe(0);

@@ -17,7 +17,10 @@ const common = [
   "--no-color",
   "-h, --help",
 ];
-const guide = readFileSync(join(import.meta.dir, "../../../docs/command-line.md"), "utf8");
+const guide = readFileSync(
+  join(import.meta.dir, "../../../docs/reference/command-line.md"),
+  "utf8",
+);
 const store = new Store();
 
 /** Each command with its arguments, and its own options. */
@@ -64,8 +67,8 @@ test("the guide names each command and each option, and no other", () => {
       options = [];
       documented.set(usage, options);
     }
-    const [, flags] = /^- `(-[^`]+)`/.exec(line) ?? [];
-    if (flags !== undefined) options.push(flags);
+    const [listed = ""] = /^- (`-[^`]+`(, )?)+/.exec(line) ?? [];
+    for (const [, flags = ""] of listed.matchAll(/`([^`]+)`/g)) options.push(flags);
   }
   const shown = [...commands].filter(([usage]) => !usage.includes("__"));
   expect(documented).toEqual(new Map(shown));
@@ -115,7 +118,10 @@ describe("the manual page", () => {
   });
 
   test("has the exit codes and variables of the guides", () => {
-    const operating = readFileSync(join(import.meta.dir, "../../../docs/operating.md"), "utf8");
+    const operating = readFileSync(
+      join(import.meta.dir, "../../../docs/guides/operating.md"),
+      "utf8",
+    );
     const rows = guide.split("### Exit codes")[1]?.match(/^\| \d+ \| .* \|$/gm) ?? [];
     const shown = page.replaceAll("\\-", "-").replace(/\\f[BR]/g, "");
     for (const row of rows) {

@@ -1,4 +1,9 @@
-// Entry point 1: for authors of workflows. Pure: no Node module, and only what is used is bundled.
+/**
+ * The contract and its helpers, for authors of workflows. Pure: it imports no Node module, and a bundle includes
+ * only the parts that it uses.
+ *
+ * @module
+ */
 
 // Contract
 export type {
@@ -54,6 +59,9 @@ export {
 } from "../contract/event.ts";
 export type { Usage } from "../contract/usage.ts";
 export type { WorktreeMeta } from "../contract/worktree.ts";
+
+// Questions
+export type { ApprovalDecision } from "../contract/decision.ts";
 
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "../contract/error.ts";

@@ -11,7 +11,7 @@ const kind = agentGraphKind(() => ({ models: [], reasoningEfforts: [], tools: []
 
 type Document = { nodes: { id: string }[]; connections: unknown[] };
 
-const guide = /```json\n(\{[\s\S]*?)```/.exec(read("docs/graphs.md"))?.[1] ?? "";
+const guide = /```json\n(\{[\s\S]*?)```/.exec(read("docs/guides/graphs.md"))?.[1] ?? "";
 
 const texts: [name: string, text: string][] = [
   ["the research team", read("examples/research-team/team.json")],
@@ -21,7 +21,7 @@ const texts: [name: string, text: string][] = [
 ];
 
 test.each(texts)(
-  "%s is drawn as a whole, can be run, and is changed only where it is edited",
+  "%s is drawn completely, can run, and changes only where it is edited",
   (_, text) => {
     const document = JSON.parse(text) as Document;
     expect(otherFormatOf(document)).toBeNull();
