@@ -9,7 +9,7 @@ import type { Line } from "./row.ts";
 import { rows } from "./rows/rows.ts";
 
 /*
- * Measures rows and their floors: `bun run bench`, described in docs/performance.md. A missed target does not change
+ * Measures rows and their floors: `bun run bench`, described in docs/explanation/performance.md. A missed target does not change
  * the exit code, a row that could not be measured does.
  */
 const { values } = parseArgs({
@@ -50,7 +50,7 @@ try {
   const result: Result = { date, version: version(), machine, lines, failed };
   console.log(tableOf(lines));
   if (values.json) writeFileSync(values.json, `${JSON.stringify(result, null, 2)}\n`);
-  if (values.markdown) writeFileSync(pathOf("docs/performance.md"), pageOf(result));
+  if (values.markdown) writeFileSync(pathOf("docs/explanation/performance.md"), pageOf(result));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -12,7 +12,7 @@ export type Result = {
   failed: readonly { row: string; reason: string }[];
 };
 
-/** Returns docs/performance.md for a result. */
+/** Returns docs/explanation/performance.md for a result. */
 export function pageOf(result: Result): string {
   const { date, version, machine, lines, failed } = result;
   const { cpu, cores, memoryGb, kernel, fileSystem, syncedWriteUs, bun } = machine;
@@ -80,7 +80,7 @@ ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
     bun run bench                          # every row, as a table
     bun run bench --only step --only list  # some rows
-    bun run bench --markdown               # writes this page to docs/performance.md
+    bun run bench --markdown               # writes this page to docs/explanation/performance.md
     bun run bench --json figures.json      # writes the figures for programs
 
 Run it on a machine without other work. Files are written to \`.cache\` in the repository, because the system's temporary

@@ -23,7 +23,7 @@ export type Bench = {
   binary: () => Promise<string>;
 };
 
-/** `about` is the sentence of docs/performance.md. `measure` throws when the row can't be measured on this machine. */
+/** `about` is the sentence of docs/explanation/performance.md. `measure` throws when the row can't be measured on this machine. */
 export type Row = { name: string; about: string; measure(bench: Bench): Promise<Line[]> };
 
 /** Makes a line from two samples, the floor first. */

@@ -14,7 +14,7 @@ import { some } from "../packages/workflow/test/fixtures/cases.ts";
 const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const sources = join(top, ".cache/agents-docs");
-const guide = readFileSync(join(top, "docs/agents.md"), "utf8");
+const guide = readFileSync(join(top, "docs/reference/agents.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-agents/README.md"), "utf8");
 const snippets = samplesIn(`${guide}\n${readme}`, "ts").map((text, index) => ({
   name: `snippet-${index + 1}`,

@@ -45,6 +45,20 @@ function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
   }
 }
 
+/** The anchors of the headings of a document, as GitHub makes them. */
+function anchorsOf(path: string): Set<string> {
+  const text = existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "";
+  const headings = text.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
 test("no document or example has npx fetch a name that is not published", () => {
   const texts = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/*.{md,ts,js}"];
   const templates = "packages/cli-workflow/src/project/template/**/*.template";
@@ -87,6 +101,17 @@ describe("the documents", () => {
     expect(dead.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
   });
 
+  test("link only to headings that exist", () => {
+    const dead = named(/\]\(([^)\s]*#[^)\s]+)\)/g)
+      .filter(({ word }) => !/^[a-z]+:/.test(word))
+      .filter(({ doc, word }) => {
+        const [path = "", anchor = ""] = word.split("#");
+        const target = path === "" ? doc.path : join(dirname(doc.path), path);
+        return target.endsWith(".md") && !anchorsOf(target).has(anchor);
+      });
+    expect(dead.map(({ at, word }) => `${at} ${word}`)).toEqual([]);
+  });
+
   test("name only commands that exist", () => {
     const commands = new Set([...entries.map(({ name }) => name), "help"]);
     const unknown = namedInCode(/(?:^|[\s$])uncaged-workflow ([a-z_]+)/g);
@@ -122,7 +147,7 @@ describe.each(readmes)("$path", ({ path, text }) => {
 });
 
 test("the guide to the command line has the exit codes of the program, and no others", () => {
-  const guide = docs.find(({ path }) => path === "docs/command-line.md")?.text ?? "";
+  const guide = docs.find(({ path }) => path === "docs/reference/command-line.md")?.text ?? "";
   const table = /### Exit codes\n([\s\S]*?)\n\n[^|\n]/.exec(guide)?.[1] ?? "";
   const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
   expect(codes).toEqual(Object.values(exitCodes));
@@ -137,8 +162,8 @@ test("no registry settings and no other package manager's lock file lie here", (
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
 });
 
-test("docs/performance.md equals the output of `bun run bench --markdown`", () => {
-  const page = readFileSync(join(top, "docs/performance.md"), "utf8");
+test("docs/explanation/performance.md equals the output of `bun run bench --markdown`", () => {
+  const page = readFileSync(join(top, "docs/explanation/performance.md"), "utf8");
   expect(page).toStartWith(head);
   expect(page).toEndWith(tail);
 });

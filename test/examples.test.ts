@@ -109,18 +109,6 @@ test("the README's code is the reviewer's, to the letter", () => {
   expect(code).toBe(readFileSync(join(top, "examples", sources.review), "utf8"));
 });
 
-test("each workflow of the guide can be added", async () => {
-  const guide = readFileSync(join(top, "docs/writing-a-workflow.md"), "utf8");
-  const blocks = [...guide.matchAll(/```(ts|js)\n([\s\S]*?)```/g)];
-  const whole = blocks.filter(([, , code]) => code?.includes("export const descriptor"));
-  expect(whole.length).toBeGreaterThan(3);
-  for (const [index, [, kind, code = ""]] of whole.entries()) {
-    const path = join(folder, `guide-${index}.${kind === "js" ? "esm.js" : "ts"}`);
-    writeFileSync(path, code);
-    expect(await host.register(`guide-${index}`, path)).toMatchObject({ unchanged: false });
-  }
-}, 180_000);
-
 describe("the repository reviewer", () => {
   test("plans, reads the busiest files one by one, and reports what to fix", async () => {
     const cwd = faulty("faulty");

@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 const sources = join(top, ".cache/graph-docs");
-const pages = ["docs/graphs.md", "packages/workflow-graph/README.md"].map((path) => {
+const pages = ["docs/guides/graphs.md", "packages/workflow-graph/README.md"].map((path) => {
   const text = readFileSync(join(top, path), "utf8");
   const [graph = ""] = samplesIn(text, "json");
   const commands = [...text.matchAll(/^ {4}(uncaged-workflow (?:add|run|resume) .*)$/gm)];

@@ -7,7 +7,7 @@ import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /* The guide from a request to a running plan: each of its commands, with a scripted model and agent. */
-const guide = readFileSync(join(top, "docs/plans.md"), "utf8");
+const guide = readFileSync(join(top, "docs/guides/plans.md"), "utf8");
 const commands = samplesIn(guide, "sh").flatMap((text) => text.trim().split("\n"));
 
 const builds = (report: string) =>

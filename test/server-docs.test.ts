@@ -7,7 +7,7 @@ import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /*
- * The commands of docs/server.md, typed one after the other by someone whose server has another port.
+ * The commands of docs/reference/server.md, typed one after the other by someone whose server has another port.
  */
 const folder = mkdtempSync(join(tmpdir(), "uw-server-docs-"));
 const env = {
@@ -15,7 +15,7 @@ const env = {
   HOME: folder,
   UNCAGED_WORKFLOW_IDLE_MS: "300",
 };
-const guide = readFileSync(join(top, "docs/server.md"), "utf8");
+const guide = readFileSync(join(top, "docs/reference/server.md"), "utf8");
 
 const greet = `export const descriptor = {
   description: "Greets.",

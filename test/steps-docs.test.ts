@@ -19,9 +19,9 @@ const house = new StepsHouse();
 const cache = join(top, ".cache");
 mkdirSync(cache, { recursive: true });
 const sources = mkdtempSync(join(cache, "steps-docs-"));
-const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
+const guide = readFileSync(join(top, "docs/reference/steps.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-steps/README.md"), "utf8");
-const engineGuide = readFileSync(join(top, "docs/step-engine.md"), "utf8");
+const engineGuide = readFileSync(join(top, "docs/guides/step-engine.md"), "utf8");
 const samples = [...samplesIn(guide, "json"), ...samplesIn(readme, "json")].map((text) => ({
   text,
   value: JSON.parse(text) as object,

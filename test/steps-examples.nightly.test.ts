@@ -102,7 +102,7 @@ describe("the built-in tools", () => {
   });
 
   test("are the rows of the guide, field by field", () => {
-    const guide = readFileSync(join(top, "docs/steps.md"), "utf8");
+    const guide = readFileSync(join(top, "docs/reference/steps.md"), "utf8");
     const rows = [
       ...guide.matchAll(/^\| `([A-Z]\w+File|ListFiles|Search|RunCommand)` \| (.*?) \|/gm),
     ];

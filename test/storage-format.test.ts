@@ -9,8 +9,8 @@ import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
 import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
 import { files, top } from "./source.ts";
 
-/* Checks that docs/storage-format.md shows what the code reads and writes. */
-const text = readFileSync(join(top, "docs/storage-format.md"), "utf8");
+/* Checks that docs/reference/storage-format.md shows what the code reads and writes. */
+const text = readFileSync(join(top, "docs/reference/storage-format.md"), "utf8");
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
     (match) => match[1] ?? "",

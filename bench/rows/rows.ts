@@ -15,7 +15,7 @@ import { stream } from "./stream.ts";
 import { memory, together } from "./together.ts";
 import { turns } from "./turns.ts";
 
-/** All rows, in the order of docs/performance.md. */
+/** All rows, in the order of docs/explanation/performance.md. */
 export const rows: readonly Row[] = [
   step,
   start,

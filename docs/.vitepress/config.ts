@@ -13,7 +13,8 @@ const page = (path: string): DefaultTheme.SidebarItem => ({
   text: titleOf(path),
   link: `/${path.replace(/\.md$/, "")}`,
 });
-const docs = (...names: string[]) => names.map((name) => page(`docs/${name}.md`));
+const docs = (folder: string, ...names: string[]) =>
+  names.map((name) => page(`docs/${folder}/${name}.md`));
 
 const decisions = [...new Bun.Glob("rfcs/[0-9]*.md").scanSync(top)].toSorted((a, b) =>
   a.localeCompare(b),
@@ -39,17 +40,50 @@ export default defineConfig({
     outline: [2, 3],
     search: { provider: "local" },
     sidebar: [
-      { text: "Start", items: docs("getting-started", "writing-a-workflow", "projects") },
-      { text: "Kinds of workflow", items: docs("agents", "steps", "step-engine", "graphs") },
+      { text: "Tutorial", items: docs("tutorial", "getting-started", "your-own-workflow") },
       {
-        text: "Plans",
-        items: docs("plans", "plan-settings", "plan-channels", "plan-sandbox", "plan-code"),
+        text: "Guides",
+        items: docs(
+          "guides",
+          "install",
+          "writing-a-workflow",
+          "retries-and-timers",
+          "human-input",
+          "testing",
+          "cookbook",
+          "failed-thread",
+          "cost-control",
+          "projects",
+          "graphs",
+          "step-engine",
+          "plans",
+          "plan-channels",
+          "plan-sandbox",
+          "plan-code",
+          "console",
+          "operating",
+          "cluster",
+          "deploy-cluster",
+        ),
       },
       {
-        text: "Operate",
-        items: docs("console", "operating", "cluster", "reliability", "performance"),
+        text: "Reference",
+        items: docs(
+          "reference",
+          "command-line",
+          "agents",
+          "steps",
+          "plans",
+          "plan-settings",
+          "server",
+          "storage-format",
+        ),
       },
-      { text: "Reference", items: docs("command-line", "server", "storage-format") },
+      { text: "Explanation", items: docs("explanation", "reliability", "security", "performance") },
+      {
+        text: "Coming from",
+        items: docs("coming-from", "temporal", "langgraph", "inngest", "n8n", "agent-builder"),
+      },
       { text: "Decisions", collapsed: true, items: decisions.map(page) },
     ],
   },

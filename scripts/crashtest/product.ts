@@ -168,7 +168,7 @@ export class Product {
     return this.#server?.child ?? null;
   }
 
-  /** The worker processes, by the first lines of the files that docs/storage-format.md names. */
+  /** The worker processes, by the first lines of the files that docs/reference/storage-format.md names. */
   workers(): { pid: number; hash: string }[] {
     return filesIn(join(this.root, "run"))
       .filter((name) => name.endsWith(".holder"))

@@ -155,11 +155,9 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
         new RegExp(`^error: the ingress \\S+ ${what}; hint: set ${tokenVariable} [^\\n]*\\n$`),
       ),
     });
-    expect(await list(stranger)).toEqual(refused("asks for a token"));
+    expect(await list(stranger)).toEqual(refused("requires a token"));
     expect(await list({ ...stranger, [tokenVariable]: token })).toMatchObject({ code: 0 });
-    expect(await list({ ...env, [tokenVariable]: "wrong" })).toEqual(
-      refused("does not take this token"),
-    );
+    expect(await list({ ...env, [tokenVariable]: "wrong" })).toEqual(refused("rejects this token"));
   });
 });
 

@@ -17,7 +17,10 @@ const common = [
   "--no-color",
   "-h, --help",
 ];
-const guide = readFileSync(join(import.meta.dir, "../../../docs/command-line.md"), "utf8");
+const guide = readFileSync(
+  join(import.meta.dir, "../../../docs/reference/command-line.md"),
+  "utf8",
+);
 const store = new Store();
 
 /** Each command with its arguments, and its own options. */
@@ -115,7 +118,10 @@ describe("the manual page", () => {
   });
 
   test("has the exit codes and variables of the guides", () => {
-    const operating = readFileSync(join(import.meta.dir, "../../../docs/operating.md"), "utf8");
+    const operating = readFileSync(
+      join(import.meta.dir, "../../../docs/guides/operating.md"),
+      "utf8",
+    );
     const rows = guide.split("### Exit codes")[1]?.match(/^\| \d+ \| .* \|$/gm) ?? [];
     const shown = page.replaceAll("\\-", "-").replace(/\\f[BR]/g, "");
     for (const row of rows) {

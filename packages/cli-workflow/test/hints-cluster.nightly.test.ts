@@ -77,7 +77,7 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
         "move a fork of it: uncaged-workflow fork …": "of logs of an earlier version",
         "add the original file again to restore it: uncaged-workflow add <name> <file>":
           "run for a storage root by hints.test.ts",
-        "start those of this one: uncaged-workflow worker --host … --port 9080": goesOn,
+        "start workers of this version: uncaged-workflow worker --host … --port 9080": goesOn,
         "start one: uncaged-workflow worker --host … --port 9080": goesOn,
         "register a worker: uncaged-workflow worker --host URL --port N": goesOn,
         "see whether the cluster runs: uncaged-workflow cluster status":

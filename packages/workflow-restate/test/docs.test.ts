@@ -6,8 +6,8 @@ import { findServer } from "../src/entry/cluster.ts";
 
 const top = join(import.meta.dir, "../../..");
 
-/* The configuration samples of docs/cluster.md are valid for their programs. */
-const guide = readFileSync(join(top, "docs/cluster.md"), "utf8");
+/* The configuration samples of docs/guides/deploy-cluster.md are valid for their programs. */
+const guide = readFileSync(join(top, "docs/guides/deploy-cluster.md"), "utf8");
 
 /** The blocks of a language, without their indentation. */
 const blocks = (language: string): string[] =>

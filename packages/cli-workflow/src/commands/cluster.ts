@@ -22,12 +22,12 @@ const up = defineSubcommand({
     "uncaged-workflow cluster up --nodes 3 --workers 3 --json",
   ],
   async run(session, { nodes, workers, install }: UpOptions) {
-    const { findServer, installServer, noServer, upCluster } = await load();
+    const { findServer, installServer, missingServer, upCluster } = await load();
     const { env, cwd } = session;
     const found = findServer(cwd, env);
     if (!found && install) session.note("installing the Restate server: its licence is BSL 1.1");
     const binary = found ?? (install ? await installServer(env) : null);
-    if (binary === null) throw noServer();
+    if (binary === null) throw missingServer();
     const cluster = await upCluster({
       ...{ folder: folderOf(session), nodes: nodes === "3" ? 3 : 1, workers, binary, env },
       program: ownProgram().argv,

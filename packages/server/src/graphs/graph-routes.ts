@@ -31,7 +31,7 @@ const notBegun = refusals(schema.graphFailureSchema, {
 
 const unreadable = refusals(schema.graphFailureSchema, { 500: "The file can't be read." });
 
-const stream = z.string().describe("`data: {json}` lines: see docs/server.md.");
+const stream = z.string().describe("`data: {json}` lines: see docs/reference/server.md.");
 
 type Resume = z.infer<typeof schema.resumeGraphBody>;
 

@@ -11,7 +11,7 @@ import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts"
 import { answererOf } from "../guard/guard.ts";
 import { Turns } from "./turns.ts";
 
-const stream = z.string().describe("begin, token, turn, error: see docs/server.md.");
+const stream = z.string().describe("begin, token, turn, error: see docs/reference/server.md.");
 
 /** Returns the routes of plans. Other processes may use the plan home too. */
 export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
@@ -56,7 +56,11 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
       from: optionalText.describe("The id of an event: continues after it if possible."),
     }),
     headers: z.object({ "last-event-id": optionalText }),
-    answer: ["plans, plan, plan_removed: see docs/server.md.", z.string(), "text/event-stream"],
+    answer: [
+      "plans, plan, plan_removed: see docs/reference/server.md.",
+      z.string(),
+      "text/event-stream",
+    ],
     async run({ query: { from } }, { req }) {
       await access();
       return connections.send(() => feed.listen(req.header("last-event-id") || from));

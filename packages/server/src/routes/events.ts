@@ -17,7 +17,7 @@ import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { once, Together } from "../stream/together.ts";
 import { allRead, type Context, Routes } from "./route.ts";
 
-const stream = z.string().describe("Server-sent events: see docs/server.md.");
+const stream = z.string().describe("Server-sent events: see docs/reference/server.md.");
 
 const valuePath = idPath.extend({
   at: z

@@ -103,7 +103,7 @@ export function runRoutes(context: Context): OpenAPIHono {
     summary: "Stream a run's events, past and future",
     params: schema.runPath,
     headers: z.object({ "last-event-id": z.string().optional() }),
-    answer: ["Server-sent events: see docs/server.md.", z.string(), "text/event-stream"],
+    answer: ["Server-sent events: see docs/reference/server.md.", z.string(), "text/event-stream"],
     others: allRead,
     async run({ params }, { req }) {
       const run = await runs.find(params.runID);

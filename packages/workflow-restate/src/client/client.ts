@@ -1,7 +1,16 @@
 import { type ErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "../cluster/address.ts";
-import { badToken, isUnauthorized, unreachable } from "../cluster/admin.ts";
+import { isUnauthorized, unreachable } from "../cluster/admin.ts";
 import type { ServiceName } from "../cluster/names.ts";
+import {
+  badState,
+  callFailed,
+  callTimeout,
+  messageTooLarge,
+  unknownService,
+  unreachableCluster,
+} from "./errors.ts";
+import { badToken, notRestate } from "../cluster/errors.ts";
 
 const callMs = 20_000;
 const queryMs = 30_000;
@@ -120,13 +129,12 @@ export class ClusterClient {
     try {
       return JSON.parse(row.bytes.toString("utf8")) as T;
     } catch (error) {
-      const message = `what the cluster keeps of ${service}/${key} as ${name} can't be read`;
-      throw WorkflowError.failed("LOG_CORRUPT", message, "restore it from a backup", error);
+      throw badState(`${service}/${key}`, name, error);
     }
   }
 
   #failed(what: string, status: number, text: string, url: string): WorkflowError {
-    if (isUnauthorized(status)) return badToken(new URL(url).origin, this.#address);
+    if (isUnauthorized(status)) return badToken(new URL(url).origin, this.#address.token);
     // A server refuses with JSON; a gateway that has lost it may have a page for that.
     if (status < 500 && status !== 413) parsed(text, url);
     return failedCall(what, status, text);
@@ -172,35 +180,14 @@ export const isPassing = (error: unknown): error is WorkflowError =>
 
 function unreached(url: string, error: unknown): WorkflowError {
   const { origin } = new URL(url);
-  if (error instanceof Error && error.name === "TimeoutError") {
-    const hint = "see whether a worker runs, and whether the servers have room on their disks";
-    return WorkflowError.failed(
-      "NO_WORKER",
-      `no worker answered by ${origin} in time`,
-      hint,
-      error,
-    );
-  }
-  const hint = "see whether the cluster runs: uncaged-workflow cluster status";
-  return WorkflowError.failed("NO_CLUSTER", `${origin} can't be reached`, hint, error);
+  const isLate = error instanceof Error && error.name === "TimeoutError";
+  return isLate ? callTimeout(origin, error) : unreachableCluster(origin, error);
 }
 
 function failedCall(what: string, status: number, text: string): WorkflowError {
-  if (status === 413) {
-    const hint = "put large data into a file and give its path";
-    return WorkflowError.failed("RECORD_TOO_LARGE", "the cluster takes no message so large", hint);
-  }
+  if (status === 413) return messageTooLarge();
   const reason = reasonIn(text).replace(/\s+/g, " ").slice(0, 300);
-  if (status === 404) {
-    const hint = "register a worker: uncaged-workflow worker --host URL --port N";
-    return WorkflowError.failed("NO_WORKER", `the cluster knows no ${what}: ${reason}`, hint);
-  }
-  const hint = "see the log of the worker and of the cluster";
-  return WorkflowError.failed(
-    "CALL_FAILED",
-    `${what}: the cluster answered ${status}: ${reason}`,
-    hint,
-  );
+  return status === 404 ? unknownService(what, reason) : callFailed(what, status, reason);
 }
 
 /** Reason in an error response: the message of its JSON, else the text of a proxy in front of the server. */
@@ -217,8 +204,6 @@ function parsed(text: string, url: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    const message = `${new URL(url).origin} answers with something else than a Restate server does`;
-    const hint = "check host and ports: restate://host:<ingress>?admin=<port>";
-    throw WorkflowError.failed("NOT_A_CLUSTER", message, hint, error);
+    throw notRestate(new URL(url).origin, error);
   }
 }

@@ -1,8 +1,8 @@
-import { WorkflowError } from "@uncaged/workflow/host";
 import type { NotStaged } from "../thread/staging.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { ClusterClient } from "./client.ts";
 import { frame } from "./frame.ts";
+import { startPending } from "./errors.ts";
 
 /** A value that a thread's object keeps: a record (`s:…`) or one of its journal (`j:…`), a batch of its debug log (`t:…`), or a blob (`b:…`). */
 export type Kept = { key: string; bytes: Uint8Array };
@@ -83,9 +83,7 @@ async function untilFree<T extends object>(
     const reply = await call();
     if (!("refused" in reply)) return reply;
     if (reply.refused === "pending" && Date.now() < late) continue;
-    const what = reply.refused === "pending" ? "has not ended yet" : "has taken its place";
-    const message = `another start of ${threadId} ${what}`;
-    throw WorkflowError.failed("START_PENDING", message, "try again");
+    throw startPending(threadId, reply.refused === "pending");
   }
 }
 

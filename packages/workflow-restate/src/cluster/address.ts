@@ -1,5 +1,5 @@
-import { type Environment, WorkflowError } from "@uncaged/workflow/host";
-import { show } from "@uncaged/workflow/internal";
+import type { Environment } from "@uncaged/workflow/host";
+import { badHost, passwordInUrl } from "./errors.ts";
 
 /** Where a cluster's two HTTP interfaces are, without a slash at their end, and the token that they ask for. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
@@ -7,8 +7,6 @@ export type ClusterAddress = { ingress: string; admin: string; token: string | n
 /** The variable that holds the token of a cluster. */
 export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
-const hint =
-  "write restate://host:port, and ?admin=port where that is not 9070; restates:// is with TLS";
 
 /** Whether a text is meant as a cluster's URL. */
 export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
@@ -22,14 +20,11 @@ export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 export function readHostUrl(text: string, env: Environment): ClusterAddress {
   const url = URL.parse(text);
   const scheme = { "restate:": "http:", "restates:": "https:" }[url?.protocol ?? ""];
-  if (!url || !scheme || url.hostname === "") throw badHost(text);
+  if (!url || !scheme || url.hostname === "") throw badHost(masked(text));
   const { hostname, username, password, pathname, hash, searchParams } = url;
-  if (username || password) {
-    const advice = `set ${tokenVariable}: a command line is seen by others`;
-    throw WorkflowError.usage("BAD_HOST_URL", "the URL of a cluster holds no password", advice);
-  }
+  if (username || password) throw passwordInUrl(tokenVariable);
   const unknown = [...searchParams.keys()].some((key) => key !== "admin");
-  if ((pathname !== "" && pathname !== "/") || hash || unknown) throw badHost(text);
+  if ((pathname !== "" && pathname !== "/") || hash || unknown) throw badHost(masked(text));
   const admin = adminOf(searchParams.get("admin"), hostname, text);
   const token = env[tokenVariable] || null;
   const port = url.port === "" ? defaultPorts.ingress : Number(url.port);
@@ -39,16 +34,13 @@ export function readHostUrl(text: string, env: Environment): ClusterAddress {
 function adminOf(text: string | null, hostname: string, whole: string): string {
   if (text === null) return `${hostname}:${defaultPorts.admin}`;
   const [, host = hostname, port = ""] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
-  if (port === "" || Number(port) === 0 || Number(port) > 65_535) throw badHost(whole);
-  if (!URL.canParse(`http://${host}:${port}`)) throw badHost(whole);
+  if (port === "" || Number(port) === 0 || Number(port) > 65_535) throw badHost(masked(whole));
+  if (!URL.canParse(`http://${host}:${port}`)) throw badHost(masked(whole));
   return `${host}:${port}`;
 }
 
 /** Text before an `@` may be a password, also without a scheme. */
-const badHost = (text: string): WorkflowError => {
-  const shown = show(text.replace(/:(?!\/\/)[^/@]*@/g, ":***@"));
-  return WorkflowError.usage("BAD_HOST_URL", `${shown} is not the URL of a cluster`, hint);
-};
+const masked = (text: string): string => text.replace(/:(?!\/\/)[^/@]*@/g, ":***@");
 
 /** The URL that {@link readHostUrl} takes for an address. */
 export function hostUrl({ ingress, admin }: ClusterAddress): string {

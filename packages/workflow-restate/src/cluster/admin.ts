@@ -1,8 +1,19 @@
 import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
 import { serviceMetadata, serviceNames } from "./names.ts";
 import { connectable } from "./socket.ts";
+import {
+  badToken,
+  foreignServices,
+  halfCluster,
+  noCluster,
+  noWorkers,
+  notCluster,
+  notRegistered,
+  oldServer,
+  oldWorkers,
+  otherWorkers,
+} from "./errors.ts";
 
 /** How long an interface may take to answer a question about itself. */
 const answersMs = 5000;
@@ -87,7 +98,7 @@ export async function clusterState(address: ClusterAddress): Promise<ClusterStat
     ask(`${address.admin}/version`, address),
     ask(`${address.admin}/deployments`, address),
   ]);
-  if (!ingress && !version) throw noCluster(address);
+  if (!ingress && !version) throw noCluster(address.ingress, address.admin);
   for (const [name, url, answer] of [
     ["ingress", address.ingress, ingress],
     ["admin interface", address.admin, version],
@@ -95,12 +106,13 @@ export async function clusterState(address: ClusterAddress): Promise<ClusterStat
     checkAnswer(name, url, answer, address);
   }
   const found = (version?.json as { version?: unknown } | null)?.version;
-  if (typeof found !== "string") throw notCluster("admin interface", address.admin, version);
+  const notAdmin = (answer: Answer | null) =>
+    notCluster("admin interface", address.admin, shownAnswer(answer));
+  if (typeof found !== "string") throw notAdmin(version);
   if (Bun.semver.order(found, oldest) < 0) {
-    const message = `the cluster at ${address.admin} is Restate ${found}, and ${oldest} is needed`;
-    throw WorkflowError.failed("CLUSTER_VERSION", message, "upgrade its servers");
+    throw oldServer(address.admin, found, oldest);
   }
-  if (deployments?.status !== 200) throw notCluster("admin interface", address.admin, deployments);
+  if (deployments?.status !== 200) throw notAdmin(deployments);
   return { version: found, deployments: deploymentsIn(deployments.json) };
 }
 
@@ -112,39 +124,20 @@ function checkAnswer(
 ): asserts answer is Answer {
   if (!answer) {
     const other = name === "ingress" ? "admin interface" : "ingress";
-    const message = `half a cluster: its ${name} ${url} does not answer, and its ${other} does`;
-    const hint = "check its port: restate://host:<ingress>?admin=<port>";
-    throw WorkflowError.failed("HALF_CLUSTER", message, hint);
+    throw halfCluster(name, url, other);
   }
-  if (isUnauthorized(answer.status)) throw badToken(`the ${name} ${url}`, address);
+  if (isUnauthorized(answer.status)) throw badToken(`the ${name} ${url}`, address.token);
   if (answer.status !== 200 || (answer.json === null && answer.text !== "")) {
-    throw notCluster(name, url, answer);
+    throw notCluster(name, url, shownAnswer(answer));
   }
 }
 
 /** Whether a status refuses who asks. */
 export const isUnauthorized = (status: number): boolean => status === 401 || status === 403;
 
-/** That an interface does not take the token, or asks for one. */
-export function badToken(who: string, { token }: ClusterAddress): WorkflowError {
-  const what = token === null ? "asks for a token" : "does not take this token";
-  const hint = "set UNCAGED_WORKFLOW_HOST_TOKEN to a token of the cluster";
-  return WorkflowError.failed("BAD_TOKEN", `${who} ${what}`, hint);
-}
-
-const noCluster = ({ ingress, admin }: ClusterAddress): WorkflowError =>
-  WorkflowError.failed(
-    "NO_CLUSTER",
-    `no cluster answers at ${ingress} and ${admin}`,
-    "start one on this machine: uncaged-workflow cluster up",
-  );
-
-function notCluster(name: string, url: string, answer: Answer | null): WorkflowError {
-  const what = answer ? `${answer.status} ${show(answer.text.slice(0, 60))}` : "no response";
-  const message = `${url} is not a Restate ${name}: ${what}`;
-  const hint = "check host and ports: restate://host:<ingress>?admin=<port>";
-  return WorkflowError.failed("NOT_A_CLUSTER", message, hint);
-}
+/** The beginning of an answer, for an error. */
+const shownAnswer = (answer: Answer | null): string =>
+  answer ? `${answer.status} ${show(answer.text.slice(0, 60))}` : "no response";
 
 function deploymentsIn(value: unknown): Deployment[] {
   const { deployments = [] } = (value ?? {}) as { deployments?: Record<string, unknown>[] };
@@ -185,12 +178,9 @@ export async function checkWorkers(address: ClusterAddress): Promise<void> {
   if (missing.length === 0) return;
   const worker = `uncaged-workflow worker --host ${hostUrl(address)} --port 9080`;
   if (missing.length < serviceNames.length) {
-    const message = `the workers of the cluster at ${address.ingress} are of an older version of uncaged-workflow: they lack ${missing.join(", ")}`;
-    throw WorkflowError.failed("CLUSTER_VERSION", message, `start those of this one: ${worker}`);
+    throw oldWorkers(address.ingress, missing, worker);
   }
-  const message = `the cluster at ${address.ingress} has no workers of uncaged-workflow`;
-  const hint = `start one: ${worker}`;
-  throw WorkflowError.failed("NO_WORKERS", message, hint);
+  throw noWorkers(address.ingress, worker);
 }
 
 /**
@@ -205,15 +195,9 @@ export async function hasWorkers(address: ClusterAddress): Promise<boolean> {
 }
 
 function checkServices({ ingress }: ClusterAddress, { foreign, format }: Services): void {
-  if (foreign.length > 0) {
-    const names = foreign.map(show).join(", ");
-    const message = `the cluster at ${ingress} has services of another program by the names ${names}`;
-    const hint = "use a cluster of its own";
-    throw WorkflowError.failed("FOREIGN_SERVICES", message, hint);
-  }
+  if (foreign.length > 0) throw foreignServices(ingress, foreign);
   if (format === serviceMetadata.format) return;
-  const message = `the workers of the cluster at ${ingress} are of another version of uncaged-workflow: format ${format}, not ${serviceMetadata.format}`;
-  throw WorkflowError.failed("CLUSTER_VERSION", message, "use the version that they are of");
+  throw otherWorkers(ingress, format, serviceMetadata.format);
 }
 
 /**
@@ -235,15 +219,8 @@ export async function registerWorker(
     throw notRegistered(uri, "the cluster did not answer in time");
   }
   if (isUnauthorized(answer.status))
-    throw badToken(`the admin interface ${address.admin}`, address);
+    throw badToken(`the admin interface ${address.admin}`, address.token);
   const { message } = (answer.json ?? {}) as { message?: unknown };
   const reason = typeof message === "string" ? message : answer.text;
   throw notRegistered(uri, reason.replace(/\s+/g, " ").slice(0, 400));
 }
-
-const notRegistered = (uri: string, reason: string): WorkflowError =>
-  WorkflowError.failed(
-    "WORKER_NOT_REGISTERED",
-    `the cluster does not take the workers at ${uri}: ${reason}`,
-    "the servers must reach this URI: name it with --uri",
-  );

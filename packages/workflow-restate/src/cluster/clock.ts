@@ -1,6 +1,7 @@
-import { WorkflowError } from "@uncaged/workflow/host";
+import type { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterAddress } from "./address.ts";
 import { clusterTime } from "./admin.ts";
+import { clockOff } from "./errors.ts";
 
 /*
  * When a thread wakes is computed by the clock of its worker, and decided by that of a server: a sleep ends as much too early
@@ -45,11 +46,7 @@ export class Clock {
   /** How far it is off, where that must be known; else null. */
   get problem(): WorkflowError | null {
     if (Math.abs(this.#lead) <= reportedMs) return null;
-    const by = `${Math.round(Math.abs(this.#lead) / 1000)} s`;
-    const way = this.#lead > 0 ? "ahead of" : "behind";
-    const message = `the clock of this machine is ${by} ${way} that of the cluster at ${this.#address.ingress}`;
-    const hint = "set both by NTP: a thread's worker decides when it wakes";
-    return WorkflowError.failed("CLOCK_OFF", message, hint);
+    return clockOff(this.#lead, this.#address.ingress);
   }
 
   /** Measures the offset again. Keeps the last one when the cluster does not respond. */

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { type ClusterAddress, hostUrl } from "./address.ts";
 import { isServerHealthy } from "./admin.ts";
 import { nodeConfig, nodeSocket } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 import { makeKeys, signingKeyFile } from "./keys.ts";
 import { end, notStarted, runs, startDetached, type Started } from "./process.ts";
-import { findServer, noServer } from "./program.ts";
+import { findServer, missingServer } from "./program.ts";
+import { otherNodeCount } from "./errors.ts";
 
 /** A server of a cluster on this machine. */
 export type ClusterNode = Started & { name: string; log: string };
@@ -36,7 +36,7 @@ export async function startServers(
   onStart?: OnStart,
 ): Promise<Servers> {
   const program = binary ?? findServer(process.cwd(), process.env);
-  if (program === null) throw noServer();
+  if (program === null) throw missingServer();
   checkCount(folder, nodes);
   const all = Array.from({ length: nodes }, (_, index) => `node-${index + 1}`);
   const start = async (fabricPorts: number[] = []) => {
@@ -78,8 +78,7 @@ function checkCount(folder: string, nodes: number): void {
   const data = join(folder, "data");
   const known = existsSync(data) ? readdirSync(data).length : 0;
   if (known === 0 || known === nodes) return;
-  const message = `the cluster in ${folder} has ${known} nodes, not ${nodes}`;
-  throw WorkflowError.failed("CLUSTER_NOT_STARTED", message, `give --nodes ${known}`);
+  throw otherNodeCount(folder, known, nodes);
 }
 
 function startNode(
@@ -175,7 +174,7 @@ export async function startCluster(options: ServerOptions): Promise<Cluster> {
       if (!old) throw new RangeError(`there is no node ${index}`);
       await end([old], endsMs);
       const program = options.binary ?? findServer(process.cwd(), process.env);
-      if (program === null) throw noServer();
+      if (program === null) throw missingServer();
       const all = servers.nodes.map(({ name }) => name);
       const node = startNode(program, folder, all, old.name);
       servers.nodes[index] = node;

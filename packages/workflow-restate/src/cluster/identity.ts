@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { badIdentityKey } from "./errors.ts";
 
 /*
  * Restate's request identity: a server signs each request to a worker with a JWT (EdDSA) of the path and the time. The SDK
@@ -25,8 +24,7 @@ export function readIdentityKey(text: string): KeyObject {
     const key = { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") };
     return createPublicKey({ key, format: "jwk" });
   }
-  const hint = `copy the whole key, ${prefix}…, from the server's log`;
-  throw WorkflowError.usage("BAD_IDENTITY_KEY", `${show(text)} is not a key of a server`, hint);
+  throw badIdentityKey(text, prefix);
 }
 
 /**

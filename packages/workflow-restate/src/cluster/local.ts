@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import type { Environment, WorkflowError } from "@uncaged/workflow/host";
 import { makeFolder, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
 import { type ClusterAddress, hostUrl, readHostUrl, tokenVariable } from "./address.ts";
 import { clusterState, isHealthy, registerWorker } from "./admin.ts";
@@ -18,6 +18,7 @@ import {
   startDetached,
   type Started,
 } from "./process.ts";
+import { clusterBroken, clusterBusy, clusterPortTaken, clusterRuns } from "./errors.ts";
 
 /*
  * A local cluster that outlives the command that started it. `cluster.json` lists its processes. It is written before and
@@ -72,9 +73,7 @@ export function readCluster(folder: string): LocalCluster | null {
   try {
     return JSON.parse(readFileSync(stateFile(folder), "utf8")) as LocalCluster;
   } catch {
-    const hint = "end the cluster's processes by hand, then delete this file";
-    const message = `${stateFile(folder)}: unreadable, so the cluster's processes are unknown`;
-    throw WorkflowError.failed("CLUSTER_BROKEN", message, hint);
+    throw clusterBroken(stateFile(folder));
   }
 }
 
@@ -85,10 +84,7 @@ const write = (path: string, value: unknown): void =>
 async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
   makeFolder(folder);
   const lock = takeLock(at(folder, "cluster.lock"), 300);
-  if (!lock) {
-    const message = `another command starts or ends the cluster in ${folder}`;
-    throw WorkflowError.failed("CLUSTER_BUSY", message, "try again when it is done");
-  }
+  if (!lock) throw clusterBusy(folder);
   try {
     return await act();
   } finally {
@@ -119,12 +115,7 @@ export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
 
 function runsAlready(folder: string, cluster: LocalCluster): WorkflowError {
   const all = allOf(cluster);
-  const left = all.filter(runs).length;
-  const what =
-    left === all.length ? "a cluster" : `a part of a cluster (${left} of ${all.length} processes)`;
-  const use = left === all.length ? `use it: --host ${cluster.host}, or ` : "";
-  const hint = `${use}end it: uncaged-workflow cluster down`;
-  return WorkflowError.failed("CLUSTER_RUNS", `${what} runs already in ${folder}`, hint);
+  return clusterRuns(folder, cluster.host, { running: all.filter(runs).length, all: all.length });
 }
 
 async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void> {
@@ -145,7 +136,7 @@ async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void
   cluster.host = hostUrl(address);
   cluster.uri = `http://127.0.0.1:${forWorkers}`;
   for (const port of ports) {
-    if (!(await isFree(port))) throw portTaken(folder, port);
+    if (!(await isFree(port))) throw clusterPortTaken(folder, port);
   }
   const fronts: Fronts = {
     workers: { port: forWorkers, backends: [] },
@@ -177,13 +168,6 @@ function without(env: Record<string, string>, name: string): Record<string, stri
   const { [name]: _, ...others } = env;
   return others;
 }
-
-const portTaken = (folder: string, port: number): WorkflowError =>
-  WorkflowError.failed(
-    "CLUSTER_NOT_STARTED",
-    `the port ${port}, by which the cluster in ${folder} is reached, is taken by another program`,
-    `end what listens on it: ss -ltnp 'sport = :${port}'`,
-  );
 
 async function portsOf(folder: string): Promise<Ports> {
   const file = at(folder, "fronts.json");

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { WorkflowError } from "@uncaged/workflow/host";
+import type { WorkflowError } from "@uncaged/workflow/host";
+import { processNotStarted } from "./errors.ts";
 
 /** A started process. `mark` lets another command detect that the pid was reused. */
 export type Started = { pid: number; mark: string };
@@ -103,4 +104,4 @@ export function lastLine(log: string): string {
 }
 
 export const notStarted = (what: string, log: string): WorkflowError =>
-  WorkflowError.failed("CLUSTER_NOT_STARTED", `${what}: ${lastLine(log)}`, `see ${log}`);
+  processNotStarted(what, lastLine(log), log);

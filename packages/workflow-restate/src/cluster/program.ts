@@ -2,8 +2,9 @@ import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { arch, homedir, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Environment, WorkflowError } from "@uncaged/workflow/host";
-import { makeFolder, show } from "@uncaged/workflow/internal";
+import type { Environment, WorkflowError } from "@uncaged/workflow/host";
+import { makeFolder } from "@uncaged/workflow/internal";
+import { badServerPath, noServer, serverNotInstalled } from "./errors.ts";
 
 /** The version that this package is tested with. */
 export const serverVersion = "1.7.12";
@@ -30,14 +31,7 @@ const programIn = (folder: string): string =>
  */
 export function findServer(from: string, env: Environment): string | null {
   const named = env[variable];
-  if (named && !existsSync(named)) {
-    const hint = "correct it, or unset it";
-    throw WorkflowError.missing(
-      "NO_RESTATE_SERVER",
-      `${variable} is ${show(named)}: no file`,
-      hint,
-    );
-  }
+  if (named && !existsSync(named)) throw badServerPath(variable, named);
   const own = dirname(fileURLToPath(import.meta.url));
   const folders = [...foldersAbove(from), ...foldersAbove(own), cacheFolder(env)];
   const packaged = folders.map(programIn).find((path) => existsSync(path));
@@ -49,12 +43,8 @@ function foldersAbove(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
-export const noServer = (): WorkflowError =>
-  WorkflowError.missing(
-    "NO_RESTATE_SERVER",
-    "there is no Restate server on this machine",
-    `install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install ${packageName()}`,
-  );
+/** The error of a machine without a Restate server. */
+export const missingServer = (): WorkflowError => noServer(packageName());
 
 /**
  * Installs the server's npm package into the user's cache from the registry that Bun is configured with.
@@ -91,7 +81,5 @@ export async function installServer(env: Environment): Promise<string> {
 
 function notInstalled(printed: string): WorkflowError {
   const [reason = "it printed nothing"] = printed.trim().split("\n").slice(-1);
-  const message = `${packageName()}@${serverVersion} could not be installed: ${reason}`;
-  const hint = `install it yourself and name its file: ${variable}=/path/restate-server`;
-  return WorkflowError.failed("NO_RESTATE_SERVER", message, hint);
+  return serverNotInstalled(`${packageName()}@${serverVersion}`, reason, variable);
 }

@@ -20,7 +20,7 @@ export {
 
 // A cluster of this machine
 export { type Cluster, startCluster } from "../cluster/cluster.ts";
-export { findServer, installServer, noServer, serverVersion } from "../cluster/program.ts";
+export { findServer, installServer, missingServer, serverVersion } from "../cluster/program.ts";
 export {
   balance,
   clusterStatus,

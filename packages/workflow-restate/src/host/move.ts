@@ -18,7 +18,7 @@ import type {
   MovingHost,
   Presence,
 } from "@uncaged/workflow/internal";
-import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import type { ThreadRef } from "@uncaged/workflow/host";
 import { batchKey, frame, numbered } from "../client/frame.ts";
 import { type Kept, blobIds, messagesOf } from "../client/transfer.ts";
 import { hostUrl } from "../cluster/address.ts";
@@ -28,6 +28,7 @@ import { lastOf, takenIds } from "../thread/record.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
 import type { MovedNames } from "./workflows.ts";
+import { logBroken, moveLost, otherThread, tooLargeToMove, withoutSums } from "./errors.ts";
 
 /** So much of a debug log is one batch, unless it is one line. */
 const batchBytes = 512 * 1024;
@@ -103,20 +104,20 @@ async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<
     ["a value of its debug log", linesOf(values)],
     ["something that it keeps", await blobsIn(root, ref)],
   ] as const) {
-    if (largest(lines) > maxRecordBytes) throw tooLarge(threadId, what, largest(lines));
+    if (largest(lines) > maxRecordBytes)
+      throw tooLargeToMove(threadId, what, { length: largest(lines), limit: maxRecordBytes });
   }
   const before = (await older(context, ref))?.logs;
   if (!before) return;
   const isSame = startsWith(data, before.data) && startsWith(journal, before.journal);
-  if (!isSame) throw differs(threadId);
+  if (!isSame) throw otherThread(threadId);
 }
 
 /** A thread's log. @throws WorkflowError `LOG_CORRUPT`. */
 function logOf(root: Root, ref: ThreadRef): ThreadLog {
   const log = readLog(threadFiles(root, ref).data);
   if (log.kind === "thread" && !log.broken) return log;
-  const message = `the log of ${ref.threadId} is broken`;
-  throw WorkflowError.failed("LOG_CORRUPT", message, "see where: uncaged-workflow verify");
+  throw logBroken(ref.threadId);
 }
 
 /** The whole lines of a thread's files. */
@@ -222,7 +223,7 @@ async function arriveWhole(
     taken: takenIds(steps),
   };
   const { arrived } = await client.call<{ arrived: boolean }>("thread", threadId, "arrive", header);
-  if (!arrived) throw lostOnTheWay(threadId);
+  if (!arrived) throw moveLost(threadId);
   recent.set(threadId, { threadId, hash, at: Date.now() });
 }
 
@@ -255,31 +256,3 @@ function batchesOf(text: Buffer): Buffer[] {
   }
   return pieces;
 }
-
-const tooLarge = (threadId: string, what: string, length: number): WorkflowError =>
-  WorkflowError.failed(
-    "RECORD_TOO_LARGE",
-    `${threadId} has ${what} of ${(length / 1048576).toFixed(1)} MiB, and a cluster takes ${maxRecordBytes / 1048576}`,
-    "it stays where it is",
-  );
-
-const withoutSums = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_SUMS",
-    `the log of ${threadId} has no checksums: an older version wrote it`,
-    `move a fork of it: uncaged-workflow fork ${threadId}`,
-  );
-
-const differs = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "THREAD_EXISTS",
-    `the cluster has another thread ${threadId}, with other records`,
-    `it stays where it is; compare them: uncaged-workflow thread ${threadId}`,
-  );
-
-const lostOnTheWay = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "CALL_FAILED",
-    `what the cluster had taken of ${threadId} is gone again`,
-    "move it again: it is finished then",
-  );

@@ -25,6 +25,7 @@ import { createIn } from "../store/create.ts";
 import { movedAway, type ThreadMeta } from "../thread/thread.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
+import { descriptorDamaged, startInDoubt } from "./errors.ts";
 
 type Resolve = (workflow: string) => Promise<Resolved>;
 type Request = Omit<StartRequest, "threadId" | "env">;
@@ -81,24 +82,10 @@ async function begin(
   const bundle = { descriptor, sha256: sha256(await readBundle(store.root, hash)) };
   const thread = await newThread(store, hash, bundle, { ...request, threadId, env: {} });
   const started = await createIn(client, thread).catch((error: unknown) => {
-    throw isPassing(error) ? inDoubt(error, threadId) : error;
+    throw isPassing(error) ? startInDoubt(error, threadId) : error;
   });
   recent.set(threadId, { threadId, hash: started.hash, at: Date.now() });
   return { threadId, workflow: started.workflow, hash: started.hash };
-}
-
-const descriptorDamaged = (hash: string): WorkflowError =>
-  WorkflowError.failed(
-    "BAD_DESCRIPTOR",
-    `bundle/${hash}: its descriptor is damaged`,
-    "add the original file again to restore it: uncaged-workflow add <name> <file>",
-  );
-
-/** A start whose answer is lost, or late, may have had its effect, or have it yet. */
-function inDoubt({ code, message }: WorkflowError, threadId: string): WorkflowError {
-  const what = `${message}; whether the thread ${threadId} begins is not known`;
-  const hint = `start it again as the same thread: --thread-id ${threadId}`;
-  return WorkflowError.failed(code, what, hint);
 }
 
 /** @see Host.find */

@@ -9,11 +9,12 @@ import {
   selectorsIn,
   type RegistryState,
 } from "@uncaged/workflow/store";
-import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
 import { type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { joined } from "../client/joined.ts";
 import { allRows } from "./list.ts";
 import type { HostContext } from "./context.ts";
+import { registryBusy } from "./errors.ts";
 
 const mostTries = 20;
 
@@ -86,8 +87,7 @@ export function workflowsOf(context: HostContext): Names & {
         const changed = textNow();
         if (changed === text || (await store.replaceRegistry(changed, version))) return result;
       }
-      const message = "the registry of the cluster is being changed by others again and again";
-      throw WorkflowError.failed("REGISTRY_LOCKED", message, "try again");
+      throw registryBusy();
     });
   }
 

@@ -6,10 +6,10 @@ import {
   type Root,
   type StoredBundle,
 } from "@uncaged/workflow/store";
-import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { frame, numbered } from "../client/frame.ts";
 import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
+import { bundleChanged, bundleMissing } from "./errors.ts";
 
 /** Files of a bundle with the number of their pieces. `sha256` is missing in bundles that an older version stored. */
 type BundleInfo = { bytes: number; sha256?: string; files: { name: string; pieces: number }[] };
@@ -197,20 +197,6 @@ export class Bundles {
     await this.#store.removeBundle(hash);
   }
 }
-
-const bundleChanged = (hash: string): WorkflowError =>
-  WorkflowError.failed(
-    "BUNDLE_CHANGED",
-    `bundle/${hash}: SHA-256 differs from the recorded one`,
-    "add the original file again to restore it: uncaged-workflow add <name> <file>",
-  );
-
-const bundleMissing = (hash: string): WorkflowError =>
-  WorkflowError.missing(
-    "BUNDLE_MISSING",
-    `the cluster has no bundle ${hash}`,
-    "add the same file again, or push it from a storage root that has it",
-  );
 
 /** The SHA-256 of a bundle's code, as its first version and the start records of its threads have it. */
 export const sha256 = (code: Uint8Array): string => createHash("sha256").update(code).digest("hex");

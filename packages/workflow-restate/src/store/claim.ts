@@ -10,7 +10,7 @@ import {
   type ThreadInfo,
   type ThreadState,
 } from "@uncaged/workflow/store";
-import { type EndRecord, type StartRecord, type Step, WorkflowError } from "@uncaged/workflow/host";
+import type { EndRecord, StartRecord, Step } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
 import type { AppendMessage } from "../service/thread.ts";
@@ -18,6 +18,7 @@ import { infoOf } from "../thread/info.ts";
 import { described } from "../thread/record.ts";
 import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { gainOf, sizeOf, type Tail } from "./tail.ts";
+import { recordTooLarge } from "./errors.ts";
 
 /** New debug log lines are sent with the next record, or alone after this time. */
 const flushAfterMs = 1000;
@@ -370,10 +371,5 @@ const none = Buffer.alloc(0);
 /** @throws WorkflowError `RECORD_TOO_LARGE` */
 export function checkLength(record: string): void {
   const length = Buffer.byteLength(record);
-  if (length <= maxRecordBytes) return;
-  throw WorkflowError.failed(
-    "RECORD_TOO_LARGE",
-    `a record of ${(length / 1048576).toFixed(1)} MiB is too large`,
-    "put large data into a file and give its path",
-  );
+  if (length > maxRecordBytes) throw recordTooLarge(length);
 }

@@ -1,11 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DiskStore, type Root, threadFiles, openRoot } from "@uncaged/workflow/store";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { ClaimedCopy } from "./claim.ts";
+import { recordsDamaged } from "./errors.ts";
 
 /** A claimed thread's copy, which goes with `remove`. */
 export type OwnCopy = ClaimedCopy & { remove: () => void };
@@ -38,17 +39,10 @@ export async function copyClaimed(
     }
     const ref = { hash, threadId };
     const copy = await store.claim(ref, { owner: "copy", leaseMs: 0, durability: "os" });
-    if (!copy || copy.cut) throw corrupt(threadId);
+    if (!copy || copy.cut) throw recordsDamaged(threadId);
     return { root, files: threadFiles(root, ref), copy, remove };
   } catch (error) {
     remove();
-    throw isWorkflowError(error) && error.code === "LOG_CORRUPT" ? corrupt(threadId) : error;
+    throw isWorkflowError(error) && error.code === "LOG_CORRUPT" ? recordsDamaged(threadId) : error;
   }
 }
-
-const corrupt = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    `the records of ${threadId} in the cluster are damaged`,
-    "see which: uncaged-workflow verify",
-  );

@@ -35,6 +35,7 @@ import { ClusterClaim, type ClaimOptions as ClaimParts } from "./claim.ts";
 import { copyClaimed } from "./copy.ts";
 import { createIn } from "./create.ts";
 import { watchCluster } from "./watch.ts";
+import { storeClosed } from "./errors.ts";
 
 export type RestateStoreOptions = {
   /** A folder in which what is read is mirrored; without it a temporary one. */
@@ -316,8 +317,7 @@ export class RestateStore implements ThreadStore {
   }
 
   #check(): void {
-    if (!this.#closed.signal.aborted) return;
-    throw WorkflowError.failed("STORE_CLOSED", "the store is closed", "open it again");
+    if (this.#closed.signal.aborted) throw storeClosed();
   }
 
   async #meta(threadId: string): Promise<ThreadMeta | null> {

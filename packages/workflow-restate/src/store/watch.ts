@@ -1,11 +1,11 @@
 import type { StoreChange, ThreadRef } from "@uncaged/workflow/store";
 import { isThreadId } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
 import type { NotedChange, RegistryState } from "../service/store.ts";
 import { livePeriod } from "../thread/row.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
+import { changesLost } from "./errors.ts";
 
 const lookEveryMs = 150;
 
@@ -114,7 +114,7 @@ class AllChanges {
       } else if (isThreadId(key)) live.add(key);
     }
     this.#noted ??= 0;
-    if (before !== null && count < this.#noted - before) throw tooMany();
+    if (before !== null && count < this.#noted - before) throw changesLost();
     return { live, changed };
   }
 }
@@ -126,13 +126,6 @@ const shownOf = (meta: ThreadMeta): string => {
   const counts = [records, batches, journal?.records ?? 0, epoch, claim, held];
   return [incarnation, ...counts, pause, end !== null].join();
 };
-
-const tooMany = (): WorkflowError =>
-  WorkflowError.failed(
-    "CHANGES_LOST",
-    "too many threads have changed since the cluster was last asked",
-    "watch again and reload the threads",
-  );
 
 function aborted(signal: AbortSignal, ms: number): Promise<void> {
   return new Promise((resolve) => {

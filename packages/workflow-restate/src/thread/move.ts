@@ -1,6 +1,6 @@
 import { type Location, refusals } from "@uncaged/workflow/store";
 import { type HostIdentity, movedError } from "@uncaged/workflow/internal";
-import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { toErrorRecord } from "@uncaged/workflow/host";
 import {
   isLeased,
   movedAway,
@@ -9,6 +9,7 @@ import {
   type Started,
   type ThreadMeta,
 } from "./thread.ts";
+import { movedAndRemoved, threadExists } from "./errors.ts";
 
 /* Rules of moving a thread out of a cluster and into one, as pure functions. `moveThread` of the core calls them in order. */
 
@@ -85,22 +86,8 @@ export function arrive(
   };
 }
 
-const exists = (threadId: string): Refusal => ({
-  error: toErrorRecord(
-    WorkflowError.failed(
-      "THREAD_EXISTS",
-      `the cluster has a thread ${threadId} that has not come from here`,
-      `compare them, and fork what you want to keep: uncaged-workflow fork ${threadId}`,
-    ),
-  ),
-});
+const exists = (threadId: string): Refusal => ({ error: toErrorRecord(threadExists(threadId)) });
 
 const removed = (threadId: string): Refusal => ({
-  error: toErrorRecord(
-    WorkflowError.failed(
-      "THREAD_MOVED",
-      `${threadId} was removed where it has moved to`,
-      `go on in a new thread: uncaged-workflow fork ${threadId}`,
-    ),
-  ),
+  error: toErrorRecord(movedAndRemoved(threadId)),
 });

@@ -4,7 +4,7 @@ import { createServer as createHttp2Server, type Http2Server, type Http2Session 
 import type { AddressInfo } from "node:net";
 import { createEndpointHandler } from "@restatedev/restate-sdk";
 import { isolate as isolateBundles, recordEvents } from "@uncaged/workflow/store";
-import { type Environment, WorkflowError } from "@uncaged/workflow/host";
+import type { Environment } from "@uncaged/workflow/host";
 import { ClusterClient } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { Clock } from "../cluster/clock.ts";
@@ -15,6 +15,7 @@ import { bundleObject, indexObject, workflowObject } from "../service/store.ts";
 import { threadObject } from "../service/thread.ts";
 import { Driver } from "./drive.ts";
 import { LiveClaims } from "./live.ts";
+import { portTaken } from "./errors.ts";
 
 export type WorkerOptions = {
   address: ClusterAddress;
@@ -219,12 +220,7 @@ function ownAddress(hostname: string): string {
 
 async function listen(server: Server, port: number, hostname: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once("error", (error) => {
-    const hint = "give another one: --port N";
-    reject(
-      WorkflowError.failed("PORT_TAKEN", `the port ${port} can't be listened on`, hint, error),
-    );
-  });
+  server.once("error", (error) => reject(portTaken(port, error)));
   server.listen(port, hostname, () => resolve((server.address() as AddressInfo).port));
   return await promise;
 }

@@ -55,5 +55,8 @@ export {
 export type { Usage } from "../contract/usage.ts";
 export type { WorktreeMeta } from "../contract/worktree.ts";
 
+// Questions
+export type { ApprovalDecision } from "../contract/decision.ts";
+
 // Errors
 export { type ErrorKind, isWorkflowError, WorkflowError } from "../contract/error.ts";

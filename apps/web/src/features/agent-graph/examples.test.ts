@@ -11,7 +11,7 @@ const kind = agentGraphKind(() => ({ models: [], reasoningEfforts: [], tools: []
 
 type Document = { nodes: { id: string }[]; connections: unknown[] };
 
-const guide = /```json\n(\{[\s\S]*?)```/.exec(read("docs/graphs.md"))?.[1] ?? "";
+const guide = /```json\n(\{[\s\S]*?)```/.exec(read("docs/guides/graphs.md"))?.[1] ?? "";
 
 const texts: [name: string, text: string][] = [
   ["the research team", read("examples/research-team/team.json")],

@@ -1,0 +1,11 @@
+import { WorkflowError } from "@uncaged/workflow/host";
+
+/* The errors of a worker of a cluster. */
+
+export const portTaken = (port: number, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "PORT_TAKEN",
+    `can't listen on port ${port}`,
+    "give another one: --port N",
+    cause,
+  );

@@ -1,0 +1,275 @@
+/** The tests of each failure that `docs/explanation/reliability.md` lists: names of tests by file. */
+export const failureTests: Record<string, Record<string, readonly string[]>> = {
+  F1: {
+    "packages/workflow/src/disk/log.test.ts": [
+      "has exactly its complete records, and reports the torn bytes",
+    ],
+    "packages/workflow/src/disk/repair.test.ts": [
+      "leaves the complete records, and saves the cut bytes beside them, at every byte (F1)",
+    ],
+    "packages/workflow/src/local/upkeep/verify.test.ts": [
+      "a log is named at every truncated length except the end of a record",
+    ],
+    "packages/workflow/src/disk/damage.test.ts": [
+      "cut at any position of the last record %s is torn",
+      "overwritten by %s at any position of the last two records is damage",
+    ],
+  },
+  F2: {
+    "packages/workflow/src/disk/damage.test.ts": [
+      "by one flipped bit, in any byte %s, is reported",
+      "by %s is reported with its line",
+    ],
+    "packages/workflow/test/worker-loss.test.ts": [
+      "is corrupt, named by line, refused by resume and kill, and spoils no list",
+    ],
+    "packages/workflow/test/foreign-log.test.ts": [
+      "with another checksum is broken at its line, and stays as it is",
+    ],
+  },
+  F3: {
+    "packages/workflow/test/crash-points.test.ts": [
+      "a process that is killed at each call of the disk (F3)",
+    ],
+  },
+  F4: { "packages/workflow/test/crash.nightly.test.ts": ["the crash test (F4)"] },
+  F5: {
+    "packages/workflow/test/limits.test.ts": ["a size limit that cuts a write short (F5)"],
+    "packages/cli-workflow/test/disk.nightly.test.ts": [
+      "that is full for a minute, and then not, interrupts the thread and loses nothing (F5)",
+    ],
+  },
+  F6: {
+    "packages/workflow/src/disk/writer.test.ts": [
+      "that could not be synced is undone, and the log is renewed before it continues",
+      "that was acknowledged stays acknowledged after an error in close",
+    ],
+    "packages/workflow/test/registry.test.ts": [
+      "a change that could not be synced is on the disk once it is made again",
+    ],
+    "packages/cli-workflow/test/disk.nightly.test.ts": ["a disk that fails its syncs (F6)"],
+    "packages/cli-workflow/test/denied.nightly.test.ts": ["a disk whose every sync fails (F6)"],
+  },
+  F7: {
+    "test/simulator/simulator.test.ts": ["schedules of the scope %p find nothing"],
+    "packages/workflow/src/disk/writer.test.ts": [
+      "is invisible to readers before it is synced, and visible when it resolves (L1)",
+    ],
+    "packages/cli-workflow/test/disk.nightly.test.ts": [
+      "loses what was not synced, and nothing that was shown, over a remount",
+    ],
+  },
+  F8: {
+    "packages/workflow/test/one-worker.test.ts": [
+      "is made by sixteen processes that start a thread each, and every thread completes",
+      "starts one thread when processes bring the same thread id to two versions",
+    ],
+    "packages/workflow/test/registry.test.ts": [
+      "names that eight processes register at once all survive",
+    ],
+    "packages/workflow/test/fork.test.ts": [
+      "of a thread that is being written take whole steps, byte for byte but for their sums",
+    ],
+    "packages/workflow/test/crash.nightly.test.ts": ["the crash test (F4)"],
+  },
+  F9: {
+    "packages/workflow/test/worker-loss.test.ts": [
+      "a frozen worker (F9)",
+      "a foreign write to a live log (F9)",
+    ],
+  },
+  F10: {
+    "packages/workflow/src/worker/worker-info.test.ts": [
+      "differs from that of a later process with the same pid (F10)",
+      "is not that of a process before a reboot",
+    ],
+    "packages/workflow/test/worker-loss.test.ts": [
+      "whose pid belongs to another process now is not signalled (F10)",
+    ],
+    "packages/cli-workflow/test/denied.nightly.test.ts": [
+      "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+    ],
+  },
+  F11: {
+    "packages/workflow/test/kill.test.ts": ["kill (F11)"],
+    "packages/workflow-agents/test/orphans.nightly.test.ts": [
+      "the commands of twenty tools, and their children, end with the worker",
+      "nothing of a killed worker runs beside a resumed step, and the resume reports it",
+    ],
+  },
+  F12: {
+    "packages/workflow/src/engine/clock.test.ts": ["a clock that jumps (F12)"],
+    "packages/workflow/src/registry/versions.test.ts": [
+      "registrations in one millisecond, and after the clock was set back, keep their order",
+    ],
+  },
+  F13: {
+    "packages/workflow/src/host/host-contract.ts": [
+      "a second start with a thread's id starts nothing",
+    ],
+  },
+  F14: {
+    "packages/workflow/src/registry/read.test.ts": [
+      "an invalid registry is an error that names the line, and stays unchanged:",
+      "a registry that is cut at any byte is never read as another one, but at the end of a version",
+      "more than 16 MB are refused before they are read",
+    ],
+    "packages/workflow/test/add.test.ts": ["the registry is broken or newer"],
+  },
+  F15: {
+    "packages/workflow/src/disk/writer.test.ts": [
+      "of 65 MiB is refused and writes nothing",
+      "of a content of ",
+    ],
+    "packages/workflow/src/disk/log.test.ts": [
+      "of 100,000 records is outlined in bounded memory",
+      "nested a hundred thousand levels deep is read or reported, without a crash",
+    ],
+  },
+  F16: {
+    "packages/workflow/src/bundle/hash.test.ts": ["invalid UTF-8 is hashed as bytes"],
+    "packages/workflow/src/disk/log.test.ts": [
+      "a record's content",
+      "may have the key __proto__ without changing a prototype",
+    ],
+    "packages/workflow/test/deep-values.test.ts": [
+      "a value that a log can't hold is refused, and the worker's other threads continue",
+    ],
+  },
+  F17: {
+    "packages/workflow/src/disk/paths.test.ts": ["a workflow's name", "a thread's id"],
+    "packages/server/test/guard.test.ts": ["no parameter leads out of the storage root"],
+  },
+  F18: {
+    "packages/workflow/test/planted.test.ts": [
+      "as a thread's log starts nothing, and is not written",
+      "a storage root that others can write is refused before anything is read",
+    ],
+  },
+  F19: {
+    "packages/workflow/src/local/upkeep/verify.test.ts": [
+      "a log under another thread's name is named",
+    ],
+    "packages/workflow/test/foreign-log.test.ts": ["a log from elsewhere (F19)"],
+  },
+  F20: {
+    "packages/workflow/test/hostile-bundle.nightly.test.ts": [
+      "a bundle that misbehaves fails its own thread and no other (F20)",
+    ],
+    "packages/workflow/test/replaced-builtins.test.ts": [
+      "a bundle that replaces everything leaves the logs of its siblings sound",
+    ],
+    "packages/workflow/test/inspect.test.ts": ["a bundle that allocates memory without end"],
+  },
+  F21: {
+    "packages/workflow/src/bundle/store.test.ts": [
+      "refuses a bundle with one changed byte",
+      "refuses a bundle that is missing",
+    ],
+    "packages/workflow/src/local/upkeep/verify.test.ts": [
+      "a bundle that was edited in place is named",
+    ],
+    "packages/workflow/src/local/workflows.test.ts": [
+      "an ambiguous prefix is refused with the candidates",
+    ],
+    "packages/workflow/test/twin.test.ts": [
+      "is refused by a start, an answer, a fork and verify, and never runs; the right file restores it",
+      "is refused when it is added, also where the bundle is gone",
+    ],
+  },
+  F22: { "packages/workflow/test/divergence.test.ts": ["durable code in a worker (F22)"] },
+  F23: {
+    "packages/workflow/test/answers.test.ts": ["an answer (F23)"],
+    "packages/workflow/src/host/host-answers.ts": [
+      "of many answers at once one is taken, and the others are refused",
+    ],
+  },
+  F24: {
+    "packages/server/test/guard.test.ts": [
+      "whatever the path and the method",
+      "of a form is refused, whatever it holds",
+    ],
+    "packages/server/test/streams.test.ts": [
+      "the number of open streams is limited, and a closed stream makes room",
+    ],
+  },
+  F25: {
+    "packages/server/test/serve.test.ts": [
+      "a port in use is one line, which shows no token of the server that has it",
+    ],
+    "packages/server/test/events.test.ts": [
+      "nothing is missed and nothing doubled when the server is killed and started again",
+    ],
+  },
+  F26: {
+    "test/storage-root.test.ts": ["reading an old storage root", "an old thread"],
+    "packages/workflow/test/registry.test.ts": [
+      "a registry of a newer version keeps its bundles from gc",
+    ],
+    "packages/workflow/test/foreign-log.test.ts": ["a log of a newer version (F26)"],
+  },
+  F27: {
+    "packages/workflow/test/limits.test.ts": [
+      "too few files (F27)",
+      "the surroundings of a client (F27)",
+    ],
+    "packages/cli-workflow/test/streams.test.ts": [
+      "a closed stdout is not a crash",
+      "the program answers where no stdin, no terminal and another locale is",
+    ],
+    "packages/cli-workflow/test/disk.nightly.test.ts": [
+      "that becomes read-only is read, and written again when it can be (F27)",
+    ],
+    "packages/cli-workflow/test/denied.nightly.test.ts": ["a file system without locks"],
+  },
+  F28: {
+    "packages/workflow/test/registry.test.ts": [
+      "garbage that is collected while names are registered is never a bundle that they need",
+    ],
+    "packages/workflow/test/remove.test.ts": [
+      "that races resume, kill and fork leaves a whole log or none",
+    ],
+    "packages/workflow/test/trash.test.ts": [
+      "a removed thread is restored with all of its files, once in concurrent restores",
+      "files of a removed thread that a crash left in its folder are restored with it, and are not garbage",
+    ],
+    "packages/workflow/src/local/upkeep/gc.test.ts": [
+      "an unused bundle goes to the trash with the files beside it",
+    ],
+    "packages/workflow/test/crash.nightly.test.ts": ["the crash test (F4)"],
+  },
+  F29: {
+    "packages/workflow/src/disk/journal.test.ts": [
+      "by one flipped bit, in any byte, is reported with its line",
+      "is detected by the thread's log when lines at its end, or all lines, are missing",
+    ],
+    "packages/workflow/src/worker/journal.test.ts": [
+      "is named by file and line before anything is done again, whatever has happened to its lines",
+      "goes on wherever a crash has cut off its end, and keeps what was cut off",
+    ],
+    "packages/workflow-agents/test/damage.nightly.test.ts": [
+      "keeps the thread from going on, and has nothing done twice",
+    ],
+    "packages/workflow-agents/test/money.property.test.ts": [
+      "a thread's spending is the same in every order of events",
+    ],
+  },
+  F30: {
+    "packages/workflow/test/paused.test.ts": ["is paused for every reader, and is resumed"],
+    "packages/workflow/test/recover.test.ts": [
+      "is resumed once, by whichever of twenty calls and a person comes first",
+      "a thread of a copy of the storage root, also in the place of the original",
+    ],
+  },
+  F31: {
+    "packages/workflow-agents/test/root-limits.nightly.test.ts": [
+      "twenty threads of three processes stop at the limit, and go on when it is raised",
+      "the reservation of a killed worker is released, and its call counts with its known usage",
+      "spending is read from the logs again if its file is %p, also of removed threads and forks",
+    ],
+    "packages/workflow/src/disk/spending.test.ts": [
+      "keeps reservations of live workers, and releases those of lost ones",
+      "is never exceeded by concurrent reservations",
+    ],
+  },
+};

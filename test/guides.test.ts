@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { samplesIn, typeErrorsIn } from "./samples.ts";
+import { top } from "./source.ts";
+
+/* The samples of the guides to workflows in code: type-checked, added, and the test among them run. */
+const pages = [
+  "guides/writing-a-workflow",
+  "guides/retries-and-timers",
+  "guides/human-input",
+  "guides/testing",
+  "guides/cost-control",
+  "coming-from/temporal",
+  "coming-from/langgraph",
+  "coming-from/inngest",
+  "coming-from/n8n",
+  "coming-from/agent-builder",
+];
+const kinds = { ts: "ts", js: "esm.js", json: "json" } as const;
+const sources = join(top, ".cache/guides");
+const root = mkdtempSync(join(tmpdir(), "uncaged-guides-"));
+
+const samples = pages.flatMap((page) => {
+  const text = readFileSync(join(top, `docs/${page}.md`), "utf8");
+  return (["ts", "js", "json"] as const).flatMap((kind) =>
+    samplesIn(text, kind).map((code, index) => ({
+      name: `${basename(page)}-${index + 1}.${kinds[kind]}`,
+      code,
+    })),
+  );
+});
+const workflows = samples.filter(({ code }) =>
+  /export const descriptor|"(?:steps|nodes)":/.test(code),
+);
+
+beforeAll(() => {
+  rmSync(sources, { recursive: true, force: true });
+  mkdirSync(sources, { recursive: true });
+  for (const { name, code } of samples) writeFileSync(join(sources, name), code);
+  // The workflow that the sample of a test imports.
+  writeFileSync(join(sources, "workflow.ts"), workflows[0]?.code ?? "");
+});
+
+afterAll(() => {
+  for (const path of [sources, root]) {
+    rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+});
+
+test("the samples have no type error", () => {
+  expect(samples.length).toBeGreaterThan(8);
+  expect(typeErrorsIn(sources)).toBe("");
+}, 60_000);
+
+test.each(workflows)(
+  "$name can be added",
+  ({ name }) => {
+    const command = join(top, "node_modules/.bin/uncaged-workflow");
+    const label = name.replace(/\..*$/, "");
+    const { exitCode, stderr } = Bun.spawnSync(
+      [command, "add", label, join(sources, name), "--root", root],
+      { env: { ...process.env, CI: "" } },
+    );
+    const unwarned = expect.not.stringContaining("warning");
+    expect([exitCode, stderr.toString()]).toEqual([0, unwarned]);
+  },
+  60_000,
+);
+
+test("the sample of a test passes", () => {
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, "test", "./testing-1.ts"], {
+    cwd: sources,
+  });
+  expect([exitCode, stderr.toString()]).toEqual([0, expect.stringContaining("2 pass")]);
+});
