@@ -63,11 +63,11 @@ other work on the machine affects both.
 `;
 
 /** The part of the page after the figures. */
-export const tail = `## What each row measures
+export const tail = `## Rows
 
 ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
-## What is not measured
+## Not measured
 
 - Models and tools: steps take no time, and have 64 characters unless a row says otherwise.
 - A busy machine, a slow or networked disk, several workers at a time.

@@ -8,32 +8,44 @@ import { top } from "./test-files.ts";
 import { everyChangeTier, nightlyTier, soakTier, type Stage, type Tier } from "./tiers.ts";
 
 /*
- * The gate:
- *
- *     bun scripts/check.ts [--all | --soak [--minutes 720] [--schedules 1000000] [--faults 1000] [--seed N]] [stage…]
- *
- * Prints a line with the time of each stage, and the output of a failed one. The last line, `N passed, N failed`, counts
- * tests; a stage that fails without a failed test counts as one.
+ * The gate. Prints a line with the time of each stage, and the output of a failed one. The last line,
+ * `N passed, N failed`, counts tests; a stage that fails without a failed test counts as one.
  */
-const usage = (problem: string): never => {
-  console.error(`error: ${problem}`);
+const usage =
+  "usage: bun scripts/check.ts [--all | --soak [--minutes 720] [--schedules 1000000] [--faults 1000] [--seed N]] [stage…]";
+
+const refuse = (problem: string): never => {
+  console.error(`error: ${problem}\n${usage}`);
   process.exit(2);
 };
+
+function parsed() {
+  const text = (value: string) => ({ type: "string", default: value }) as const;
+  const flag = { type: "boolean", default: false } as const;
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        ...{ all: flag, soak: flag, help: { ...flag, short: "h" } },
+        ...{ minutes: text("720"), schedules: text("1000000") },
+        ...{ faults: text("1000"), seed: text(String(Date.now() % 1_000_000)) },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message.split(".")[0] as string);
+  }
+}
 
 function chosen(): Tier {
   const number = (name: string, text: string): number => {
     const value = Number(text);
-    return value > 0 ? value : usage(`--${name} ${text}: not a positive number`);
+    return value > 0 ? value : refuse(`--${name} ${text}: not a positive number`);
   };
-  const text = (value: string) => ({ type: "string", default: value }) as const;
-  const flag = { type: "boolean", default: false } as const;
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      ...{ all: flag, soak: flag, minutes: text("720"), schedules: text("1000000") },
-      ...{ faults: text("1000"), seed: text(String(Date.now() % 1_000_000)) },
-    },
-  });
+  const { values, positionals } = parsed();
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
+  }
   const soak = () =>
     soakTier({
       minutes: number("minutes", values.minutes),
@@ -44,7 +56,7 @@ function chosen(): Tier {
   const tier = values.soak ? soak() : values.all ? nightlyTier() : everyChangeTier();
   const names = tier.groups.flat().map(({ name }) => name);
   const unknown = positionals.find((name) => !names.includes(name));
-  if (unknown !== undefined) usage(`stage "${unknown}" not found; use one of: ${names.join(" ")}`);
+  if (unknown !== undefined) refuse(`stage "${unknown}" not found; use one of: ${names.join(" ")}`);
   const isChosen = ({ name }: Stage) => positionals.length === 0 || positionals.includes(name);
   return { ...tier, groups: tier.groups.map((group) => group.filter(isChosen)) };
 }

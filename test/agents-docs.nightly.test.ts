@@ -10,13 +10,16 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* Every snippet of the agents' guide, type-checked, built into a bundle and run. */
+/* Every snippet of the agents' pages, type-checked; every workflow among them built into a bundle and run. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const sources = join(top, ".cache/agents-docs");
-const guide = readFileSync(join(top, "docs/reference/agents.md"), "utf8");
-const readme = readFileSync(join(top, "packages/workflow-agents/README.md"), "utf8");
-const snippets = samplesIn(`${guide}\n${readme}`, "ts").map((text, index) => ({
+const pages = [
+  "docs/guides/agents.md",
+  "docs/reference/agents.md",
+  "packages/workflow-agents/README.md",
+].map((path) => readFileSync(join(top, path), "utf8"));
+const snippets = samplesIn(pages.join("\n"), "ts").map((text, index) => ({
   name: `snippet-${index + 1}`,
   text,
 }));
@@ -60,7 +63,7 @@ afterAll(async () => {
   }
 });
 
-test("the guide has snippets", () => {
+test("the pages have snippets", () => {
   expect(workflows.length).toBeGreaterThan(7);
 });
 
@@ -68,7 +71,7 @@ test("they have no type error", () => {
   expect(typeErrorsIn(sources)).toBe("");
 }, 180_000);
 
-describe("each workflow of the guide", () => {
+describe("each workflow of the pages", () => {
   test.each(some(workflows, 4))(
     "$name is built and runs to its end",
     async ({ name, text }) => {

@@ -19,7 +19,7 @@ const sources = join(top, ".cache/graph-docs");
 const pages = ["docs/guides/graphs.md", "packages/workflow-graph/README.md"].map((path) => {
   const text = readFileSync(join(top, path), "utf8");
   const [graph = ""] = samplesIn(text, "json");
-  const commands = [...text.matchAll(/^ {4}(uncaged-workflow (?:add|run|resume) .*)$/gm)];
+  const commands = [...text.matchAll(/^(uncaged-workflow (?:add|run|resume) .*)$/gm)];
   return {
     path,
     graph,

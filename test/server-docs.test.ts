@@ -103,7 +103,10 @@ test("the guide names every path of the API, and no other", async () => {
   expect(documentedPaths().sort()).toEqual(offered.sort());
 });
 
-/** The rows of the guide's table: further spans of a row are endings of its first path. */
+/**
+ * Returns the paths in the guide's tables. Further spans of a row replace the last word of its first path, or follow its
+ * last parameter.
+ */
 function documentedPaths(): string[] {
   const rows = [
     ...guide.matchAll(/^\| (`(?:GET|POST|DELETE) \/(?:api|workflow)\/[^|]*) \|([^\n]*)\|$/gm),
@@ -115,8 +118,7 @@ function documentedPaths(): string[] {
     );
     const plain = (path: string) => path.replace(/\?.*$/, "").replace(/:(\w+)/g, "{$1}");
     const base = plain(whole);
-    // `/resume` is documented with `/pause`; `/history` under its own path.
-    const siblings = base.endsWith("/pause") ? base.replace(/\/pause$/, "") : base;
+    const siblings = base.replace(/\/[a-z-]+$/, "");
     return [base, ...endings.map((ending) => siblings + plain(ending))];
   });
 }

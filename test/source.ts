@@ -37,5 +37,5 @@ export function readSource(path: string): Source {
 /** The files that match a glob, relative to the top folder, sorted, without node_modules. */
 export const files = (glob: string): string[] =>
   [...new Bun.Glob(glob).scanSync({ cwd: top, dot: true })]
-    .filter((path) => !/(^|\/)(node_modules|\.git|\.cache|\.pack|dist)\//.test(path))
+    .filter((path) => !/(^|\/)(node_modules|\.git|\.cache|\.pack|dist|reference\/api)\//.test(path))
     .sort();

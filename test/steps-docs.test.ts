@@ -7,6 +7,7 @@ import {
   StepType,
   type WorkflowDocument,
 } from "@uncaged/workflow-steps";
+import { checkedDocument } from "@uncaged/workflow-steps/source";
 import { fields } from "../packages/workflow-steps/src/document/format.ts";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
@@ -14,18 +15,21 @@ import { StepsHouse, textIn } from "./steps/examples.ts";
 import { aroundStep } from "./steps/fragment.ts";
 import { warningsOn } from "./warned.ts";
 
-/* Every sample of the guides to step workflows: checked, built and run. */
+/* Every sample of the pages on step workflows: checked, built and run. */
 const house = new StepsHouse();
 const cache = join(top, ".cache");
 mkdirSync(cache, { recursive: true });
 const sources = mkdtempSync(join(cache, "steps-docs-"));
-const guide = readFileSync(join(top, "docs/reference/steps.md"), "utf8");
+const guide = readFileSync(join(top, "docs/guides/step-workflows.md"), "utf8");
+const reference = readFileSync(join(top, "docs/reference/steps.md"), "utf8");
 const readme = readFileSync(join(top, "packages/workflow-steps/README.md"), "utf8");
 const engineGuide = readFileSync(join(top, "docs/guides/step-engine.md"), "utf8");
-const samples = [...samplesIn(guide, "json"), ...samplesIn(readme, "json")].map((text) => ({
-  text,
-  value: JSON.parse(text) as object,
-}));
+const samples = [guide, reference, readme]
+  .flatMap((text) => samplesIn(text, "json"))
+  .map((text) => ({
+    text,
+    value: JSON.parse(text) as object,
+  }));
 const flows = samples.filter(({ value }) => "steps" in value);
 const steps = samples
   .filter(({ value }) => "id" in value)
@@ -47,16 +51,16 @@ afterAll(() => {
   rmSync(sources, { recursive: true, force: true });
 });
 
-test("the guides have samples", () => {
+test("the pages have samples", () => {
   expect(flows).toHaveLength(2);
   expect(steps.length + flows.length).toBe(samples.length);
   expect(steps.length).toBeGreaterThan(6);
   expect(engines).toHaveLength(3);
 });
 
-test("the guide names every type of steps and every field", () => {
+test("the reference names every type of steps and every field", () => {
   const words = [...Object.values(StepType), ...fields.map(({ name }) => name)];
-  expect(words.filter((word) => !guide.includes(`\`${word}\``))).toEqual([]);
+  expect(words.filter((word) => !reference.includes(`\`${word}\``))).toEqual([]);
 });
 
 test("the flow of the first screen runs and prints what the guide shows", async () => {
@@ -66,11 +70,17 @@ test("the flow of the first screen runs and prints what the guide shows", async 
   expect(await house.add("greet", file)).toEqual([]);
   const [, params = ""] = /run greet --params '([^']*)'/.exec(guide) ?? [];
   const thread = await house.run("greet", { cwd, params: JSON.parse(params) as object });
-  const shown = [...guide.matchAll(/^ {6}\d {2}(\S+) +0\.0s/gm)].map(([, role]) => role ?? "");
+  const shown = [...guide.matchAll(/^ {2}\d {2}(\S+) .*0\.0s/gm)].map(([, role]) => role ?? "");
   expect(thread.steps.map(({ role }) => role)).toEqual(shown);
-  const [, summary] = /^ {4}completed: (.*)$/m.exec(guide) ?? [];
+  const [, summary] = /^completed: (.*)$/m.exec(guide) ?? [];
   expect(thread.result).toEqual({ returnCode: 0, summary: summary ?? "" });
   expect(textIn(cwd, "greetings.json")).toContain('"Hello, Alan"');
+});
+
+test("add reports an unknown step as the guide shows", () => {
+  const [, shown = ""] = /^error: (flow\.json:.*); hint/m.exec(guide) ?? [];
+  const broken = (flows[0]?.text ?? "").replace('"next": "Write_All"', '"next": "Write_Al"');
+  expect(() => checkedDocument(broken, "flow.json")).toThrow(shown);
 });
 
 test("the flow of the package's own page runs", async () => {

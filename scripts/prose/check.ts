@@ -9,12 +9,10 @@ import { sourceText } from "./source-text.ts";
 /*
  * Finds faults of prose in documents, comments and messages:
  *
- *     bun scripts/prose/check.ts                      # every folder that is edited
- *     bun scripts/prose/check.ts docs packages/evals  # these, edited or not
+ *     bun scripts/prose/check.ts                      # everything
+ *     bun scripts/prose/check.ts docs packages/evals  # some folders
  *     bun scripts/prose/check.ts --count .            # counts by folder and kind
  */
-/** Folders and files that the rules don't hold for yet. An entry goes when its folder is edited. */
-const unedited = ["apps", "docs", "rfcs"];
 
 const args = process.argv.slice(2);
 const isCount = args.includes("--count");
@@ -29,9 +27,7 @@ const plugins = [
 
 const isIn = (folder: string) => (path: string) => path === folder || path.startsWith(`${folder}/`);
 const isChosen = (path: string): boolean =>
-  chosen.length > 0
-    ? chosen.some((one) => one === "" || isIn(one)(path))
-    : !unedited.some((one) => isIn(one)(path));
+  chosen.length === 0 || chosen.some((one) => one === "" || isIn(one)(path));
 
 const paths = [...new Bun.Glob("**/*.{ts,tsx,md}").scanSync({ cwd: top })]
   .filter((path) => !/(^|\/)(node_modules|dist|template|\.cache|api)\//.test(path))

@@ -5,12 +5,12 @@
  * A1 a record that a reader could see is on the disk, and stays in its log, unchanged. A2 a step runs once all steps
  * before it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
  * A4 an acknowledged change holds, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
- * or of a registered version stays.
+ * or of a registered version stays. A7 a thread that a loss of power would show asleep has an entry in `due/`.
  * In a file with a flipped bit, A1 holds unless the product reports the damage.
  */
 import { type FileInode, type Inode, logOf } from "./disk.ts";
 import type { DiskWatch } from "./calls.ts";
-import { bundleOf, type Commit, parseLog, registered } from "./reader.ts";
+import { bundleOf, type Commit, dueThreadOf, parseLog, registered } from "./reader.ts";
 import type { Process, World } from "./world.ts";
 
 /** State of a thread as clients know it. */
@@ -169,6 +169,8 @@ export class Auditor implements DiskWatch {
   onRemoved(path: string): void {
     const hash = bundleOf(path);
     if (hash !== null) this.#bundleGone(hash);
+    const due = dueThreadOf(path);
+    if (due) this.#checkDue(due);
     const log = logOf(path);
     const seen = log && this.#find(log.threadId);
     if (!seen || !path.endsWith(".data.jsonl")) return;
@@ -290,6 +292,19 @@ export class Auditor implements DiskWatch {
     const isNeeded = [...this.threads.values()].some((seen) => seen.hash === hash && seen.isThere);
     const isVersion = this.versions.some((version) => version.hash === hash);
     if (isNeeded || isVersion) this.fail(`the bundle ${hash} was taken away and is needed`);
+  }
+
+  #checkDue(thread: { hash: string; threadId: string }): void {
+    const seen = this.threads.get(keyOf(thread));
+    if (!seen?.isThere || seen.isDamaged || seen.isUnsynced || seen.removal !== "none") return;
+    const inode = this.#world.disk.at(this.#pathOf(seen));
+    const bytes = inode?.kind === "file" ? inode.platter.view : Buffer.alloc(0);
+    const durable = parseLog(bytes.subarray(0, bytes.lastIndexOf(10) + 1), true);
+    if ((durable?.at(-1)?.dueAt ?? null) === null) return;
+    for (const [path] of this.#world.disk.files()) {
+      if (dueThreadOf(path)?.threadId === seen.threadId) return;
+    }
+    this.fail(`${seen.threadId} is no longer due, and a loss of power would show it asleep`);
   }
 
   #checkBundle(hash: string): void {

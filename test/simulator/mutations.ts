@@ -265,7 +265,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       ["      if (await writer.settle()) removeQuietly(", "      if (writer) removeQuietly("],
     ],
-    seed: 20059,
+    seed: 1,
   },
   {
     name: "due-after-sleep",

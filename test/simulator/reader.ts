@@ -6,6 +6,8 @@ export type Commit = {
   requestId: string | null;
   /** Whether it replaces an answer that did not come in time. */
   isWaking: boolean;
+  /** The time at which a sleeping thread is due, in milliseconds since the epoch. */
+  dueAt: number | null;
   isUnsynced: boolean;
   /** The error of a failed thread: none of the workflows fails. */
   failure: string | null;
@@ -35,13 +37,14 @@ function parseLine(line: string, isStart: boolean): Commit | null {
     const options = parameters?.options as Json | undefined;
     if (isStart) return options ? { ...plain, isUnsynced: options.unsynced === true } : null;
     if (typeof role !== "string" || !meta) return null;
-    const { n, requestId, timedOut } = meta;
+    const { n, requestId, timedOut, expiresAt } = meta;
     return {
       ...plain,
       isEnd: role === "__end__",
       n: typeof n === "number" ? n : null,
       requestId: typeof requestId === "string" ? requestId : null,
       isWaking: role === "__input__" && timedOut === true,
+      dueAt: role === "__wait__" && typeof expiresAt === "number" ? expiresAt : null,
       failure: role === "__end__" && meta.reason === "failed" ? String(content) : null,
     };
   } catch {
@@ -54,6 +57,7 @@ const plain: Commit = {
   n: null,
   requestId: null,
   isWaking: false,
+  dueAt: null,
   isUnsynced: false,
   failure: null,
 };
@@ -61,6 +65,12 @@ const plain: Commit = {
 /** The hash of a bundle's path; null for any other path. */
 export const bundleOf = (path: string): string | null =>
   /\/bundles\/([0-9A-Z]{13})\.esm\.js$/.exec(path)?.[1] ?? null;
+
+/** The thread of an entry in `due/`; null for any other path. */
+export function dueThreadOf(path: string): { hash: string; threadId: string } | null {
+  const [, hash, threadId] = /\/due\/\d+\/\d+\.([0-9A-Z]{13})\.([0-9A-Z]{26})$/.exec(path) ?? [];
+  return hash && threadId ? { hash, threadId } : null;
+}
 
 /** Registrations in a registry's text, each as `name hash`. */
 export function registered(text: string): Set<string> {

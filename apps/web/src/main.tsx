@@ -8,8 +8,8 @@ import { router } from "./router.tsx";
 
 const mostTries = 3;
 
-// A part that can't be loaded: the console was built again since, and its parts have other names now; or
-// no server is there, and then what is shown is worth more than an empty page.
+// A part failed to load: either the console was rebuilt and its parts are renamed, or the server is unreachable.
+// Without a server the current page is better than an empty one.
 addEventListener("vite:preloadError", () => {
   const key = "reloaded-at";
   const before = Number(sessionStorage.getItem(key));
@@ -18,14 +18,14 @@ addEventListener("vite:preloadError", () => {
   void fetch("/theme.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
 });
 
-// At once, not with the next timer: the second of two quick clicks must find its button at work.
+// Not in the next timer: the second of two quick clicks must find its button busy.
 notifyManager.setScheduler(queueMicrotask);
 
 const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // A refusal is an answer; a server that is not reached may be back in a moment.
+      // A refusal is final; an unreachable server may be back in a moment.
       retry: (tries, error) =>
         tries < mostTries && !(error instanceof ApiError && error.status !== 0),
     },

@@ -18,7 +18,7 @@ import { NoPage, PageFailure, Shell } from "./pages/shell.tsx";
 import { ThreadsPage } from "./pages/threads/threads-page.tsx";
 import { Skeleton } from "./ui/states.tsx";
 
-/** A page in a part of its own, which is loaded when it is asked for. */
+/** A lazily loaded page. */
 const pageOf = <Module extends object, Name extends keyof Module>(
   load: () => Promise<Module>,
   name: Name,
@@ -27,7 +27,7 @@ const pageOf = <Module extends object, Name extends keyof Module>(
     try {
       return await load();
     } catch {
-      // A server that is reached gives the reason.
+      // A reachable server gives the reason.
       const refusal = await request("/server").catch((error: unknown) => error);
       if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
       throw new ApiError(0, {
@@ -140,7 +140,7 @@ const editors = [
   }),
 ] as const;
 
-/** The pages, by their paths. All but the first are loaded when they are asked for. */
+/** The routes. All pages but the first are loaded on demand. */
 export const router = createRouter({
   routeTree: root.addChildren([
     ...([threads, inbox, thread, compare, workflows, workflow, add] as const),

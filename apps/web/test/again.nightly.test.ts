@@ -5,7 +5,7 @@ import { pressUntil } from "./hand.ts";
 
 const serving = useConsole();
 
-/** Two steps that count, and a text that is long. */
+/** Two steps that count, and a long text. */
 const sum = {
   version: "3.18",
   name: "Sum",
@@ -31,26 +31,26 @@ beforeAll(async () => {
 
 const idOf = (page: Page): string => /\/threads\/(\w+)/.exec(page.url())?.[1] ?? "";
 
-/** Runs the workflow to its end and opens its thread. */
+/** Runs the workflow and opens its thread. */
 async function opened(view = "") {
   const id = await serving.run("sum");
   await serving.until(id, "completed");
   return { id, page: await open(serving, `/threads/${id}${view}`) };
 }
 
-/** The thread that a page went to from another one, when it has ended. */
+/** The ended thread that a page has moved to. */
 async function ended(page: Page, from: string) {
   await page.waitForURL((url) => url.pathname.includes("/threads/") && !url.href.includes(from));
   return await serving.until(idOf(page), "completed");
 }
 
-describe("a step workflow is gone on with from a card", () => {
+describe("a step workflow is rerun from a card", () => {
   test("at its step, with another value of a variable", async () => {
     const { id, page } = await opened();
     await page.getByText("the sum is 12").first().waitFor();
     await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
     const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
-    await dialog.getByText("It goes on with Set_Sum").waitFor();
+    await dialog.getByText("It continues at Set_Sum").waitFor();
     await dialog.getByText("(19.5 KB)").waitFor();
     expect(await dialog.getByText("wide wide").count()).toBe(0);
     await dialog.getByRole("button", { name: "View $long" }).click();
@@ -68,7 +68,7 @@ describe("a step workflow is gone on with from a card", () => {
     await page.getByText("Resuming from: Set_Sum").waitFor();
   }, 600_000);
 
-  test("and a value that the variable cannot have is refused in the dialog, and nothing is started", async () => {
+  test("and an invalid value is refused in the dialog, without a start", async () => {
     const { page } = await opened();
     await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
     const dialog = page.getByRole("dialog");
@@ -88,7 +88,7 @@ describe("a node of the graph", () => {
   const items = async (page: Page) => await page.getByRole("menuitem").allInnerTexts();
   const all = ["Details", "Rerun from here…", "Fork from here…", "Copy id"];
 
-  test("has a menu by the keyboard, and the focus comes back to the node", async () => {
+  test("has a menu by keyboard, and the focus returns to the node", async () => {
     const { id, page } = await opened("?view=graph");
     const set = node(page, "Set_Sum");
     await set.focus();

@@ -9,7 +9,7 @@ import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
-/** A workflow that asks, for an answer of a type, and then publishes or not. */
+/** A workflow that asks for an answer of a type, then publishes or stops. */
 const asking = (type: string, condition: string) => ({
   version: "3.16",
   name: "asking",
@@ -42,7 +42,7 @@ const graph = {
   ],
 };
 
-/** Asks for three tool calls, each of which a person decides on. */
+/** A model that makes three tool calls, each of which needs an approval. */
 const model: WireServer<object> = await anthropicServer((body) => {
   const { messages } = body as { messages: object[] };
   if (messages.length > 1) return { text: JSON.stringify(messages.at(-1)) };
@@ -50,7 +50,7 @@ const model: WireServer<object> = await anthropicServer((body) => {
   return { text: "I deploy three.", tools: [call(1), call(2), call(3)] };
 });
 const serving = useConsoleProcess();
-// A thread gets the environment of the server that starts it.
+// A thread inherits the environment of the server that starts it.
 Object.assign(serving.more, { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url });
 afterAll(() => model.stop());
 
@@ -85,7 +85,7 @@ async function asked(workflow: string): Promise<{ page: Page; id: string }> {
 
 const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 
-test("an open question, and one for a text, is answered by what is typed and by no click", async () => {
+test("an open question and a text question are answered by typing, not by a click", async () => {
   for (const [workflow, text, answer] of [
     ["open", '{"approved":true}', '{"approved":true}'],
     ["open", "shorter, please", '"shorter, please"'],
@@ -104,7 +104,7 @@ test("an open question, and one for a text, is answered by what is typed and by 
   expect((await serving.until(id, "completed")).result?.summary).toBe("published 12");
 }, 600_000);
 
-/** Where an approval is shown: its region of the inbox, or the page of its thread. */
+/** The region of an approval: in the inbox, or on its thread's page. */
 async function approvalOf(id: string, path: string, look = {}) {
   const page = await open(serving, path, look);
   const card = path === "/inbox" ? page.getByRole("region", { name: new RegExp(id) }) : page;
@@ -120,7 +120,7 @@ const askedTwice = async (prompt = graph.nodes[0]?.data.initialInput) => {
 };
 
 test.each(["inbox", "thread"])(
-  "an approval is shown whole, and decided by a button alone: %s",
+  "an approval is shown in full, and decided only by a button: %s",
   async (where) => {
     const id = await askedTwice();
     const path = where === "inbox" ? "/inbox" : `/threads/${id}`;
@@ -164,7 +164,7 @@ const wide = "w".repeat(2_000);
 
 test.each([
   [
-    "what is wide",
+    "wide content",
     `| a | b |\n|---|---|\n| ${wide} | c |\n\n\`\`\`sh\n${wide} | last\n\`\`\``,
     "last",
   ],
@@ -177,7 +177,7 @@ test.each([
     const id = await askedTwice(subject);
     const { card } = await approvalOf(id, `/threads/${id}`, { width: 380, height: 800 });
     const region = card.getByRole("region", { name: "To be approved" });
-    // Markdown is laid out by a part of the console that is loaded when it is needed.
+    // The Markdown renderer loads on demand.
     if (subject.includes(wide)) await region.locator("pre").waitFor();
     await region.scrollIntoViewIfNeeded();
     await region.getByText(last).first().waitFor();
@@ -198,7 +198,7 @@ test.each([
   600_000,
 );
 
-test("the subject of an approval is shown as it is written, and formatted", async () => {
+test("the subject of an approval is shown as written, and formatted", async () => {
   const id = await askedTwice("a **report**");
   const { card } = await approvalOf(id, `/threads/${id}`);
   const region = card.getByRole("region", { name: "To be approved" });
@@ -208,10 +208,10 @@ test("the subject of an approval is shown as it is written, and formatted", asyn
   await region.getByText("a report").waitFor();
 }, 600_000);
 
-test("a decision on a question that was answered elsewhere meanwhile is refused, and decides nothing", async () => {
+test("a decision on a question that was answered elsewhere is refused and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
-  // While the click is on its way, another program answers, and the next question is asked.
+  // Another program answers during the click, and the next question is asked.
   await page.route("**/input", async (route) => {
     await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
     await serving.until(id, "waiting", 4);
@@ -223,7 +223,7 @@ test("a decision on a question that was answered elsewhere meanwhile is refused,
   expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
 }, 600_000);
 
-test("a form sends no decision that was not chosen", async () => {
+test("a form sends no decision without a choice", async () => {
   const id = await serving.run("form");
   await serving.until(id, "waiting");
   const page = await open(serving, `/threads/${id}`);
@@ -250,11 +250,11 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
 
   await card.getByText('"n":2').waitFor();
   await card.getByRole("button", { name: "Edit" }).click();
-  const input = card.getByLabel("Input in place of the model's");
+  const input = card.getByLabel("Input instead of the model's");
   expect(await input.inputValue()).toBe('{\n  "n": 2,\n  "note": " of 2"\n}');
   await input.fill('{"n": 2, ');
   await card.getByRole("button", { name: "Approve with this input" }).click();
-  await card.getByText("It is no JSON").waitFor();
+  await card.getByText("Invalid JSON").waitFor();
   await input.fill('{"n": "two"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();
   await card.getByText("does not fit what tool asks for").waitFor();

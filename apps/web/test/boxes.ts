@@ -51,7 +51,7 @@ const shifted =
     y: box.y + by.y,
   });
 
-/** The smallest kind of document that an editor's tests can do with: boxes, and lines between them. */
+/** A minimal kind of document for editor tests: boxes with lines between them. */
 export const boxes: DocumentKind = {
   name: "graph",
   noun: "drawing",

@@ -10,24 +10,24 @@ import {
 import { buildConsole } from "./built.ts";
 import { launch } from "./launch.ts";
 
-/** How a page is looked at. */
+/** Viewport and theme of a page. */
 export type Look = { width?: number; height?: number; theme?: "light" | "dark" };
 
 let browser: Browser | null = null;
-/** One for each look: what a page has loaded, the next one of its look has in the cache. */
+/** One context per look, so that later pages use the cache. */
 const contexts = new Map<string, BrowserContext>();
 const errors: string[] = [];
 
 /**
- * Gives the tests of a file a browser and a server with the named bundles, whose threads are in memory. After each test
- * its pages are closed, and none of them may have had an error.
+ * Gives the tests of a file a browser and a server with bundles, whose threads are in memory. Closes pages after each
+ * test and asserts that they had no errors.
  */
 export const useConsole = (...names: BundleName[]): Serving => useServer(new Serving(), ...names);
 
-/** As {@link useConsole}, with a server of the command's over a storage root. */
+/** Like {@link useConsole}, with the command's server over a storage root. */
 export function useConsoleProcess(...names: BundleName[]): ServingProcess {
   const serving = new ServingProcess();
-  // A worker that waits for the next test's thread is quicker than a new one; it is ended with the server.
+  // A waiting worker is faster than a new one. It ends with the server.
   serving.more = { UNCAGED_WORKFLOW_IDLE_MS: "60000" };
   return useServer(serving, ...names);
 }
@@ -48,7 +48,7 @@ function useServer<S extends Serving>(serving: S, ...names: BundleName[]): S {
   return serving;
 }
 
-/** Opens a page of the console as its reader would, by the address with the token. */
+/** Opens a page of the console by an address with the token. */
 export async function open(serving: Serving, path = "/", look: Look = {}): Promise<Page> {
   const context = await contextFor(look);
   const page = await context.newPage();
@@ -58,7 +58,7 @@ export async function open(serving: Serving, path = "/", look: Look = {}): Promi
   return page;
 }
 
-/** Keeps a page as a picture, to be looked at, in the folder `CONSOLE_PICTURES`; not at all without it. */
+/** Saves a screenshot in the folder `CONSOLE_PICTURES`, if it is set. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   const folder = process.env.CONSOLE_PICTURES;
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
@@ -83,15 +83,12 @@ async function contextFor(look: Look): Promise<BrowserContext> {
   return context;
 }
 
-/**
- * Closes the pages with what they stored, and gives what went wrong in them: exceptions, and what the policy
- * refused.
- */
+/** Closes pages, clears their storage, and returns their errors: exceptions and policy violations. */
 export async function closePages(): Promise<string[]> {
   const pages = [...contexts.values()].flatMap((context) => context.pages());
   await Promise.all(
     pages.map(async (page) => {
-      // A page of another site, or one that was never loaded, has none of the console's storage.
+      // Pages of other sites, and pages that never loaded, have no storage of the console.
       await page.evaluate(() => localStorage.clear()).catch(() => {});
       await page.close();
     }),
@@ -99,7 +96,7 @@ export async function closePages(): Promise<string[]> {
   return errors.splice(0);
 }
 
-// That the server is not reached, or refuses, is what some tests are about.
+// Some tests stop the server or make it refuse.
 const expected =
   /net::ERR_|blocked by CORS policy|status of 4\d\d|Failed to load resource|this page can't be loaded/;
 

@@ -3,10 +3,9 @@ import { join } from "node:path";
 
 const app = join(import.meta.dir, "..");
 
-/** The folder of the built console. */
 export const dist = join(app, "dist");
 
-/** Builds the console when it is not built, or its sources are newer than what was built. */
+/** Builds the console if its sources are newer than the build. */
 export async function buildConsole(): Promise<void> {
   const built = join(dist, "index.html");
   if (existsSync(built) && newestSource() < statSync(built).mtimeMs) return;

@@ -8,6 +8,6 @@ const candidates = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/** The Chromium of this machine: that which `CHROMIUM` names, else the system's; null without one. */
+/** Path of Chromium: `CHROMIUM`, else the system's; null without one. */
 export const findChromium = (): string | null =>
   candidates.find((path) => path !== undefined && existsSync(path)) ?? null;

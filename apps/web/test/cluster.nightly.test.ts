@@ -30,7 +30,7 @@ afterAll(async () => {
 const lines = async (stream: ReadableStream<Uint8Array>): Promise<string[]> =>
   (await new Response(stream).text()).split("\n").filter(Boolean);
 
-/** The steps that a stream of server-sent events has. */
+/** The steps in a stream of server-sent events. */
 const stepsIn = (sse: string[]): Step[] =>
   sse.flatMap((line, at) => {
     if (!line.startsWith("data:") || sse[at - 1] !== "event: step") return [];
@@ -40,12 +40,12 @@ const stepsIn = (sse: string[]): Step[] =>
 
 const cardsOf = (page: Page) => page.getByRole("article", { name: /^Step \d+: speak/ });
 
-/** What the cards of the steps say. */
+/** The texts of the steps' cards. */
 const wordsOf = async (page: Page): Promise<string[][]> =>
   (await cardsOf(page).allInnerTexts()).map((text) => text.match(/\w+@\d+|said \d/g) ?? []);
 
 describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`, () => {
-  test("goes on while the worker of a thread is killed, and shows what everybody else shows", async () => {
+  test("continues while a thread's worker is killed, and shows the same as other clients", async () => {
     await serving.add("speak", speaking);
     const script = join(serving.folder, "script");
     const say = (text: string) => writeFileSync(script, text);
@@ -87,7 +87,7 @@ describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`
     const follow = items.flatMap((item) => (item.kind === "step" ? [item.step] : []));
     expect(follow).toEqual(steps);
     expect(stepsIn(await streamed)).toEqual(steps);
-    // Whoever was there saw what was lost too; nothing that is recorded is missing, or there twice.
+    // Earlier clients also saw lost events. Recorded events are complete and unique.
     const seqs = items.flatMap((item) => (item.kind === "event" ? [item.event.seq] : []));
     const again = await lines(serving.spawn("follow", id, "--json").stdout);
     const kept = again

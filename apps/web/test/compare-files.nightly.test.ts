@@ -7,7 +7,6 @@ import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { keepPicture, open, useConsole } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
-/* The files of two threads that work in git worktrees, on the page that compares them. */
 const serving = useConsole();
 const folder = mkdtempSync(join(tmpdir(), "uncaged-compare-"));
 const repository = new TestRepository(join(folder, "repository"));
@@ -17,7 +16,7 @@ beforeAll(async () => {
   await serving.add("committed", bundleOf('yield step("coder", "coded", input.params);'));
 }, 600_000);
 
-/** A thread whose step has these files. */
+/** A thread whose step creates these files. */
 async function threadWith(files: Record<string, string>): Promise<string> {
   repository.git("checkout", "-q", "--detach", "main");
   for (const [name, text] of Object.entries(files)) repository.write(name, text);
@@ -36,7 +35,7 @@ async function threadWith(files: Record<string, string>): Promise<string> {
   return threadId;
 }
 
-test("shows what differs in the files of two threads", async () => {
+test("the differences in the files of two threads are shown", async () => {
   const lines = (middle: string) => `${"line\n".repeat(9)}${middle}\n${"line\n".repeat(9)}`;
   const a = await threadWith({ "src/a.ts": lines("const one = 1;"), "only left": "left\n" });
   const b = await threadWith({ "src/a.ts": lines("const two = 2;"), binary: "\0" });
@@ -45,7 +44,7 @@ test("shows what differs in the files of two threads", async () => {
   await files.getByText("3 files differ").waitFor();
   const changes = files.getByRole("region", { name: "Changes of src/a.ts" });
   expect(await changes.innerText()).toMatch(
-    /^6 lines as before[\s\S]*removed:\sconst one = 1;[\s\S]*added:\sconst two = 2;/,
+    /^6 unchanged lines[\s\S]*removed:\sconst one = 1;[\s\S]*added:\sconst two = 2;/,
   );
   await files.getByText("It is binary or too large to be shown.").waitFor();
   await files.getByRole("region", { name: "Changes of only left" }).getByText("left").waitFor();

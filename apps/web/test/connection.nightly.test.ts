@@ -5,10 +5,10 @@ import { open, useConsoleProcess } from "./browser.ts";
 
 const serving = useConsoleProcess("counter");
 
-const lost = /The server is not reached/;
+const lost = /The server is unreachable/;
 const back = /Connected again/;
 
-test("a server that is killed is reported in a notice, and when it is back nothing was missed", async () => {
+test("a notice reports a killed server, and no event is missed when it is back", async () => {
   const id = await serving.run("counter", { count: 60, delayMs: 100 });
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("article", { name: /^Step/ }).first().waitFor();
@@ -36,7 +36,7 @@ test("a page that can't be loaded without a server shows what to do", async () =
   await page.getByRole("link", { name: "counter", exact: true }).waitFor();
 }, 600_000);
 
-test("what the server was not reached for is over when it is back, and the notice covers no button", async () => {
+test("errors of an unreachable server disappear when it is back, and the notice covers no button", async () => {
   const id = await serving.run("counter", { count: 1_000, delayMs: 50 });
   await serving.until(id, "running", 10);
   await serving.ok(`/api/threads/${id}/pause`, {});
@@ -59,7 +59,7 @@ test("what the server was not reached for is over when it is back, and the notic
   await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);
 
-test("nine tabs on live threads are all live, and the browser has connections left", async () => {
+test("nine tabs on live threads are all live, and the browser has free connections", async () => {
   const ids = await Promise.all(
     Array.from({ length: 9 }, () => serving.run("counter", { count: 100_000, delayMs: 500 })),
   );
@@ -86,14 +86,14 @@ test("nine tabs on live threads are all live, and the browser has connections le
   for (const id of ids) await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);
 
-/** Makes a page hidden, or seen again, as a browser does with a tab: one without a window shows all of its pages. */
+/** Hides or shows a page like a browser tab. Headless browsers show all pages. */
 const setHidden = (page: Page, hidden: boolean) =>
   page.evaluate((value) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
     document.dispatchEvent(new Event("visibilitychange"));
   }, hidden);
 
-test("without a shared worker a hidden tab has no stream, so that the ninth is as live as the first", async () => {
+test("without a shared worker a hidden tab has no stream, so the ninth tab is live too", async () => {
   const ids = await Promise.all(
     Array.from({ length: 9 }, () => serving.run("counter", { count: 100_000, delayMs: 500 })),
   );

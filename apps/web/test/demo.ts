@@ -5,13 +5,13 @@ import type { ServingProcess } from "../../../packages/server/test/serving.ts";
 
 const examples = join(import.meta.dir, "../../../examples");
 
-/** The threads of a {@link demo}, by what they show. */
+/** The threads of a {@link demo}, by their state. */
 export type Demo = Record<
   "solved" | "forked" | "asking" | "notes" | "failed" | "stopped" | "asleep" | "long" | "mail",
   string
 >;
 
-/** Fills a storage root as that of a team: a few workflows, and threads in every state. */
+/** Fills a storage root with the workflows and threads of a team, in every state. */
 export async function demo(serving: ServingProcess): Promise<Demo> {
   const repository = join(serving.folder, "median");
   const run = (...args: string[]) => command(serving, repository, ...args);
@@ -64,7 +64,7 @@ const reminder = bundleOf(`
   yield step("__wait__", "sleeping", meta);
 `).replace("a test", "Reminds a customer after a week");
 
-/** Publishes what a role that asks a model publishes. */
+/** Publishes events like a role that calls a model. */
 const mailer = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (stepID, type, payload) => channel("uncaged.workflow").publish({ type, stepID, payload });

@@ -6,7 +6,7 @@ import { violationsOf } from "./violations.ts";
 
 const serving = useConsole();
 
-/** What a state of an editor is come to by, and left by. */
+/** A state of an editor, and how to enter and leave it. */
 type State = [name: string, enter: (page: Page) => Promise<unknown>, leave?: string];
 
 const press = (name: string) => (page: Page) =>
@@ -34,7 +34,7 @@ const common: State[] = [
     "a refused import",
     async (page) => {
       await importText(page, "photo.png", "PNG", "image/png");
-      await page.getByText("it is an image").waitFor();
+      await page.getByText("not an image").waitFor();
     },
   ],
 ];
@@ -57,7 +57,7 @@ const steps: State[] = [
 
 describe.each([
   { theme: "light", rules: [] },
-  // Nothing but colours is another one.
+  // Only colours differ.
   { theme: "dark", rules: ["color-contrast"] },
 ] as const)("in the theme $theme", ({ theme, rules }) => {
   test.each([

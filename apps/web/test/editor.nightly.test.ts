@@ -11,7 +11,7 @@ import { violationsOf } from "./violations.ts";
 
 const serving = useConsole();
 
-test("nodes are added, connected, moved, detached and deleted with the mouse, and all is taken back", async () => {
+test("nodes are added, connected, moved, detached and deleted by mouse, and all is undone", async () => {
   const page = await openEditor(serving);
   const canvas = page.locator(".react-flow");
   const center = await middleOf(canvas);
@@ -41,7 +41,7 @@ test("nodes are added, connected, moved, detached and deleted with the mouse, an
   await untilDraft(page, ({ nodes }) => nodes.length === 2);
 }, 600_000);
 
-test("nodes are added, connected, moved, copied and deleted with the keyboard alone", async () => {
+test("nodes are added, connected, moved, copied and deleted by keyboard alone", async () => {
   const page = await openEditor(serving);
   const { keyboard } = page;
   await keyboard.press("a");
@@ -49,7 +49,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   await keyboard.press("a");
   await page.locator(".react-flow__node:focus").filter({ hasText: "Agent" }).waitFor();
   const added = await draftOf(page);
-  // Beside the Start, where it would have been on top of it.
+  // Beside the Start, not on top of it.
   expect((added.nodes[1]?.x ?? 0) - (added.nodes[0]?.x ?? 0)).toBe(300);
   await keyboard.press("ArrowRight");
   await keyboard.press("Shift+ArrowDown");
@@ -61,7 +61,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   await keyboard.press("Shift+Tab");
   await page.locator(".react-flow__node:focus").filter({ hasText: "Start" }).waitFor();
   await keyboard.press("c");
-  // The dialog takes the focus a frame after it shows.
+  // The dialog takes the focus one frame after it appears.
   const connecting = page.getByRole("dialog", { name: "Connect Start" });
   await connecting.locator(":focus").first().waitFor();
   await hand(page).press("button", "Connect", connecting);
@@ -87,7 +87,7 @@ test("nodes are added, connected, moved, copied and deleted with the keyboard al
   await page.getByRole("dialog", { name: "Keys of the editor" }).waitFor();
 }, 600_000);
 
-test("the form and the text are the same document, and broken text is shown with its line", async () => {
+test("the form and the text edit the same document, and invalid text is reported with its line", async () => {
   const page = await openEditor(serving, chain("Writer", "Editor"));
   await nodeOf(page, "Writer").click({ position: { x: 60, y: 14 } });
   const name = page.locator("#editor-form").getByLabel(/name/i).first();
@@ -104,18 +104,18 @@ test("the form and the text are the same document, and broken text is shown with
   await page.getByRole("heading", { name: "Writer" }).waitFor();
   await page.keyboard.press("Control+End");
   await page.keyboard.type("x");
-  await page.getByText(/The JSON is broken in line \d+/).waitFor();
+  await page.getByText(/Invalid JSON in line \d+/).waitFor();
   await page
     .getByRole("group", { name: "Add a node" })
     .getByRole("button", { name: "Agent" })
     .click();
-  await page.getByText(/fix it there first/).waitFor();
+  await page.getByText(/fix it first/).waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await page.getByRole("button", { name: "Undo" }).click();
-  await page.getByText(/The JSON is broken/).waitFor({ state: "detached" });
+  await page.getByText(/Invalid JSON in line/).waitFor({ state: "detached" });
 }, 600_000);
 
-/** Drops a file of this machine on the middle of the canvas, as the system does. */
+/** Drops a file on the middle of the canvas. */
 async function dropFile(page: Page, file: string): Promise<void> {
   const { x, y } = await middleOf(page.locator(".react-flow"));
   const devtools = await page.context().newCDPSession(page);
@@ -126,14 +126,14 @@ async function dropFile(page: Page, file: string): Promise<void> {
   await devtools.detach();
 }
 
-test("a file is imported where it is dropped, and an image is refused in one line", async () => {
+test("a dropped file is imported, and an image is refused in one line", async () => {
   const page = await openEditor(serving, chain("Writer"));
   const folder = mkdtempSync(join(tmpdir(), "uncaged-drop-"));
   const [graph, image] = [join(folder, "team.json"), join(folder, "photo.png")];
   writeFileSync(image, "\u0089PNG");
   writeFileSync(graph, JSON.stringify(chain("Painter", "Framer")));
   await dropFile(page, image);
-  const refused = page.getByText("photo.png was not imported: it is an image, JSON is expected.");
+  const refused = page.getByText("photo.png was not imported: expected JSON, not an image.");
   await refused.waitFor();
   expect(await page.getByRole("alert").count()).toBe(1);
   expect((await draftOf(page)).nodes).toHaveLength(2);
@@ -145,7 +145,7 @@ test("a file is imported where it is dropped, and an image is refused in one lin
   rmSync(folder, { recursive: true });
 }, 600_000);
 
-test("a form completes what is in scope, and suggests examples", async () => {
+test("a form completes names in scope and suggests examples", async () => {
   const page = await openEditor(serving, chain("Writer"));
   await nodeOf(page, "Writer").click({ position: { x: 60, y: 14 } });
   const form = page.locator("#editor-form");
@@ -190,7 +190,7 @@ test("a draft survives a reload, and two tabs notice each other", async () => {
   await nodeOf(other, "Painter").waitFor();
 }, 600_000);
 
-test("on a telephone the drawing can be seen, moved and zoomed, and not changed", async () => {
+test("on a phone the drawing can be viewed, moved and zoomed, but not changed", async () => {
   const wide = await openEditor(serving, chain("Writer"));
   await untilDraft(wide, ({ nodes }) => nodes.length === 2);
   await wide.setViewportSize({ width: 380, height: 800 });
@@ -207,7 +207,7 @@ test("on a telephone the drawing can be seen, moved and zoomed, and not changed"
   expect(await violationsOf(wide)).toEqual([]);
 }, 600_000);
 
-/** A chain in rows, as a person would have laid it out. */
+/** A chain in rows, as a person would arrange it. */
 function rows(count: number): string {
   const graph = chain(...Array.from({ length: count - 1 }, (_, index) => `Agent ${index + 1}`));
   const nodes = graph.nodes.map((node, index) => ({
@@ -232,14 +232,14 @@ test("5,000 nodes open, and can be found and edited", async () => {
   await nodeOf(page, "The last one").waitFor();
 }, 600_000);
 
-/** A chain from the one corner of a drawing that no window holds to the other one. */
+/** A chain between opposite corners of a drawing that is larger than any window. */
 function diagonal() {
   const names = ["First", ...Array.from({ length: 20 }, (_, at) => `Agent ${at + 2}`), "Last"];
   const { nodes, connections } = chain(...names);
   return { nodes: nodes.map((node, at) => ({ ...node, x: at * 500, y: at * 340 })), connections };
 }
 
-test("pressing in the overview goes there, and so does moving in it", async () => {
+test("a press and a drag in the overview move the view", async () => {
   const page = await openEditor(serving, diagonal());
   const [first, last] = [nodeOf(page, "First"), nodeOf(page, "Last")];
   await page.getByRole("button", { name: "Show all" }).first().click();
@@ -279,7 +279,7 @@ async function save(page: Page): Promise<void> {
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
 }
 
-test("two tabs that save at once: the second is shown both, and chooses; nothing is lost", async () => {
+test("of two tabs that save at once the second sees both versions and chooses", async () => {
   const first = await openTeam();
   const second = await openTeam();
   expect(await currentText()).toBe(textOf("Writer", "Editor"));
@@ -299,7 +299,7 @@ test("two tabs that save at once: the second is shown both, and chooses; nothing
   expect(await currentText()).toBe(textOf("Writer", "Editor", "Printer"));
   await second.getByRole("button", { name: "Versions" }).click();
   const versions = second.getByRole("dialog", { name: "Versions of team" });
-  await versions.getByText("They are drawn the same.").waitFor();
+  await versions.getByText("No visible differences.").waitFor();
   const [, before] = await serving.ok<{ hash: string }[]>("/api/workflows/team/history");
   await versions.getByLabel("Version", { exact: true }).selectOption(before?.hash ?? "");
   await versions.getByText("1 node added, 1 node changed, 1 line added").waitFor();

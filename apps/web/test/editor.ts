@@ -28,7 +28,7 @@ export const chain = (...names: string[]): GraphText => ({
   })),
 });
 
-/** Opens the editor with a draft, by the file's import: each page has a storage of its own. */
+/** Opens the editor and imports a draft from a file. Each page has its own storage. */
 export async function openEditor(
   serving: Serving,
   draft?: GraphText,
@@ -38,7 +38,7 @@ export async function openEditor(
   await page.locator(".react-flow__node").first().waitFor();
   if (draft) {
     await importText(page, "draft.json", JSON.stringify(draft, null, 2));
-    // A file is read in its own time: a key that is pressed before would find another document.
+    // Imports take time: an earlier key would act on the old document.
     await untilDraft(page, ({ nodes }) => nodes.length === draft.nodes.length);
   }
   return page;
@@ -47,11 +47,9 @@ export async function openEditor(
 export const importText = (page: Page, name: string, text: string, mimeType = "application/json") =>
   page.getByLabel("File to import").setInputFiles({ name, mimeType, buffer: Buffer.from(text) });
 
-/** The node with a title. */
 export const nodeOf = (page: Page, title: string): Locator =>
   page.locator(".react-flow__node").filter({ hasText: title });
 
-/** What the document is, as the draft has it. */
 export async function draftOf(page: Page): Promise<GraphText> {
   const text = await page.evaluate(() => {
     dispatchEvent(new Event("pagehide"));
@@ -60,7 +58,6 @@ export async function draftOf(page: Page): Promise<GraphText> {
   return JSON.parse(text ?? "null") as GraphText;
 }
 
-/** Waits until the document is as it should be. */
 export async function untilDraft(
   page: Page,
   isRight: (draft: GraphText) => boolean,

@@ -10,7 +10,7 @@ beforeAll(async () => {
   }
 }, 600_000);
 
-/** The role `writer` throws three calls deep, for a reason of its own. A call in tail position leaves no frame. */
+/** The role `writer` throws three calls deep, with a cause. A call in tail position leaves no frame. */
 const deep = `import { durable } from "@uncaged/workflow";
 
 const parse = (line: string): never => {
@@ -81,7 +81,7 @@ export const run = durable(async function* (step, { params }) {
 });
 `;
 
-test("each try of a step is an attempt of its own, and a failed one shows when the next begins", async () => {
+test("each try of a step is an attempt, and a failed one shows the time of the next", async () => {
   const start = async (backoff: string) => {
     const body = { workflow: "tried", params: { backoff } };
     return (await serving.ok<{ threadId: string }>("/api/threads", body)).threadId;
@@ -124,7 +124,7 @@ export async function* run() {
 }
 `;
 
-test("a step that the descriptor does not promise has a warning on its card, and no other one", async () => {
+test("only a step that breaks the descriptor has a warning on its card", async () => {
   const id = await serving.run("strange");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
@@ -139,7 +139,7 @@ test("a step that the descriptor does not promise has a warning on its card, and
   expect(await violationsOf(page)).toEqual([]);
 }, 600_000);
 
-test("a thread that ran out of rounds was stopped, and continues with more of them", async () => {
+test("a thread that ran out of rounds is shown as stopped, and continues with more rounds", async () => {
   const body = { workflow: "endless", maxRounds: 3 };
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", body);
   await serving.until(threadId, "completed");
@@ -147,7 +147,7 @@ test("a thread that ran out of rounds was stopped, and continues with more of th
   const row = page.getByRole("row").filter({ hasText: threadId });
   await row.getByText("stopped at 3 steps", { exact: true }).waitFor();
   await page.getByRole("link", { name: threadId }).click();
-  await page.getByText(/It is not done/).waitFor();
+  await page.getByText(/It reached its limit of rounds/).waitFor();
   await page.getByRole("button", { name: "Retry with more rounds…" }).press("Enter");
   const dialog = page.getByRole("dialog");
   const rounds = dialog.getByLabel("Max rounds");

@@ -7,7 +7,7 @@ import { darken, violationsOf } from "./violations.ts";
 const serving = useConsoleProcess();
 let id = "";
 
-/** A workflow that finds a word in its prompt, and fails for one prompt. */
+/** A workflow that looks for a word in its prompt, and fails for one prompt. */
 const finder = (word: string, ms: number): string => `
   import { createRoleModerator, END } from "@uncaged/workflow";
   const usage = { input_tokens: 1200, output_tokens: 90, thinking_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };
@@ -63,7 +63,7 @@ beforeAll(async () => {
 const looks: Record<string, Look> = { wide: {}, phone: { width: 380, height: 760 } };
 
 test.each(Object.entries(looks))(
-  "in the look %s, the list and the comparison are whole, and no rule of axe is broken",
+  "in the look %s, the list and the comparison are complete and pass axe",
   async (name, look) => {
     for (const [path, what] of [
       ["/evals", "changes.jsonl"],
@@ -84,7 +84,7 @@ test.each(Object.entries(looks))(
   600_000,
 );
 
-test("an eval is found, its versions compared, its cases narrowed, and each leads to its thread", async () => {
+test("an eval is found, its versions compared, its cases filtered, and each leads to its thread", async () => {
   const page = await open(serving, "/");
   await page.getByRole("link", { name: "Evals" }).click();
   await page.getByRole("link", { name: "changes.jsonl" }).click();

@@ -12,7 +12,7 @@ afterAll(model.stop);
 
 type Graph = { nodes: { id: string; data?: object }[]; connections: object[] };
 
-/** The graph that the browser keeps, once it has so many connections. */
+/** The stored graph, once it has this number of connections. */
 async function kept(page: Page, connections: number): Promise<Graph> {
   const text = await page.waitForFunction((count) => {
     const stored = localStorage.getItem("agentflow-workflow") ?? "{}";
@@ -26,7 +26,7 @@ describe.each([
   ["by mouse", byMouse],
   ["by keyboard", byKeyboard],
 ])("alone %s", (_, handOf) => {
-  test("a graph is built from nothing, run, sent back with a note, approved, and cancelled, with reloads in the middle", async () => {
+  test("a graph is built from nothing, run, sent back with a note, approved and cancelled, with reloads in between", async () => {
     const page = await open(serving, "/editor/graph", { width: 1150 });
     const hand = handOf(page);
     await nodeOf(page, "node_1").waitFor();
@@ -99,7 +99,7 @@ async function run(page: Page): Promise<void> {
   await mouse(page).press("button", "Run");
 }
 
-test("every state of the editor passes axe, in the dark and at 380 px, where a graph is read and answered", async () => {
+test("every state of the editor passes axe, in the dark theme and at 380 px, where a graph is viewed and answered", async () => {
   const graph = chain(agent("say: one"), approval, agent("fail once"));
   const page = await openKept(serving, { [graphKey]: graph }, { width: 1150, theme: "dark" });
   const violations: string[] = [];

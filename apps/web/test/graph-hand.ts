@@ -3,7 +3,6 @@ import { nodeOf } from "./graph-runs.ts";
 import { type Hand, keyboard, mouse } from "./hand.ts";
 import { drag } from "./pointer.ts";
 
-/** Adds, edits and connects the nodes of a graph. */
 export type Builder = Hand & {
   add(type: string, key: string, at: { x: number; y: number }): Promise<void>;
   edit(id: string, fields: () => Promise<void>): Promise<void>;
@@ -50,7 +49,7 @@ export function byKeyboard(page: Page): Builder {
     ...hand,
     async add(_type, key) {
       await page.keyboard.press("a");
-      // The dialog takes the focus a frame after it shows.
+      // The dialog takes the focus one frame after it appears.
       const adding = page.getByRole("dialog", { name: "Add a node" });
       await adding.locator(":focus").first().waitFor();
       await page.keyboard.press(key);

@@ -4,8 +4,9 @@ import { openaiServer } from "../../../packages/workflow-agents/test/openai-serv
 import { type Look, open } from "./browser.ts";
 
 /**
- * A model for the graphs of a server, which gets its address. An agent with subagents calls them first; an agent with the
- * system prompt `say: text` answers that, and one with `fail once` refuses its first question. After `hold()` a subagent finishes no answer until what that returned is called.
+ * A model for the graphs of a server. An agent with subagents calls them first; the system prompt `say: text` answers
+ * with the text; `fail once` refuses the first question. After `hold()` subagents do not finish answers until the
+ * returned function is called.
  */
 export async function scriptedModel(serving: Serving) {
   let failures = 0;
@@ -36,7 +37,7 @@ export async function scriptedModel(serving: Serving) {
   return { ...server, hold };
 }
 
-/** Opens the editor of a new graph in a browser that has kept some values. */
+/** Opens the editor of a new graph in a browser with stored values. */
 export async function openKept(
   serving: Serving,
   kept: Record<string, string>,
@@ -50,7 +51,7 @@ export async function openKept(
   return page;
 }
 
-/** A graph as the browser keeps it: a Start, then nodes that follow each other. */
+/** A stored graph: a Start, then nodes in a row. */
 export function chain(...nodes: { type: string; data: object }[]): string {
   const all = [{ type: "start", data: { initialInput: "Begin" } }, ...nodes];
   return JSON.stringify(

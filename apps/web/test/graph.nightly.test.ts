@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";
 
-/** Commits a step for each file that is there, in the order of its roles; a role runs until its file comes. */
+/** Commits a step for each file that exists, in the order of its roles; a role runs until its file appears. */
 const gated = `
 import { existsSync } from "node:fs";
 import { durable } from "@uncaged/workflow";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const viewport = (page: Page): Promise<string | null> =>
   page.locator(".react-flow__viewport").getAttribute("style");
 
-test("a live graph marks the role at work, draws a loop, and stays as its reader has moved it", async () => {
+test("a live graph marks the running role, draws a loop, and keeps the user's view", async () => {
   const roles = ["plan", "code", "code", "test"];
   const params = { roles, folder: join(serving.folder, "gates") };
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {

@@ -2,30 +2,28 @@ import type { Locator, Page } from "playwright-core";
 
 type Role = Parameters<Page["getByRole"]>[0];
 
-/** What a reader works a page with. What is acted on is named as a screen reader names it. */
+/** An input device. Targets are named like in a screen reader. */
 export type Hand = {
-  /** Presses a button, follows a link, opens what opens. `within` narrows where it is looked for. */
+  /** Presses a button, follows a link, or opens a section. `within` narrows the search. */
   press(role: Role, name: string | RegExp, within?: Locator): Promise<void>;
-  /** Replaces the text of a field. */
   write(label: string | RegExp, text: string): Promise<void>;
-  /** Chooses an option of a list by its text. */
   choose(label: string | RegExp, option: string): Promise<void>;
 };
 
-/** The mouse alone; only the letters of a text come from the keyboard. */
+/** Uses only the mouse; text is typed. */
 export const mouse = (page: Page): Hand => ({
   press: async (role, name, within) => await first(page, role, name, within).click(),
   write: async (label, text) => {
     await field(page, label).click();
     await field(page, label).fill(text);
   },
-  // The list that the system draws is in no page: the option is chosen as its click would.
+  // The page can't press options of a native list, so it selects one.
   choose: async (label, option) => {
     await field(page, label).selectOption(option);
   },
 });
 
-/** The keyboard alone: Tab to get somewhere, the arrows within a group, Enter to act. */
+/** Uses only the keyboard: Tab, arrow keys within a group, Enter. */
 export const keyboard = (page: Page): Hand => ({
   press: async (role, name, within) => {
     const target = first(page, role, name, within);
@@ -50,7 +48,7 @@ export const keyboard = (page: Page): Hand => ({
       const chosen = await list.evaluate(chosenOf);
       if (chosen === option) return;
       if (tries === 2) throw new Error(`${chosen} is chosen, and not ${option}`);
-      // What is typed with a pause in it is taken for several words, and after a pause for a new one.
+      // A pause within typed text starts a new search, and so does a pause before the next try.
       await page.waitForTimeout(1_500);
     }
   },
@@ -61,13 +59,13 @@ const first = (page: Page, role: Role, name: string | RegExp, within?: Locator):
     .getByRole(role, { name, ...(typeof name === "string" && { exact: true }) })
     .first();
 
-// What a dialog asks for comes last in the page, and is what is meant while it is open.
+// An open dialog comes last in the page.
 const field = (page: Page, label: string | RegExp): Locator =>
   page.getByLabel(label, { exact: typeof label === "string" }).last();
 
 const mostPresses = 150;
 
-/** Presses a key until what is looked for has the focus. */
+/** Presses a key until the target has the focus. */
 export async function pressUntil(page: Page, target: Locator, key: string): Promise<void> {
   await target.waitFor();
   for (let presses = 0; presses < mostPresses; presses += 1) {
@@ -77,7 +75,7 @@ export async function pressUntil(page: Page, target: Locator, key: string): Prom
   throw new Error(`${key} never came to ${String(target)}`);
 }
 
-/** Tabs are one stop: the arrows go from one to the next. */
+/** Tabs are one Tab stop: arrow keys move between them. */
 async function toTab(page: Page, target: Locator): Promise<void> {
   const isInList = () =>
     page.evaluate(() => document.activeElement?.getAttribute("role") === "tab");

@@ -8,8 +8,6 @@ import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-/* The inbox: all that waits for a person, in one place, whoever has made it wait. */
-
 const serving = useConsoleProcess("asker");
 serving.more = {
   ...serving.more,
@@ -24,7 +22,7 @@ serving.more = {
 const opened: { close(): void }[] = [];
 afterAll(() => opened.forEach((plans) => plans.close()));
 
-/** The plans of the console's home, as another program has them. */
+/** The plans of the console's home, changed by another program. */
 function otherProgram() {
   const host = openLocalHost({ path: serving.path });
   const home = join(serving.path, "plans");
@@ -45,7 +43,7 @@ const planOf = (id: string, name: string, task: string) => ({
 const link = (page: Page, name: string | RegExp) =>
   page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true });
 
-test("what waits appears, is counted, and is answered in place, by keyboard alone", async () => {
+test("waiting items appear, are counted, and are answered in place by keyboard alone", async () => {
   const page = await open(serving, "/inbox");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();
@@ -82,7 +80,7 @@ test("what waits appears, is counted, and is answered in place, by keyboard alon
   await decisions.waitFor({ state: "detached" });
   await link(page, "Inbox 1 waiting").waitFor();
   await page.locator("#main:focus-within").waitFor();
-  // Whoever confirms it: here it waits no more.
+  // Confirmed by another program, it leaves the inbox.
   await plans.reject("wf_second");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();

@@ -17,19 +17,19 @@ serving.more = {
   ANTHROPIC_BASE_URL: model.url,
 };
 
-/** Presses Enter as a browser reports it that takes the suggestion of an input method. */
+/** Presses Enter as reported while an input method offers a suggestion. */
 const takeSuggestion = (page: Page, label: string, event: object) =>
   page.getByLabel(label).evaluate((field, init) => {
     const options = { key: "Enter", bubbles: true, cancelable: true, ...init };
     field.dispatchEvent(new KeyboardEvent("keydown", options));
   }, event);
 
-test("Enter that takes a suggestion does not send, and what is typed to the planner outlives a reload", async () => {
+test("Enter that accepts a suggestion does not send, and a text for the planner survives a reload", async () => {
   const page = await open(serving, "/plans/new");
   const label = "What do you want done, and when?";
   const field = page.getByLabel(label);
   await field.fill("毎朝");
-  // Safari reports the key after the composition has ended, as 229.
+  // Safari reports the key after the composition, as 229.
   await takeSuggestion(page, label, { keyCode: 229 });
   await takeSuggestion(page, label, { isComposing: true, keyCode: 13 });
   await page.reload();
@@ -42,7 +42,7 @@ test("Enter that takes a suggestion does not send, and what is typed to the plan
   expect(await field.inputValue()).toBe("");
 }, 600_000);
 
-test("what is typed to start a thread outlives Escape and a reload, until it is sent", async () => {
+test("the input of a start survives Escape and a reload until it is sent", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByRole("dialog").getByLabel("Workflow").selectOption("counter");
@@ -74,7 +74,7 @@ test("what is typed to start a thread outlives Escape and a reload, until it is 
   expect(await prompt.inputValue()).toBe("");
 }, 600_000);
 
-test("answers that are typed in the inbox outlive Escape and a reload, each for its own question", async () => {
+test("answers typed in the inbox survive Escape and a reload, each for its question", async () => {
   const ids = [
     await serving.run("asker"),
     await serving.run("asker"),
@@ -87,7 +87,7 @@ test("answers that are typed in the inbox outlive Escape and a reload, each for 
   const reason = question(2).getByLabel("Reason for a rejection");
   await reason.fill("not on a Friday");
   await question(2).getByRole("button", { name: "Edit" }).click();
-  const input = question(2).getByLabel("Input in place of the model's");
+  const input = question(2).getByLabel("Input instead of the model's");
   await input.fill('{"n": 2}');
   await answer(0).fill("the first");
   await answer(1).fill("the second");

@@ -4,7 +4,7 @@ import { pressUntil } from "./hand.ts";
 
 const serving = useConsole("counter");
 
-test("rows are gone through with j and k, opened with Enter, searched with /", async () => {
+test("j and k move through rows, Enter opens one, / searches", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];
   for (const id of ids) await serving.until(id, "completed");
   const page = await open(serving);
@@ -40,12 +40,12 @@ test("rows are gone through with j and k, opened with Enter, searched with /", a
   ).toBe(1);
 }, 600_000);
 
-test("the keys are listed on ?, the dialog holds the focus, and Escape gives it back", async () => {
+test("? lists the keys, the dialog holds the focus, and Escape returns it", async () => {
   const page = await open(serving);
   await pressUntil(page, page.getByRole("link", { name: "Add", exact: true }), "Tab");
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
-  // The dialog takes the focus a frame after it shows, and brings it back from its edges as late.
+  // The dialog takes the focus one frame after it appears, and also returns it from its edges one frame later.
   const focused = dialog.locator(":focus").first();
   await focused.waitFor();
   for (let presses = 0; presses < 6; presses += 1) {
@@ -57,7 +57,7 @@ test("the keys are listed on ?, the dialog holds the focus, and Escape gives it 
   await page.getByRole("link", { name: "Add", exact: true }).and(page.locator(":focus")).waitFor();
 }, 600_000);
 
-test("the first Tab leads past the navigation", async () => {
+test("the first Tab skips the navigation", async () => {
   const page = await open(serving);
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   await page.keyboard.press("Tab");
@@ -66,7 +66,7 @@ test("the first Tab leads past the navigation", async () => {
   await page.locator("#main:focus").waitFor();
 }, 600_000);
 
-test("a step is chosen in the timeline with Tab, the arrows and Enter", async () => {
+test("a step is chosen in the timeline with Tab, arrow keys and Enter", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}?view=timeline`);

@@ -5,7 +5,7 @@ function options() {
   const executablePath = findChromium();
   if (!executablePath)
     throw new Error("no Chromium found: apt-get install chromium, or set CHROMIUM");
-  // A page is alone on the machine: nothing calls home.
+  // Chromium must not use the network.
   const args = [
     "--no-sandbox",
     "--disable-gpu",
@@ -18,7 +18,7 @@ function options() {
   return { executablePath, args };
 }
 
-/** A browser without a window: a session of the one that `TEST_BROWSER` names, or a Chromium of its own. */
+/** A headless browser: a session of the server at `TEST_BROWSER`, or a new Chromium. */
 export const launch = (): Promise<Browser> =>
   process.env.TEST_BROWSER
     ? chromium.connect(process.env.TEST_BROWSER)

@@ -8,7 +8,7 @@ type TraceEvent = {
   args: { name?: string };
 };
 
-/** Milliseconds of processor time of the longest task of a page's main thread while something is done. */
+/** Processor time of the longest task of a page's main thread during an action, in milliseconds. */
 export async function longestTask(page: Page, act: () => Promise<unknown>): Promise<number> {
   const browser = page.context().browser();
   if (!browser) throw new Error("the page has no browser");

@@ -8,7 +8,7 @@ const serving = useConsole("counter", "endless");
 const hasFocus = (page: Page, name: string): Promise<unknown> =>
   page.waitForFunction((text) => document.activeElement?.textContent === text, name);
 
-test("the focus stays where a button went away, and a failure is not shown a second time", async () => {
+test("the focus stays where a button disappeared, and a failure is not shown twice", async () => {
   const page = await open(serving, `/threads/${await serving.run("endless", { delayMs: 100 })}`);
   await page.getByRole("button", { name: "Pause" }).press("Enter");
   await hasFocus(page, "Resume");
@@ -30,7 +30,7 @@ test("the focus stays where a button went away, and a failure is not shown a sec
   await page.waitForFunction(() => document.activeElement !== document.body);
 }, 600_000);
 
-test("going back leaves a dialog, and the status of the thread is announced", async () => {
+test("going back closes a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
   const page = await open(serving, `/threads/${id}?view=graph`);
   await page.getByRole("tab", { name: "Steps" }).click();
@@ -41,14 +41,14 @@ test("going back leaves a dialog, and the status of the thread is announced", as
   await page.getByRole("status").filter({ hasText: "The thread is completed." }).waitFor();
 }, 600_000);
 
-test("a thread that somebody deletes is reported as deleted", async () => {
+test("a thread deleted by another client is reported as deleted", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("article", { name: "Step 3: count" }).waitFor();
   await page.getByRole("button", { name: "More to do" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
-  // What was read in the last two seconds is not read again.
+  // Data is fresh for two seconds and is not read again.
   await until(async () => {
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     return await page.getByText("This thread was deleted").isVisible();
@@ -57,12 +57,12 @@ test("a thread that somebody deletes is reported as deleted", async () => {
   await page.getByRole("table", { name: "Threads" }).waitFor();
 }, 600_000);
 
-test("a page without its token shows what to do, not that there is no server", async () => {
+test("a page without its token shows a way out, not a lost server", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start" }).waitFor();
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Workflows" }).click();
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
-  // The browser's own messages about the refusals are no errors of the page.
+  // The browser's own messages about refusals are not page errors.
   await closePages();
 }, 600_000);

@@ -6,7 +6,7 @@ import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 
 const serving = useConsoleProcess("asker");
 
-/** Moves a thread of the server's storage root to another one, and gives how that is named. */
+/** Moves a thread to another storage root and returns the root's name. */
 async function moveAway(threadId: string): Promise<string> {
   const { hash } = await serving.ok<{ hash: string }>(`/api/threads/${threadId}`);
   const path = join(serving.folder, "desk");
@@ -15,7 +15,7 @@ async function moveAway(threadId: string): Promise<string> {
   return `desk:${path}`;
 }
 
-/** The buttons of a thread's page, as their readers hear them, without those that each page has. */
+/** The accessible names of a thread page's buttons, without those of every page. */
 const buttonsOf = async (page: Page): Promise<string[]> => {
   const names = await page
     .getByRole("main")
@@ -26,14 +26,14 @@ const buttonsOf = async (page: Page): Promise<string[]> => {
   );
 };
 
-test("a thread that moves to another host says where it is, and offers nothing that it refuses here", async () => {
+test("a moved thread names its new host and offers no action that would be refused", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("button", { name: "Kill" }).waitFor();
   expect(await buttonsOf(page)).toContain("Go to question");
   const host = await moveAway(id);
-  await page.getByText(`It has moved to ${host}, and goes on there.`).waitFor();
+  await page.getByText(`It has moved to ${host} and continues there.`).waitFor();
   await keepPicture(page, "thread-moved");
   const left = await buttonsOf(page);
   expect(left.length).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ test("a thread that moves to another host says where it is, and offers nothing t
   await page.getByRole("button", { name: "More to do" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("The thread itself is on another host, and stays there.").waitFor();
+  await dialog.getByText("The thread stays on the other host.").waitFor();
   expect(await dialog.getByText("Kill it first").count()).toBe(0);
   await dialog.getByRole("button", { name: "Delete" }).click();
   await page.waitForURL((url) => url.pathname === "/");

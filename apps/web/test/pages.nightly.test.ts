@@ -12,16 +12,16 @@ beforeAll(async () => {
 
 type Shown = { path: (threads: Demo) => string; text: RegExp };
 
-/** Each page, and what is seen there when it is whole. */
+/** Each page with an element that appears when it is complete. */
 const pages: Record<string, Shown> = {
   threads: { path: () => "/", text: /import-orders/ },
   start: { path: () => "/?start=solve-issue", text: /Max rounds/ },
-  none: { path: () => "/?q=nothing+like+it", text: /No thread fits/ },
+  none: { path: () => "/?q=nothing+like+it", text: /No matching threads/ },
   thread: { path: ({ solved }) => `/threads/${solved}`, text: /planner/ },
   mail: { path: ({ mail }) => `/threads/${mail}`, text: /Tuesday/ },
   question: { path: ({ asking }) => `/threads/${asking}`, text: /Your answer/ },
   failed: { path: ({ failed }) => `/threads/${failed}`, text: /no date/ },
-  stopped: { path: ({ stopped }) => `/threads/${stopped}`, text: /It is not done/ },
+  stopped: { path: ({ stopped }) => `/threads/${stopped}`, text: /It reached its limit of rounds/ },
   asleep: { path: ({ asleep }) => `/threads/${asleep}`, text: /Sleeping until/ },
   steps: { path: ({ notes }) => `/threads/${notes}`, text: /Tool_LastTag/ },
   graph: { path: ({ notes }) => `/threads/${notes}?view=graph`, text: /Find the last tag/ },
@@ -44,13 +44,13 @@ const looks: Record<string, Look> = {
   phone: { width: 380, height: 760 },
 };
 
-/** Each page in both looks, or in one of them by turns where not all cases are asked for. */
+/** Each page in both themes, or alternating in one of them when not all cases run. */
 const shownIn = (look: number) =>
   Object.entries(pages).filter((_, page) => process.env.TEST_CASES === "all" || page % 2 === look);
 
 describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
   test.each(shownIn(Object.keys(looks).indexOf(lookName)))(
-    "the page %s is whole, and no rule of axe is broken",
+    "the page %s is complete and passes axe",
     async (name, { path, text }) => {
       const page = await open(serving, path(threads), look);
       await page.getByText(text).locator("visible=true").first().waitFor();
@@ -60,7 +60,7 @@ describe.each(Object.entries(looks))("in the look %s", (lookName, look) => {
       expect(tooWide).toBeLessThanOrEqual(0);
       await keepPicture(page, lookName === "wide" ? `${name}-light` : `${name}-${lookName}`);
       if (lookName !== "wide") return;
-      // Of the same page in the dark, the colours alone are others.
+      // In the dark theme only colours differ.
       await darken(page);
       expect(await violationsOf(page, "color-contrast")).toEqual([]);
       await keepPicture(page, `${name}-dark`);

@@ -1,11 +1,11 @@
 import type { Browser } from "playwright-core";
 
-/** Milliseconds until an element of a page is there, in a browser that has never seen the page. */
+/** Milliseconds until an element of a page appears in a new browser. */
 export async function loadOf(browser: Browser, url: string, element: string): Promise<number> {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
-    // The page notes the time itself: a question from outside would come late.
+    // The page measures the time: a query from outside would be late.
     await page.addInitScript(`new MutationObserver((_, observer) => {
       if (!document.querySelector(${JSON.stringify(element)})) return;
       performance.mark("whole");
@@ -22,8 +22,8 @@ export async function loadOf(browser: Browser, url: string, element: string): Pr
 }
 
 /**
- * Milliseconds until each of some texts is in a page's document. `bring` publishes the text, and returns when it did
- * so on the clock that all processes of a machine share.
+ * Milliseconds until each text appears in a page. `bring` publishes the text and returns the time on the machine's
+ * common clock.
  */
 export async function delaysOf(
   browser: Browser,

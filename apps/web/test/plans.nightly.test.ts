@@ -10,8 +10,6 @@ import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
-/* Plans in the console, with a model that answers by a script. */
-
 const replies: Reply[] = [];
 const model = await anthropicServer(() => replies.shift() ?? { text: "?" });
 afterAll(async () => await model.stop(), 60_000);
@@ -51,7 +49,7 @@ const state = (page: Page, word: string) => page.getByRole("heading", { level: 1
 const tooWide = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-test("a plan is made with the planner, confirmed, run and decided about, by keyboard alone", async () => {
+test("a plan is made with the planner, confirmed, run and decided on by keyboard alone", async () => {
   const page = await open(serving, "/plans");
   await page.getByText("No plan yet").waitFor();
   const hand = keyboard(page);
@@ -110,7 +108,7 @@ const expectRuns = async (page: Page, count: number) =>
     .nth(count - 1)
     .waitFor();
 
-test("a plan with a trigger shows when it fires, is paused, changed and deleted, on a phone too", async () => {
+test("a plan with a trigger shows its next fires, is paused, changed and deleted, also on a phone", async () => {
   await plan(made("Every morning", { type: "cron", expression: "0 9 * * *" }));
   const page = await open(serving, "/plans", { width: 380, height: 760 });
   const row = page.getByRole("listitem").filter({ hasText: "Every morning" });
@@ -139,7 +137,7 @@ test("a plan with a trigger shows when it fires, is paused, changed and deleted,
   await state(page, "active").waitFor();
 
   replies.push(made("Every evening", { type: "cron", expression: "0 18 * * *" }));
-  await page.getByLabel("What is to be different?").fill("in the evening");
+  await page.getByLabel("What should change?").fill("in the evening");
   await page.getByRole("button", { name: "Change it" }).click();
   await part(page, "To be confirmed").getByText("cron 0 18 * * * (UTC)").waitFor();
   await page.getByRole("button", { name: "Drop the change" }).click();
@@ -151,7 +149,7 @@ test("a plan with a trigger shows when it fires, is paused, changed and deleted,
   await row.waitFor({ state: "detached" });
 }, 600_000);
 
-/** Has a plan made, without the console; its id. */
+/** Creates a plan without the console and returns its id. */
 async function plan(reply: Reply): Promise<string> {
   replies.push(reply);
   const answer = await serving.fetch("/api/plans", {
@@ -161,7 +159,7 @@ async function plan(reply: Reply): Promise<string> {
   return /wf_[\w-]+/.exec(await answer.text())?.[0] ?? "";
 }
 
-test("a plan is edited on the canvas, and its steps are those that were saved", async () => {
+test("a plan is edited on the canvas and saved with the edited steps", async () => {
   const id = await plan(made("Drawn", { type: "manual" }));
   const page = await open(serving, `/plans/${id}`, { width: 1600, height: 900 });
   await page.getByRole("link", { name: "Edit", exact: true }).click();
@@ -184,7 +182,7 @@ test("a plan is edited on the canvas, and its steps are those that were saved", 
   await part(page, "Steps").getByRole("figure").getByText("thank everybody").waitFor();
 }, 600_000);
 
-test("of many plans some are shown at once, and all are searched", async () => {
+test("a long list of plans is shown in parts, and searched as a whole", async () => {
   const host = openLocalHost({ path: serving.path });
   const home = join(serving.path, "plans");
   const plans = openPlans({ host, home, env: {}, cwd: serving.folder });
@@ -207,10 +205,10 @@ test("of many plans some are shown at once, and all are searched", async () => {
   expect(await rows.count()).toBe(11);
 }, 600_000);
 
-/** An answer that ends only when nobody waits for it any more. */
+/** An answer that ends only when the client disconnects. */
 const endless: Reply = { text: "Let me think. ".repeat(20), fault: { kind: "silence", after: 12 } };
 
-test("a reload shows the conversation again and the turn that goes on, which is stopped", async () => {
+test("a reload restores the conversation and the running turn, which is stopped", async () => {
   const page = await open(serving, "/plans/new");
   const log = page.getByRole("log", { name: "Conversation" });
   const hand = keyboard(page);

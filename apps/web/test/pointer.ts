@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 
 export type Point = { x: number; y: number };
 
-/** Waits until an element keeps its position: a view may still be fitted, a drawing laid out. */
+/** Waits until an element does not move, after the view is fitted and the drawing laid out. */
 export async function settled(element: Locator): Promise<void> {
   await element.waitFor();
   await element.evaluate(async (node) => {
@@ -17,7 +17,7 @@ export async function settled(element: Locator): Promise<void> {
   });
 }
 
-/** The middle of an element that has come to rest. */
+/** The middle of an element at rest. */
 export async function middleOf(element: Locator): Promise<Point> {
   await settled(element);
   const box = await element.boundingBox();
@@ -25,10 +25,7 @@ export async function middleOf(element: Locator): Promise<Point> {
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
 }
 
-/**
- * Drags by the mouse from the middle of one element to that of another, or to a point. What is pressed, and what it is
- * left on, is under the pointer and not covered: else it waits until it is.
- */
+/** Drags with the mouse from one element to another or to a point. Waits until both are uncovered. */
 export async function drag(page: Page, from: Locator, to: Locator | Point): Promise<void> {
   const end = "x" in to ? to : await middleOf(to);
   const begin = await middleOf(from);
@@ -36,7 +33,7 @@ export async function drag(page: Page, from: Locator, to: Locator | Point): Prom
   await page.mouse.down();
   await page.mouse.move((begin.x + end.x) / 2, (begin.y + end.y) / 2, { steps: 4 });
   await page.mouse.move(end.x, end.y, { steps: 4 });
-  // The drawing may have moved along.
+  // The drawing may have scrolled.
   if (!("x" in to)) await to.hover();
   await page.mouse.up();
 }

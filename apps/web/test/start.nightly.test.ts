@@ -24,7 +24,7 @@ const idOf = (page: Page): string => new URL(page.url()).pathname.split("/").at(
 const hasFocus = (page: Page, name: string): Promise<unknown> =>
   page.waitForFunction((text) => document.activeElement?.textContent === text, name);
 
-test("a form with fields of any name goes to what is missing, and a double click starts one thread", async () => {
+test("a form with fields of any name focuses a missing value, and a double click starts one thread", async () => {
   const page = await open(serving, "/?start=odd");
   const field = page.getByLabel("toString", { exact: true });
   await field.waitFor();
@@ -39,13 +39,13 @@ test("a form with fields of any name goes to what is missing, and a double click
   expect(threads).toHaveLength(1);
 }, 600_000);
 
-test("params of a workflow that declares no input are given as JSON, and shown beside its thread", async () => {
+test("params of a workflow without a declared input are given as JSON, and shown beside its thread", async () => {
   const page = await open(serving, "/?start=counter");
   const dialog = page.getByRole("dialog");
   const params = dialog.getByLabel("Params (optional)");
   await params.fill('{"files":');
   await dialog.getByRole("button", { name: "Start" }).click();
-  await dialog.getByText(/It is no JSON/).waitFor();
+  await dialog.getByText(/Invalid JSON/).waitFor();
   await params.fill('{"files":4}');
   await dialog.getByRole("button", { name: "Start" }).click();
   const about = page.getByRole("complementary", { name: "About the thread" });
@@ -55,7 +55,7 @@ test("params of a workflow that declares no input are given as JSON, and shown b
   expect(thread.params).toEqual({ files: 4 });
 }, 600_000);
 
-test("a start that fails keeps what was typed, and the focus; so does a click beside the dialog", async () => {
+test("a failed start keeps the typed values and the focus; so does a click beside the dialog", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start" }).press("Enter");
   const prompt = page.getByLabel("Prompt");

@@ -20,7 +20,7 @@ const bar = (page: Page) => page.getByRole("group", { name: "Runs" });
 const inRun = (page: Page, text: string | RegExp) =>
   page.getByRole("region", { name: "The selected run" }).getByText(text).first();
 
-/** Builds a workflow of a Tool, a Loop with a Branch, and a Stop, from nothing. */
+/** Builds a workflow of a Tool, a Loop with a Branch, and a Stop. */
 async function build(page: Page, hand: StepsHand): Promise<void> {
   await hand.press("tab", "Workflow");
   await hand.press("button", "Add to params");
@@ -110,7 +110,7 @@ describe("the editor of a saved step workflow", () => {
     "utf8",
   );
 
-  test("shows it without a byte changed and without a violation, wide and narrow, light and dark", async () => {
+  test("opens it byte for byte, without violations, wide and narrow, light and dark", async () => {
     await serving.add("notes", notes, "flow.json");
     const page = await open(serving, "/editor/steps/notes", wide);
     await stepOf(page, "Tool_LastTag").waitFor();
@@ -171,7 +171,7 @@ describe("the editor of a saved step workflow", () => {
 
 const examples = join(import.meta.dir, "../../../examples/steps");
 
-test("a Subflow opens the workflow that it runs: a file of its version to be seen, a registered one to be edited", async () => {
+test("a Subflow opens its workflow: a file of its version to view, a registered one to edit", async () => {
   for (const file of ["subflow.json", "subflow-greet.json"]) {
     serving.write(file, readFileSync(join(examples, file), "utf8"));
   }

@@ -2,15 +2,15 @@ import type { Locator, Page } from "playwright-core";
 import { type Hand, keyboard, mouse, pressUntil } from "./hand.ts";
 import { drag, settled } from "./pointer.ts";
 
-/** What a reader works the editor of step workflows with. */
+/** An input device for the editor of step workflows. */
 export type StepsHand = Hand & {
-  /** Adds a step where the selection is: in the selected construct, or beside the selected step. */
+  /** Adds a step in the selected construct, or beside the selected step. */
   add(type: string, key: string): Promise<void>;
-  /** Selects a step; null selects nothing. */
+  /** Selects a step; null clears the selection. */
   pick(id: string | null): Promise<void>;
-  /** Does what the page offers for a step. */
+  /** Runs an item of a step's menu. */
   act(id: string, label: string): Promise<void>;
-  /** Lets a step follow another one. */
+  /** Connects a step to its successor. */
   connect(from: string, to: string): Promise<void>;
 };
 
@@ -67,7 +67,7 @@ export function byKeyboard(page: Page): StepsHand {
       await page.keyboard.press("a");
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("button", { name: new RegExp(`^${type}`) }).waitFor();
-      // The dialog takes the focus a frame after it shows.
+      // The dialog takes the focus one frame after it appears.
       await dialog.locator(":focus").first().waitFor();
       await page.keyboard.press(key);
       await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -98,7 +98,7 @@ export function byKeyboard(page: Page): StepsHand {
       await pressUntil(page, stepOf(page, from), "Tab");
       await page.keyboard.press("c");
       await page.getByRole("dialog").locator(":focus").first().waitFor();
-      await hand.choose("From", "what follows");
+      await hand.choose("From", "next step");
       await hand.choose("To", to);
       await hand.press("button", "Connect", page.getByRole("dialog"));
       await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -106,7 +106,7 @@ export function byKeyboard(page: Page): StepsHand {
   };
 }
 
-/** Single letters are typed where a field has the focus. */
+/** Single-letter keys are typed while a field has the focus. */
 async function leaveField(page: Page): Promise<void> {
   const isTyping = () =>
     page.evaluate(() => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? ""));
@@ -115,7 +115,7 @@ async function leaveField(page: Page): Promise<void> {
   }
 }
 
-/** Goes to the form of the step that has the focus. */
+/** Moves from the focused step to its form. */
 async function toForm(page: Page): Promise<void> {
   await page.keyboard.press("F2");
   await page.locator("#editor-form :focus").waitFor();

@@ -12,7 +12,7 @@ import { keyboard } from "./hand.ts";
 import * as stepsHand from "./steps-hand.ts";
 import { violationsOf } from "./violations.ts";
 
-/* The console's ten main tasks, on one server. `*.nightly.test.ts` has the rest. */
+/* The ten main tasks of the console on one server. The rest is in `*.nightly.test.ts`. */
 
 const serving = useConsoleProcess("counter");
 const graphModel = await scriptedModel(serving);
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([graphModel.stop(), planModel.stop()]);
 }, 60_000);
 
-/** Its descriptor has an input, from which the form is made. */
+/** Its descriptor has an input for the start form. */
 const greeter = bundleOf(`
   for (const name of [input.params.name, "all"]) {
     await sleep(300);
@@ -43,7 +43,7 @@ const greeter = bundleOf(`
     name: { type: "string", title: "Name" }, loud: { type: "boolean", title: "Loud" } } } }`,
 );
 
-/** Each step repeats what the one before decided, so that an edit shows. */
+/** Each step repeats the previous decision, so that an edit is visible. */
 const chooser = bundleOf(`
   let before = input.steps.at(-1)?.meta.choice ?? "none";
   for (let n = input.steps.length; n < 3; n += 1) {
@@ -52,7 +52,7 @@ const chooser = bundleOf(`
   }
 `);
 
-/** Speaks as a model does, and waits for the file \`go\` between two words. */
+/** Publishes model events, and waits for the file \`go\` between two words. */
 const writer = `import { channel } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 ${bundleOf(`
@@ -131,7 +131,7 @@ const status = (page: Page, word: string) =>
 
 const idOf = (page: Page): string => /\/threads\/(\w+)/.exec(page.url())?.[1] ?? "";
 
-test("a thread is started by a form made from the workflow's schema, and its steps appear as they are committed", async () => {
+test("a thread is started by a form of the workflow's schema, and its steps appear as they are committed", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start", exact: true }).first().click();
   await page.getByRole("dialog").getByLabel("Workflow").selectOption("greeter");
@@ -150,7 +150,7 @@ test("a thread is started by a form made from the workflow's schema, and its ste
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
 }, 600_000);
 
-test("what a model writes is seen while it streams", async () => {
+test("the text of a model is visible while it streams", async () => {
   const go = `${serving.folder}/go`;
   const id = await serving.run("writer", { go });
   const page = await open(serving, `/threads/${id}`);
@@ -161,7 +161,7 @@ test("what a model writes is seen while it streams", async () => {
   await status(page, "completed");
 }, 600_000);
 
-test("a question is answered in the inbox, and the thread goes on", async () => {
+test("a question is answered in the inbox, and the thread continues", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const page = await open(serving, "/inbox");
@@ -174,7 +174,7 @@ test("a question is answered in the inbox, and the thread goes on", async () => 
   expect(steps.at(-1)?.content).toBe("you answered true");
 }, 600_000);
 
-test("a fork from a card goes on with the edited value, and the two are compared", async () => {
+test("a fork from a card continues with the edited value, and the two are compared", async () => {
   const id = await serving.run("chooser");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
@@ -182,7 +182,7 @@ test("a fork from a card goes on with the edited value, and the two are compared
   const dialog = page.getByRole("dialog");
   const meta = dialog.getByLabel(/^Meta of step 1/);
   await meta.fill('{ "choice": ');
-  await dialog.getByText(/no JSON/).waitFor();
+  await dialog.getByText(/Invalid JSON/).waitFor();
   expect(await dialog.getByRole("button", { name: "Fork" }).isDisabled()).toBe(true);
   await meta.fill('{ "choice": "coffee" }');
   await dialog.getByRole("button", { name: "Fork" }).click();
@@ -269,27 +269,27 @@ test("a plan is made with the planner, confirmed and run", async () => {
     .waitFor();
 }, 600_000);
 
-test("what a version changed is shown, and the workflow is rolled back", async () => {
+test("the changes of a version are shown, and the workflow is rolled back", async () => {
   const before = await serving.ok<Workflow>("/api/workflows/greet");
   const page = await open(serving, "/workflows");
   await page.getByRole("link", { name: "greet", exact: true }).click();
   const newest = page.getByRole("article", { name: `Version ${before.hash}` });
   await newest.getByText(/role renamed: greeter/).waitFor();
   await newest.getByText("greets all").first().waitFor();
-  await newest.getByRole("button", { name: /what changed in the source/ }).click();
+  await newest.getByRole("button", { name: /source changes/ }).click();
   const patch = newest.getByRole("region", { name: /^Changes in/ }).first();
   await patch.getByText('description: "greets all"').waitFor();
 
   const older = before.history.at(-1)?.hash ?? "";
   const first = page.getByRole("article", { name: `Version ${older}` });
-  await first.getByRole("button", { name: "Roll back to it" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Roll back to it" }).click();
+  await first.getByRole("button", { name: "Roll back" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
   await first.getByText("current", { exact: true }).waitFor();
   expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: older });
   await newest.getByRole("button", { name: "Make it current" }).waitFor();
 }, 600_000);
 
-test("a thread is started, answered and left with the keyboard alone", async () => {
+test("a thread is started, answered and left by keyboard alone", async () => {
   const page = await open(serving);
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   await page.keyboard.press("n");
@@ -309,7 +309,7 @@ test("a thread is started, answered and left with the keyboard alone", async () 
 const tooWide = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-test("what a hostile model writes is shown as text: it runs nothing, loads nothing, widens no page", async () => {
+test("the text of a hostile model is shown as text: it runs nothing, loads nothing, widens no page", async () => {
   const id = await serving.run("hostile");
   await serving.until(id, "failed");
   for (const width of [1280, 380]) {
@@ -322,7 +322,7 @@ test("what a hostile model writes is shown as text: it runs nothing, loads nothi
     expect(right).toBeLessThan(width);
     for (let steps = 0; steps < 4; steps += 1) {
       await page.keyboard.press("j");
-      // The focus moves a frame after the key.
+      // The focus moves one frame after the key.
       await page.locator(`[data-index="${steps}"] article:focus`).waitFor();
       const closed = page.locator("article:focus-within [aria-expanded=false]");
       for (let left = await closed.count(); left > 0; left -= 1) await closed.first().click();

@@ -17,7 +17,7 @@ const serving = useConsoleProcess("asker", "endless");
 const status = (page: Page, word: string) =>
   page.locator("main header, main").getByText(word, { exact: true }).first().waitFor();
 
-test("a thread that sleeps shows until when, asks nothing, and continues although its worker was killed", async () => {
+test("a sleeping thread shows its end, asks nothing, and continues after its worker was killed", async () => {
   await serving.add(
     "sleeper",
     bundleOf(`
@@ -53,7 +53,7 @@ test("a thread that sleeps shows until when, asks nothing, and continues althoug
   await serving.ok(`/api/threads/${long}/kill`, { force: true });
 }, 600_000);
 
-test("a thread of 5,000 steps shows few cards at a time, its first and its last", async () => {
+test("a thread of 5,000 steps renders few cards at a time, including its first and its last", async () => {
   const { hash, threadId: id } = JSON.parse(startLine) as { hash: string; threadId: string };
   const steps = Array.from({ length: 5_000 }, (_, at) => stepLine(String(at)));
   serving.write(`root/logs/${hash}/${id}.data.jsonl`, String(logOf(startLine, ...steps, endLine)));
@@ -68,7 +68,7 @@ test("a thread of 5,000 steps shows few cards at a time, its first and its last"
   await page.getByRole("article", { name: "Step 5000: count" }).waitFor();
 }, 600_000);
 
-test("a running thread is paused, resumed, killed and deleted with the keyboard alone", async () => {
+test("a running thread is paused, resumed, killed and deleted by keyboard alone", async () => {
   const id = await serving.run("endless", { delayMs: 200 });
   const page = await open(serving, `/threads/${id}`);
   const hand = keyboard(page);
@@ -86,11 +86,11 @@ test("a running thread is paused, resumed, killed and deleted with the keyboard 
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
 }, 600_000);
 
-test("a question that is gone to before the thread's log has come is shown when it comes", async () => {
+test("a question opened before the thread's log has arrived is shown when it arrives", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");
   const page = await open(serving, "/");
-  // A shared worker's requests can't be held up.
+  // Playwright can't hold requests of a shared worker.
   await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
   const held = Promise.withResolvers<void>();
   await page.route(/\/events(\?|$)/, async (route) => {

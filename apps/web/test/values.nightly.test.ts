@@ -12,7 +12,7 @@ beforeAll(async () => {
   await serving.add("large", large);
 }, 600_000);
 
-/** A model that is given 60 KB, and whose tool reads 30 KB: nothing of either is committed. */
+/** A model that gets 60 KB and whose tool reads 30 KB, without a committed copy. */
 const reader = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
@@ -44,7 +44,7 @@ test("an input of 60 KB and a tool's output of 30 KB open in full", async () => 
   expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
 }, 600_000);
 
-test("a value that is lost is reported as lost, and a request that failed can be repeated", async () => {
+test("a lost value is reported as lost, and a failed request can be repeated", async () => {
   const id = await serving.run("reader");
   const { hash } = await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
@@ -60,10 +60,10 @@ test("a value that is lost is reported as lost, and a request that failed can be
   await page.getByText("last word of the page").waitFor();
   rmSync(join(serving.path, "logs", hash, `${id}.values.jsonl`));
   await page.getByRole("button", { name: /^Show all/ }).click();
-  await page.getByText("The log keeps no more of it than this.").waitFor();
+  await page.getByText("The log keeps only this part.").waitFor();
 }, 600_000);
 
-/** What a step may bring: a table, very many fields, and both as the text of a model. */
+/** Kinds of step values: a table, many fields, and both as a model's text. */
 const large = bundleOf(`
   const rows = Array.from({ length: 30_000 }, (_, n) => ({ n, name: "row " + n, ok: n % 2 === 0 }));
   const fields = Object.fromEntries(rows.map(({ n, name }) => ["field" + n, name]));
@@ -95,5 +95,5 @@ test("values of any size are shown in parts", async () => {
     await press(number, /^Show more of/);
   }
   await press(4, /^Fork from here/);
-  await page.getByText(/too much to be edited here/).waitFor();
+  await page.getByText(/Too long to edit here/).waitFor();
 }, 600_000);

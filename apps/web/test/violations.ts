@@ -1,10 +1,10 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 
-/** What keeps the focus within what is open: it has the focus for no longer than it takes to lead it back. */
+/** Focus guards of a dialog, which are focused only while they redirect the focus. */
 const guards = "[data-base-ui-focus-guard]";
 
-/** What axe finds wrong in a page, a line each; by all of its rules, or by those that are named. */
+/** The axe violations of a page, one per line, by all rules or by the named ones. */
 export async function violationsOf(page: Page, ...rules: string[]): Promise<string[]> {
   await page.evaluate(stillness);
   await page.evaluate(axe.source);
@@ -24,13 +24,12 @@ export async function violationsOf(page: Page, ...rules: string[]): Promise<stri
   );
 }
 
-/** Shows a page in the dark. */
 export async function darken(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.waitForFunction(() => matchMedia("(prefers-color-scheme: dark)").matches);
 }
 
-/** Waits in a page until what changes over a moment, such as a colour, has done so. */
+/** Waits until animations and transitions have ended. */
 async function stillness(): Promise<void> {
   for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
   const ending = document

@@ -7,14 +7,14 @@ beforeAll(buildConsole, 180_000);
 
 const kib = 1024;
 
-/** What the first page may weigh, packed: its HTML, its styles, its scripts. */
+/** Size limit of the first page, compressed: HTML, styles, scripts. */
 const firstPage = 350 * kib;
 
 const pageItself = (): string => readFileSync(join(dist, "index.html"), "utf8");
 
 const packed = (path: string): number => Bun.gzipSync(readFileSync(join(dist, path))).length;
 
-test("the first page weighs at most 350 KiB packed", () => {
+test("the first page weighs at most 350 KiB compressed", () => {
   const html = pageItself();
   const named = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map(([, path = ""]) => path);
   expect(named.length).toBeGreaterThan(3);
@@ -23,7 +23,7 @@ test("the first page weighs at most 350 KiB packed", () => {
   expect(weight).toBeLessThan(firstPage);
 });
 
-test("no part that is loaded later weighs more than 150 KiB packed", () => {
+test("no lazily loaded part weighs more than 150 KiB compressed", () => {
   const heavy = readdirSync(join(dist, "assets"))
     .filter((name) => !pageItself().includes(name))
     .map((name) => ({ name, weight: packed(`assets/${name}`) }))
@@ -31,14 +31,14 @@ test("no part that is loaded later weighs more than 150 KiB packed", () => {
   expect(heavy).toEqual([]);
 });
 
-test("nothing is asked of another host, and nothing is written into the page", () => {
+test("the page uses no other host and no inline code", () => {
   const html = pageItself();
   expect(html).not.toMatch(/https?:/);
   expect(html).not.toMatch(/<style|\son\w+=|<script(?![^>]*\ssrc=)/);
   expect(statSync(join(dist, "index.html")).size).toBeLessThan(4 * kib);
 });
 
-/** The scripts that a script imports at once, and those that they import. */
+/** The static imports of a script, recursively. */
 function importsOf(path: string, seen = new Set<string>()): string[] {
   if (seen.has(path) || !path.endsWith(".js")) return [];
   seen.add(path);

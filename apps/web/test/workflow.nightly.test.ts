@@ -26,7 +26,7 @@ const file = (name: string, text: string) => ({
   buffer: Buffer.from(text),
 });
 
-test("a file's problems are shown at their line; corrected, it is added, and removed again", async () => {
+test("a file's problems are shown at their line; the corrected file is added, and removed again", async () => {
   const page = await open(serving, "/add");
   const chooser = page.getByLabel(/Drop a file here/);
   const broken = source("greets").replace("prompt, meta", "prompt,, meta");
@@ -34,7 +34,7 @@ test("a file's problems are shown at their line; corrected, it is added, and rem
   await page.getByLabel("Name").waitFor();
   expect(await page.getByLabel("Name").inputValue()).toBe("greet");
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  const problems = page.getByRole("alert", { name: "What is wrong" });
+  const problems = page.getByRole("alert", { name: "Problems" });
   await problems.getByText(/^Line 7/).waitFor();
   await problems.getByText("prompt,, meta").waitFor();
 
@@ -52,7 +52,7 @@ test("a file's problems are shown at their line; corrected, it is added, and rem
   expect((await serving.fetch("/api/workflows/greet")).status).toBe(404);
 }, 600_000);
 
-/** Drops files and folders of the disk, as from a file manager. */
+/** Drops files and folders from the disk, like a file manager. */
 async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
   const { x, y } = await middleOf(zone);
   const session = await page.context().newCDPSession(page);
@@ -62,7 +62,7 @@ async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void
   }
 }
 
-test("files are dropped together, and an imported one's problems are shown at its line", async () => {
+test("dropped files are added together, and problems of an imported file are shown at its line", async () => {
   const page = await open(serving, "/add");
   const ask = "export const ask = (prompt: string): string => `${prompt}?`;\n";
   const flow = `import { ask } from "./lib/ask.ts";\n${source("asks")}`.replace(
@@ -90,7 +90,7 @@ test("files are dropped together, and an imported one's problems are shown at it
   expect(await page.getByLabel("Name").inputValue()).toBe("asks");
   await page.getByLabel("Name").fill("asker");
   await add.click();
-  const problems = page.getByRole("alert", { name: "What is wrong" });
+  const problems = page.getByRole("alert", { name: "Problems" });
   await problems.getByRole("group", { name: "asking/lib/ask.ts, line 1" }).waitFor();
   await problems
     .getByText(/^Line 1, column/)
@@ -107,7 +107,7 @@ test("files are dropped together, and an imported one's problems are shown at it
   expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
 }, 600_000);
 
-test("the list of threads counts them, of a version and of all", async () => {
+test("the list of threads counts the threads of a version and of all versions", async () => {
   await serving.add("many", source("many"), "many.ts");
   const id = await serving.run("many");
   const { hash, threadId } = await serving.until(id, "completed");

@@ -50,7 +50,7 @@ test("a new team of agents type-checks, plays without a key, asks before it writ
 test("the types of a new team of agents check a scorer as the guide has it, and name what is wrong in one", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
-  const guide = readFileSync(join(import.meta.dir, "../../../docs/reference/agents.md"), "utf8");
+  const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/evals.md"), "utf8");
   const [, scorer = ""] =
     /```ts\n(import type \{ Scorer \}[^`]*(?:`[^`]+`[^`]*)*?)```/.exec(guide) ?? [];
   expect(scorer).toContain("export default scorer;");

@@ -1,6 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { samplesIn } from "../../../test/samples.ts";
 import type { EvalReport } from "../src/eval/report.ts";
 import { command, prepared } from "./evaluated.ts";
 import { removeFolders, Store } from "./program.ts";
@@ -9,6 +10,48 @@ afterAll(removeFolders);
 setDefaultTimeout(180_000);
 
 const call = ["eval", "v1.ts", ...command];
+
+test("the data set, the scorer and the commands of the guide to evals work", async () => {
+  const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/evals.md"), "utf8");
+  const [cases = ""] = samplesIn(guide, "jsonl");
+  const [scorer = ""] = samplesIn(guide, "ts");
+  const commands = samplesIn(guide, "sh").flatMap((text) => text.trim().split("\n"));
+  expect(commands).toHaveLength(4);
+  const store = new Store();
+  const put = (name: string, text: string) => writeFileSync(join(store.folder, name), text);
+  const version = (files: string) => `
+    import { createRoleModerator, END } from "@uncaged/workflow";
+    const planner = async ({ start }) =>
+      ({ content: "", meta: { files: start.content.includes("typo") ? ["README.md"] : ${files} } });
+    export const descriptor = { description: "", roles: { planner: { description: "", schema: {} } } };
+    export const run = createRoleModerator({
+      roles: { planner },
+      moderator: ({ steps }) => (steps.length > 0 ? END : "planner"),
+    });`;
+  put("plan.ts", version('["a.ts"]'));
+  const baseline = (await store.ok(["add", "plan", "plan.ts"])).trim();
+  put("plan.ts", version('["a.ts", "b.ts"]'));
+  await store.ok(["add", "plan", "plan.ts"]);
+  put("cases.jsonl", cases);
+  put("score.ts", scorer);
+  const [compare = "", threshold = "", record = "", replay = ""] = commands;
+  const words = (line: string) =>
+    line
+      .replace(/@[A-Z0-9]{7}/, `@${baseline}`)
+      .split(" ")
+      .slice(1);
+  expect(await store.ok(words(compare))).toContain("no case got worse; 1 case got better");
+  await store.ok(words(threshold));
+  mkdirSync(join(store.folder, "fixtures"));
+  const [exported = "", file = ""] = record.split(" > ");
+  for (const { id } of cases
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { id: string })) {
+    put(file.replace("rename", id), await store.ok(words(exported)));
+  }
+  expect((await store.run(words(replay))).code).toBe(0);
+});
 
 test("an eval in which nothing has a score ends with 1, and shows the line of the scorer that threw", async () => {
   const cases = ["a", "b"].map((id) => ({ id, prompt: id, metadata: { breaks: true } }));

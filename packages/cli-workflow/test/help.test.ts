@@ -67,8 +67,8 @@ test("the guide names each command and each option, and no other", () => {
       options = [];
       documented.set(usage, options);
     }
-    const [, flags] = /^- `(-[^`]+)`/.exec(line) ?? [];
-    if (flags !== undefined) options.push(flags);
+    const [listed = ""] = /^- (`-[^`]+`(, )?)+/.exec(line) ?? [];
+    for (const [, flags = ""] of listed.matchAll(/`([^`]+)`/g)) options.push(flags);
   }
   const shown = [...commands].filter(([usage]) => !usage.includes("__"));
   expect(documented).toEqual(new Map(shown));

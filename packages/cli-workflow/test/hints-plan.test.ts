@@ -45,8 +45,6 @@ test("each hint of plans and models was shown in a state, and led on", () => {
     unled("models", {
       "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N":
         "of an answer that a limit cuts off; the same retry is run for a limit that is passed",
-      "raise the limit in uncaged.json or in config.json of the storage root, then: uncaged-workflow retry …":
-        "of a limit of the root where no step waits; the retry is run for a limit of the thread",
       "see what it did: uncaged-workflow logs …; then retry, or ask for an answer in the prompt":
         "of an empty answer of an agent that is a command; the same is run for an answer that does not fit",
     }),

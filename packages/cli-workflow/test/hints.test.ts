@@ -139,7 +139,6 @@ test("each hint was shown in a state, and led on", () => {
       "see which: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
-      "once that is put right: uncaged-workflow gc": "gc tries again itself",
       "uncaged-workflow add … greet.ts": "an example of the console",
       "run uncaged-workflow doctor": "of a fault of the disk that has no name",
     }),

@@ -2,13 +2,14 @@ import { afterAll, expect, test } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   rmSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { programWords } from "./command.ts";
 import { Store, playBundle, playStore, removeFolders, untilNoWorker } from "./program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
@@ -174,4 +175,36 @@ test("a folder that was deleted under the shell is a one-line error of commands 
   const { code, stderr } = await call(["run", "play"]);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^error: [^\n]*is gone[^\n]*\n$/);
+});
+
+test("gc names a worktree that git can't remove, and the command that removes it later", async () => {
+  const store = await playStore();
+  const repository = join(store.folder, "repository/.git");
+  const worktrees = join(store.root, "worktrees/01KQXKW18CT8G75T53R8F4G7YG");
+  const config = join(repository, "config");
+  mkdirSync(dirname(repository));
+  expect(Bun.spawnSync(["git", "init", "-q", dirname(repository)]).exitCode).toBe(0);
+  const sound = readFileSync(config, "utf8");
+  writeFileSync(config, `${sound}[broken\n`);
+  mkdirSync(join(worktrees, "thread"), { recursive: true });
+  writeFileSync(join(worktrees, "thread.json"), JSON.stringify({ repository }));
+  const before = new Date(Date.now() - 7_200_000);
+  utimesSync(worktrees, before, before);
+  for (const args of [["gc"], ["gc", "--trash"]]) {
+    const { code, stderr } = await store.run(args);
+    const warning = stderr.split("\n").find((line) => line.startsWith("warning: "));
+    expect({ code, warning }).toEqual({
+      code: 0,
+      warning: expect.stringMatching(
+        new RegExp(
+          `^warning: ${worktrees} stays: the refs of the thread's worktrees stay in ${repository}: fatal: .*; repair that, then: uncaged-workflow ${args.join(" ")}$`,
+        ),
+      ),
+    });
+  }
+  const { problems } = await store.json<{ problems: object[] }>(["gc"]);
+  expect(problems).toMatchObject([{ path: worktrees }]);
+  writeFileSync(config, sound);
+  expect((await store.run(["gc"])).stderr).not.toContain("warning");
+  expect(existsSync(worktrees)).toBe(false);
 });

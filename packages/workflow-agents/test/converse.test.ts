@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { noUsage } from "@uncaged/workflow/interpreter";
+import { until } from "../../workflow/test/fixtures/until.ts";
 import { type Conversation, converse } from "../src/llm/converse.ts";
-import type { ModelRequest, ToolResult, ToolUse } from "../src/llm/provider.ts";
+import type { ModelProvider, ModelRequest, ToolResult, ToolUse } from "../src/llm/provider.ts";
 import type { ToolRunner } from "../src/tools/tools.ts";
+import { headersOf } from "./limited/server.ts";
 import { allModels as models } from "./models.ts";
+import { type Observed, observed } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
 const stops: (() => Promise<void>)[] = [];
@@ -106,4 +110,41 @@ describe.each(models)("a conversation over $name", (one) => {
     expect(end.text).toBe('{"n": 1}');
     expect(JSON.stringify(server.came[0]?.body)).toContain('"json_schema"');
   });
+});
+
+test("a call that waits for a rate limit is neither sent nor recorded", async () => {
+  let sent = 0;
+  const used = { isAllowed: true, remaining: 0, resetMs: 60_000, waitMs: 0 };
+  const target = { provider: "a model", model, baseUrl: crypto.randomUUID(), secrets: [] };
+  const provider: ModelProvider = {
+    name: "a model",
+    target: () => target,
+    async answer(_, { onResponse }) {
+      sent += 1;
+      onResponse?.({ status: 200, headers: new Headers(headersOf("claude", used)) });
+      return {
+        ...{ id: "1", model, blocks: [], text: "done", thinking: "", toolUses: [] },
+        ...{ stop: "end", finishReason: "stop", usage: { ...noUsage, output_tokens: 1 } },
+      };
+    },
+  };
+  const ask = (seen: Observed, signal?: AbortSignal) =>
+    observed(
+      async () => {
+        const request = { model, system: "", messages, tools: [] };
+        return (await converse(provider, request, { env: {}, signal })).text;
+      },
+      {},
+      seen,
+    );
+  const observing = (): Observed => ({ events: [], spent: [], text: "", error: null });
+  const types = ({ events }: Observed) => events.map(({ type }) => type);
+  const first = await ask(observing());
+  expect(types(first)).toContain("llm_start");
+  const [second, stop] = [observing(), new AbortController()];
+  const asking = ask(second, stop.signal);
+  await until(() => second.events.length > 0);
+  stop.abort(new Error("killed"));
+  expect((await asking).error).toEqual(new Error("killed"));
+  expect([types(second), sent]).toEqual([["llm_wait"], 1]);
 });

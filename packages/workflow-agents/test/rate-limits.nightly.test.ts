@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
-import { bundlePath, runDir } from "../../workflow/src/disk/paths.ts";
+import { bundlePath, isSharedFile, namesIn, runDir } from "../../workflow/src/disk/paths.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
-import { expectCounted, untilRead } from "./counted.ts";
+import { expectCounted } from "./counted.ts";
 import { limitedServer } from "./limited/server.ts";
 
 /* Threads of several versions, so in several processes, share what a provider allows them. */
@@ -50,13 +50,13 @@ const envOf = ({ url, key }: { url: string; key: string }) => ({
 
 type Server = Awaited<ReturnType<typeof serve>>;
 
-/** Starts threads of some versions, one of each in turn. */
-const begin = (provider: Provider, server: Server, count: number, of: number) =>
+/** Starts threads of some versions, one of each in turn. The prompt has the thread's number, counted from `first`. */
+const begin = (provider: Provider, server: Server, count: number, of: number, first = 0) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
       host.start({
         workflow: `version-${n % of}`,
-        prompt: `${provider} thread ${n}`,
+        prompt: `${provider} thread ${first + n}`,
         env: envOf(server),
         cwd: folder,
       }),
@@ -81,9 +81,8 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
       delay_ms: expect.any(Number),
       reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
     });
-    const buckets = readdirSync(runDir(root)).filter((name) => name.endsWith(".shared"));
-    expect(buckets.length).toBeGreaterThan(0);
-    for (const name of buckets) {
+    expect(buckets().length).toBeGreaterThan(0);
+    for (const name of buckets()) {
       expect(readFileSync(join(runDir(root), name), "utf8")).not.toContain(server.key);
     }
     expect((await host.verify()).problems).toEqual([]);
@@ -91,18 +90,28 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
   }, 180_000);
 });
 
-test("waiting calls of a killed worker don't delay others", async () => {
+const buckets = () => namesIn(runDir(root)).filter(isSharedFile);
+
+test("waiting calls of a killed worker don't delay others, and are not counted", async () => {
   const server = await serve("claude");
+  const before = new Set(buckets());
   const first = await begin("claude", server, 30, 1);
   await until(() => server.served.length >= 10);
-  server.hang(true);
-  await untilRead(host, first, [server]);
+  server.hang((prompt) => prompt !== "claude thread 30");
+  const committed = async () =>
+    (await Promise.all(first.map((ref) => host.read(ref)))).flatMap(({ steps }) => steps).length;
+  await until(async () => (await committed()) === server.served.length);
   await signalWorkers(root, "SIGKILL");
-  server.hang(false);
   const killed = server.served.length;
-  const [other] = await begin("claude", server, 1, 1);
+  const [bucket = ""] = buckets().filter((name) => !before.has(name));
+  const { sent } = JSON.parse(readFileSync(join(runDir(root), bucket), "utf8")) as {
+    sent: { requests: number };
+  };
+  const [other] = await begin("claude", server, 1, 1, 30);
   expect((await settled(host, other as ThreadRef)).status).toBe("completed");
   expect(server.served.length - killed).toBe(3);
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
-  await expectCounted(host, [...first, other as ThreadRef], [server]);
+  // The limit let so many calls go. The kill may have cut a call after it was recorded and before it was read.
+  const mostUnknown = sent.requests - killed;
+  await expectCounted(host, [...first, other as ThreadRef], [server], mostUnknown);
 }, 180_000);

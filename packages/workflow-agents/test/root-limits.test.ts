@@ -16,6 +16,7 @@ import { z } from "zod";
 import { configPath, type Root, runDir, spendingPath } from "../../workflow/src/disk/paths.ts";
 import { openRoot } from "../../workflow/src/disk/root.ts";
 import { SpendingBook } from "../../workflow/src/disk/spending.ts";
+import { answerHint } from "../../workflow/src/record/thread.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ThreadSpending } from "../../workflow/src/worker/spending.ts";
 import { modelAgent } from "../src/llm/agent.ts";
@@ -107,7 +108,7 @@ describe("a thread under the limits of its storage root", () => {
     const expiresAt = new Date().setUTCHours(24, 0, 0, 0);
     for (const at of [2, 4]) {
       expect(result.steps[at]?.meta).toMatchObject({
-        ...{ for: "limits", limit: "costPerDay", amount: 0.25, expiresAt },
+        ...{ for: "limits", limit: "costPerDay", amount: 0.25, file: configPath(root), expiresAt },
         ...{ onTimeout: "again", stepID: "asker" },
       });
     }
@@ -177,6 +178,21 @@ describe("a thread under the limits of its storage root", () => {
       runThread(thread(3), { threadId, options: { prices, spending: spends } }),
     );
     expect(calls).toBe(most);
+  });
+
+  test.each([
+    [{ costPerDay: 0.05 }, { costPerDay: 5 }, () => configPath(root)],
+    [{ costPerDay: 5 }, { costPerDay: 0.05 }, ownFile],
+    [{ costPerDay: 5 }, { costPerMonth: 0.05 }, ownFile],
+  ])("names the file that sets the limit: root %p, project %p", async (own, project, fileOf) => {
+    limit(configPath(root), own);
+    limit(ownFile(), project);
+    const { result } = await spending((spends) =>
+      runThread(thread(1), { threadId, options: { prices, spending: spends } }),
+    );
+    expect(answerHint(threadId, result.steps.at(-1) ?? null)).toBe(
+      `raise the limit in ${fileOf()}, then: uncaged-workflow resume ${threadId} --input again`,
+    );
   });
 
   test.each([

@@ -94,10 +94,18 @@ test("a removal that git keeps from being done is finished by a later gc", async
   const text = readFileSync(config, "utf8");
   writeFileSync(config, `${text}[broken\n`);
   await host.remove(ref);
-  expect((await emptyTrash()).emptied).toEqual([]);
+  const kept = await emptyTrash();
+  const git = join(repository.folder, ".git");
+  expect(kept.emptied).toEqual([]);
+  expect(kept.problems).toEqual([
+    {
+      path: join(root, "worktrees", ref.threadId),
+      message: expect.stringContaining(`the refs of the thread's worktrees stay in ${git}: fatal:`),
+    },
+  ]);
   expect(left()).toEqual([ref.threadId]);
   writeFileSync(config, text);
-  expect((await emptyTrash()).emptied).toHaveLength(1);
+  expect(await emptyTrash()).toMatchObject({ emptied: [expect.any(String)], problems: [] });
   expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
 }, 30_000);
 

@@ -13,7 +13,7 @@ type ConnectProps = {
 
 const encoded = (at: PortAt): string => JSON.stringify(at);
 
-/** Draws a line without a mouse: from a port of a node to a port of another. */
+/** Connects two ports without a mouse. */
 export function ConnectDialog({ isOpen, ...props }: ConnectProps & { isOpen: boolean }) {
   return (
     <Dialog title={`Connect ${props.node.title}`} isOpen={isOpen} onClose={props.onClose}>
@@ -46,8 +46,8 @@ function ConnectForm({ node, nodes, onClose, onConnect }: ConnectProps) {
         if (from && to) onConnect({ node: node.id, port: from.id }, to.at);
       }}
     >
-      {!from && <p>No line can begin at this node.</p>}
-      {!to && <p>There is no other node.</p>}
+      {!from && <p>No line can start at this node.</p>}
+      {!to && <p>No other nodes.</p>}
       {from && to && (
         <>
           <SelectField
@@ -80,22 +80,22 @@ function ConnectForm({ node, nodes, onClose, onConnect }: ConnectProps) {
 
 const keys: readonly (readonly [string, string])[] = [
   ["Tab", "To the next node"],
-  ["Space", "Select it too, or not"],
-  ["Arrows", "Move what is selected; with Shift farther; else the drawing"],
+  ["Space", "Add to the selection, or remove from it"],
+  ["Arrows", "Move the selection (with Shift farther), or the drawing"],
   ["a", "Add a node"],
   ["c", "Draw a line from the node"],
   ["Enter  F2", "Open the node, edit its fields"],
-  ["Delete", "Delete what is selected"],
+  ["Delete", "Delete the selection"],
   ["Ctrl+Z  Ctrl+Y", "Undo, redo"],
   ["Ctrl+C  Ctrl+X  Ctrl+V", "Copy, cut, paste"],
   ["Ctrl+D", "Duplicate"],
-  ["Ctrl+A  Esc", "Select all, nothing"],
+  ["Ctrl+A  Esc", "Select all, none"],
   ["Ctrl+S", "Save"],
   ["l", "Lay out all"],
   ["/", "Find a node"],
   ["+  -", "Zoom in, out"],
-  ["0  1", "100 %, all of it"],
-  ["Shift+F10", "All that can be done with the node"],
+  ["0  1", "Zoom to 100 %, show all"],
+  ["Shift+F10", "Open the node's menu"],
 ];
 
 export function EditorKeys({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {

@@ -27,18 +27,18 @@ import { Toolbar } from "./toolbar.tsx";
 
 export type EditorProps = {
   document: EditedDocument;
-  /** What a file that is exported is called. */
+  /** Name of an exported file. */
   name: string;
   live?: ReadonlyMap<string, LiveNode>;
-  /** At the right end of the toolbar. */
+  /** Content of the right end of the toolbar. */
   toolbar?: ReactNode;
   /** A banner above the canvas. */
   notice?: ReactNode;
   panels?: readonly Panel[];
-  /** Which of the panels is shown; `node` is the editor's own. */
+  /** The visible panel; `node` is the editor's own. */
   panel?: string;
   onPanel?: (panel: string) => void;
-  /** A node is opened, by a double click or Enter; whether the page has opened something. */
+  /** Called when a node is opened by a double click or Enter. Returns whether the page handled it. */
   onOpen?: (node: DrawnNode) => boolean;
   nodeActions?: (node: DrawnNode) => readonly NodeAction[];
   onSave?: () => void;
@@ -49,7 +49,6 @@ const TextPane = lazy(() => import("./text/text-pane.tsx"));
 
 const noActions = (): readonly NodeAction[] => [];
 
-/** Edits a document: its drawing, its text and its forms. */
 export function Editor(props: EditorProps) {
   return (
     <DocumentContext value={props.document}>
@@ -82,7 +81,7 @@ function Parts(props: EditorProps) {
     showPanel("node");
     requestAnimationFrame(() => focusFirst(window.document.querySelector("#editor-form")));
   };
-  /** What a double click does, and Enter: but for what folds and unfolds, which has a key of its own. */
+  /** Opens a node by double click or Enter. Enter does not fold: folding has its own key. */
   const open = (opened: DrawnNode, withFirst: boolean) => {
     if (props.onOpen?.(opened)) return;
     const { value } = document.state();
@@ -236,7 +235,6 @@ type MenuProps = {
   onClose: () => void;
 };
 
-/** All that can be done with a node. */
 function NodeMenu({ node, actions, isReadOnly, more, onEdit, onConnect, onClose }: MenuProps) {
   const [isOpen, setOpen] = useState(true);
   const next = useRef<(() => void) | null>(null);
@@ -295,15 +293,14 @@ function Broken() {
       role="alert"
     >
       <TriangleAlert />
-      The JSON is broken in line {broken.line}: {broken.message}. The drawing shows what it was
-      before.
+      Invalid JSON in line {broken.line}: {broken.message}. The drawing shows the last valid
+      version.
     </p>
   );
 }
 
 const noticeMs = 4_500;
 
-/** What was not done, and why, for some seconds. */
 function NoticeText() {
   const document = useEdited();
   const notice = useSyncExternalStore(document.subscribe, document.notice);
@@ -339,7 +336,7 @@ function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Pro
   }, [document, problems]);
 }
 
-/** Whether the page is too narrow to edit in: then a document is shown, and runs. */
+/** Whether the page is too narrow for editing. Documents can still be viewed and run. */
 export const useIsNarrow = (): boolean => useMedia("(max-width: 46rem)");
 
 function useMedia(query: string): boolean {

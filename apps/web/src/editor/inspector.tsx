@@ -8,10 +8,10 @@ import { useDocumentPart, useEdited } from "./document/use-document.ts";
 import { FormOfNode } from "./form/node-form.tsx";
 import type { DrawnNode } from "./kind.ts";
 
-/** A part beside the canvas: what runs, what happened. It fills the height and scrolls on its own. */
+/** A panel beside the canvas. It fills the height and scrolls on its own. */
 export type Panel = { value: string; label: ReactNode; content: ReactNode };
 
-/** Something that the page can do with a node. */
+/** A page's own action on a node. */
 export type NodeAction = {
   label: string;
   icon: ReactNode;
@@ -31,7 +31,7 @@ type Props = {
 
 const nodePanel = "node";
 
-/** The right side of an editor: the form of what is selected, and what the page adds. */
+/** The right side of an editor: the form of the selected node, and the page's panels. */
 export function Inspector(props: Props) {
   const { panels, panel, onPanel } = props;
   const shown = panels.find(({ value }) => value === panel);
@@ -40,7 +40,7 @@ export function Inspector(props: Props) {
       className="min-h-0 flex-1 overflow-y-auto p-7.5"
       id="editor-form"
       aria-label="Node"
-      // It scrolls, and what it shows need not have a field.
+      // Makes a panel without fields scrollable by keyboard.
       tabIndex={0}
     >
       <Selected {...props} />
@@ -49,7 +49,7 @@ export function Inspector(props: Props) {
   return (
     <aside
       className="flex w-170 flex-none xl:w-210 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
-      aria-label="What is selected"
+      aria-label="Selection"
     >
       {panels.length === 0 ? (
         own
@@ -69,7 +69,7 @@ export function Inspector(props: Props) {
   );
 }
 
-/** While another part is shown: the way to the form of the node that is selected. */
+/** Leads to the form of the selected node while another panel is open. */
 function ToForm({ onOpen }: { onOpen: () => void }) {
   const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
   if (chosen !== 1) return null;
@@ -176,7 +176,7 @@ function OneNode({
 
 type LinesProps = { node: DrawnNode; actions: Actions; isReadOnly: boolean };
 
-/** The lines of a node, for those who can't press on them. */
+/** The lines of a node, for use without a mouse. */
 function Lines({ node, actions, isReadOnly }: LinesProps) {
   const { nodes, edges } = useDocumentPart(useEdited(), (state) => state.drawing);
   const own = edges.filter(({ source, target }) => source === node.id || target === node.id);
@@ -216,7 +216,7 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
 
 const mostListed = 100;
 
-/** While nothing is selected: what is wrong with the document. */
+/** The problems of the document, shown without a selection. */
 function ProblemList() {
   const document = useEdited();
   const problems = useDocumentPart(document, (state) => state.problems);

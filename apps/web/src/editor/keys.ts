@@ -4,7 +4,7 @@ import type { Actions, CanvasHandle } from "./canvas/actions.ts";
 import { nodeIdOf } from "./canvas/canvas.tsx";
 import type { EditedDocument } from "./document/document.ts";
 
-/** What the keys do that are more than an action on the document. */
+/** Actions of keys that the page or editor handles, not the document. */
 export type KeyTargets = {
   add: () => void;
   connect: () => void;
@@ -26,7 +26,7 @@ type Props = {
 const step = 10;
 const bigStep = 50;
 
-/** All keys of an editor: those with Ctrl, those of the canvas, and single letters. */
+/** All keys of an editor: with Ctrl, on the canvas, and single letters. */
 export function useEditorKeys({
   document: edited,
   actions,
@@ -43,7 +43,7 @@ export function useEditorKeys({
     act();
   });
 
-  /** A form's fields are the document's: what is typed there is taken back as all else. */
+  /** Form fields edit the document, so undo and redo in them use its history. */
   const typingKey = (event: KeyboardEvent) => {
     const isField =
       event.target instanceof Element && event.target.closest("[data-edits-document]");
@@ -106,7 +106,7 @@ export function useEditorKeys({
     );
   };
 
-  /** Moves what is selected; without a selection what is seen. */
+  /** Moves the selected nodes, or the view without a selection. */
   const arrows = (by: number): Record<string, () => void> => {
     const go = (x: number, y: number) => () => {
       const canMove = !isReadOnly && edited.kind.move && edited.state().selection.nodes.size > 0;
@@ -129,13 +129,13 @@ export function useEditorKeys({
   };
 
   useEffect(() => {
-    // Before the page's own keys, of which some are other ones here.
+    // Captured before the page's own keys, some of which differ here.
     window.document.addEventListener("keydown", onKey, true);
     return () => window.document.removeEventListener("keydown", onKey, true);
   }, []);
 }
 
-/** Whether something is open in front of the editor; what is closing has let go of the keys. */
+/** Whether a dialog or menu is open. Closing ones no longer receive keys. */
 const isCovered = (): boolean =>
   window.document.querySelector(":is([role=dialog],[role=menu]):not([data-closed])") !== null;
 
@@ -149,7 +149,7 @@ const isCanvas = (target: EventTarget | null): boolean =>
 
 type ClipboardProps = Pick<Props, "actions" | "isReadOnly">;
 
-/** The system's clipboard: what is copied is JSON, what is pasted may come from anywhere. */
+/** The system's clipboard. Copies are JSON; pasted texts may come from any program. */
 export function useClipboard({ actions, isReadOnly }: ClipboardProps): void {
   const onClipboard = useEffectEvent((event: ClipboardEvent) => {
     if (isTyping(event) || isCovered()) return;

@@ -2,74 +2,69 @@ import type { LucideIcon } from "lucide-react";
 import type { NodeState } from "../ui/states.tsx";
 
 /*
- * What an editor must know of the documents that it edits. The editor knows their text, a feature knows what
- * it means: it implements `DocumentKind` in pure functions of the parsed document.
+ * Describes a kind of document to the editor. The editor handles the text; a feature implements `DocumentKind` as pure
+ * functions of the parsed document.
  */
 
-/** The names and indexes that lead to a value of a document, from its root. */
+/** Names and indexes from the root of a document to a value. */
 export type DocumentPath = readonly (string | number)[];
 
 export type Point = { readonly x: number; readonly y: number };
 
-/** A JSON Schema as data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/**
- * One change of a document. Paths lead through the document before the edit, whatever else the edit changes:
- * who removes the items 1 and 3 names 1 and 3.
- */
+/** One change of a document. Paths refer to the document before the edit: removing items 1 and 3 names 1 and 3. */
 export type Change = {
   path: DocumentPath;
-  /** What is there afterwards; undefined removes it. Objects on the way that are missing are made. */
+  /** The new value; undefined removes it. Missing objects on the path are created. */
   value: unknown;
-  /** The value is added to a list before the item that the path names; its length is behind the last. */
+  /** Inserts into a list before the item at the path. The list's length appends. */
   insert?: true;
 };
 
-/** What one action does: one step of the history. */
+/** The effect of one action: one step of the history. */
 export type Edit = {
-  /** What was done, as the history shows it: "Move 3 nodes". */
+  /** Label in the history, for example "Move 3 nodes". */
   label: string;
   changes: readonly Change[];
-  /** The ids that are selected afterwards; the selection stays without them. */
+  /** Ids to select afterwards; by default the selection stays. */
   select?: readonly string[];
-  /** Edits of one key that follow each other soon are one step of the history: typing into a field. */
+  /** Consecutive edits with the same key are one step of the history, such as typing into a field. */
   merge?: string;
 };
 
-/** An edit that can't be made, and why: it is shown, and nothing changes. */
+/** A refused edit with the reason to show. */
 export type Refused = { refused: string };
 
 export type Side = "top" | "right" | "bottom" | "left";
 
-/** Where lines begin or end at a node. */
+/** An end of lines at a node. */
 export type Port = {
   id: string;
   role: "in" | "out";
   side: Side;
-  /** What is written at it. */
   label: string | null;
-  /** Whether a line can be drawn from or to it. */
+  /** Whether lines can be drawn from or to it. */
   isOpen: boolean;
   hint?: string;
 };
 
 export type DrawnNode = {
   id: string;
-  /** As in the palette, which has its icon. */
+  /** A type of the palette, which has its icon. */
   type: string;
   title: string;
-  /** What its body shows, at most a few short lines. */
+  /** Text of its body: a few short lines. */
   lines: readonly string[];
-  /** Its left upper corner, in its container where it has one; null where the layout places it. */
+  /** Upper left corner, relative to its container; null if the layout places it. */
   at: Point | null;
-  /** The id of the container that it lies in. */
+  /** Id of its container. */
   parent: string | null;
   isContainer: boolean;
-  /** It can't be deleted or copied. */
+  /** Can't be deleted or copied. */
   isFixed: boolean;
   ports: readonly Port[];
-  /** Where it is in the document; problems below it are shown at it. */
+  /** Path in the document. Problems below it are shown at the node. */
   path: DocumentPath;
 };
 
@@ -84,7 +79,7 @@ export type DrawnEdge = {
   path: DocumentPath;
 };
 
-/** A document as it is drawn. Each node stands behind the container that it lies in. */
+/** A drawn document. A container comes before its content. */
 export type Drawing = { nodes: readonly DrawnNode[]; edges: readonly DrawnEdge[] };
 
 export type Problem = {
@@ -93,15 +88,14 @@ export type Problem = {
   severity: "error" | "warning";
 };
 
-/** One type of node in the palette. */
 export type PaletteItem = {
   type: string;
   label: string;
   icon: LucideIcon;
   hint: string;
-  /** The letter that adds it, in the palette's own list of keys. */
+  /** The letter that adds it from the palette's dialog. */
   key: string;
-  /** It stands in the drawing, and can't be added. */
+  /** Drawn, but not offered for adding. */
   isHidden?: true;
 };
 
@@ -109,63 +103,61 @@ export type NodePosition = { id: string; at: Point; parent: string | null };
 
 export type PortAt = { node: string; port: string };
 
-/** What can be written in an expression. */
+/** A completion in an expression. */
 export type Completion = {
-  /** What is inserted: "$plan", "goal". */
+  /** The inserted text: "$plan", "goal". */
   text: string;
-  /** What it is: "variable of plan", "param". */
+  /** Its meaning: "variable of plan", "param". */
   detail: string;
 };
 
-/** The form of a node. */
 export type NodeForm = {
-  /** The schema of the value; an object's properties are the fields. */
+  /** Schema of the value. An object's properties are the fields. */
   schema: JsonSchema;
-  /** Where the value is in the document; it need not be there yet. */
+  /** Path of the value, which need not exist yet. */
   path: DocumentPath;
   value: unknown;
-  /** Why a field can't be changed, by its name. */
+  /** Reasons why fields are read-only, by field name. */
   locked?: Readonly<Record<string, string>>;
-  /** Fields, by their dotted paths ("input", "data.value"), that are expressions or maps of them. */
+  /** Dotted paths ("input", "data.value") of fields that are expressions or maps of expressions. */
   expressions?: readonly string[];
   /**
-   * The edit when a field gets another value: by default it is set at its path. Where it needs more, as
-   * lines that go with it, the kind makes all of it. `path` begins at the form's value.
+   * The edit for a field's new value; by default the value is set at its path. For edits that change more, such as
+   * lines. `path` starts at the form's value.
    */
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
-/** What a node does while its document runs: of its newest attempt. */
+/** The state of a node in a run, by its newest attempt. */
 export type LiveNode = {
   state: NodeState;
   tokens: number;
-  /** In dollars. */
+  /** US dollars. */
   cost: number;
   durationMs: number | null;
-  /** How often it ran, the current time included. */
+  /** Number of runs of the node, including the current one. */
   run: number;
 };
 
-/** Something else that can be done with nodes: an item of their menu, and a key where it has one. */
+/** An additional action on nodes: an item of their menu, with an optional key. */
 export type KindAction = { label: string; icon: LucideIcon; key?: string; edit: Edit };
 
 export type DocumentKind<Name extends string = "graph" | "steps"> = {
   name: Name;
-  /** What such a document is called: "graph". */
+  /** Noun for such a document: "graph". */
   noun: string;
-  /** The text of a new document. */
   emptyText: string;
   palette: readonly PaletteItem[];
-  /** Total: it never throws, and leaves out what can't be drawn. */
+  /** Reads a document. It never throws, and leaves out parts that can't be drawn. */
   read: (document: unknown) => Drawing;
-  /** All that is wrong with a document. It is asked some time after a change; a newer one aborts it. */
+  /** All problems of a document. Called some time after a change; a newer change aborts it. */
   check: (
     document: unknown,
     signal: AbortSignal,
   ) => readonly Problem[] | Promise<readonly Problem[]>;
-  /** What other format a document has, for the message that refuses it: "a step workflow"; null for its own. */
+  /** The name of another format, for the refusal: "a step workflow"; null for this kind's own. */
   recognize: (document: unknown) => string | null;
-  /** `isChosen`: its reader has dropped it there; else it is a free place, and the layout may have a better one. */
+  /** Adds a node. `isChosen`: dropped there by the user; otherwise the layout may move it. */
   add: (
     document: unknown,
     type: string,
@@ -174,28 +166,27 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
     isChosen?: boolean,
   ) => Edit | Refused;
   remove: (document: unknown, nodes: readonly string[], edges: readonly string[]) => Edit | Refused;
-  /** Without it the layout places all nodes, and nobody else can. */
+  /** Without it, only the layout places nodes. */
   move?: (document: unknown, positions: readonly NodePosition[]) => Edit;
-  /** Draws a line; `replacing` is the id of the one whose end was dragged away. Null: nothing to do. */
+  /** Draws a line. `replacing` is the id of the line whose end was dragged. Null: nothing to do. */
   connect: (
     document: unknown,
     from: PortAt,
     to: PortAt,
     replacing?: string,
   ) => Edit | Refused | null;
-  /** What the clipboard gets: JSON, with the lines between the nodes. */
+  /** A JSON fragment for the clipboard: the nodes with the lines between them. */
   copy: (document: unknown, nodes: readonly string[]) => unknown;
-  /** Null when the fragment is none of this kind. */
+  /** Null if the fragment is of another kind. */
   paste: (
     document: unknown,
     fragment: unknown,
     at: Point,
     parent: string | null,
   ) => Edit | Refused | null;
-  /** Null when the node has no form. */
   form: (document: unknown, node: string) => NodeForm | null;
-  /** What else can be done with some nodes; a double click on one does the first, where nothing else is opened. */
+  /** Additional actions on nodes. A double click runs the first one, unless it opens something. */
   actions?: (document: unknown, nodes: readonly string[]) => readonly KindAction[];
-  /** What is in scope in a field of a node's form. */
+  /** The names in scope in a field of a node's form. */
   complete?: (document: unknown, node: string, path: DocumentPath) => readonly Completion[];
 };

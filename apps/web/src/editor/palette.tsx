@@ -5,11 +5,11 @@ import { draggedType, nodeElement } from "./canvas/canvas.tsx";
 import { useEdited } from "./document/use-document.ts";
 
 type Props = {
-  /** Adds a node, and gives its id. */
+  /** Adds a node and returns its id. */
   onAdd: (type: string) => string | null;
 };
 
-/** The types of nodes: dragged to where they are dropped, or pressed. */
+/** The types of nodes, to drag or press. */
 export function Palette({ onAdd }: Props) {
   const { palette } = useEdited().kind;
   return (

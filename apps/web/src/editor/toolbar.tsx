@@ -39,7 +39,6 @@ type Props = {
   children?: ReactNode;
 };
 
-/** What is done to the whole of a document. */
 export function Toolbar(props: Props) {
   const { actions, name, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
   return (
@@ -143,7 +142,7 @@ function Arrange({ actions }: { actions: Actions }) {
 const textOf = ({ id, title, type, lines }: DrawnNode): string =>
   [id, title, type, ...lines].join("\n").toLowerCase();
 
-/** Finds nodes by what they show; Enter goes from one to the next. */
+/** Searches nodes by their visible text. Enter goes to the next match. */
 function Search({ onShow }: { onShow: (id: string) => void }) {
   const document = useEdited();
   const [text, setText] = useState("");
@@ -176,7 +175,7 @@ function Search({ onShow }: { onShow: (id: string) => void }) {
   );
 }
 
-/** How many problems there are; the list of them is shown when nothing is selected. */
+/** The number of problems. The list is shown without a selection. */
 function Problems() {
   const document = useEdited();
   const problems = useDocumentPart(document, (state) => state.problems);

@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { Eval, EvalRow } from "@uncaged/workflow-server/api-types";
 import { pathOf, request } from "./request.ts";
 
-/** What runs is read again so often: there is no stream of evals, whose threads have streams of their own. */
+/** Poll interval of a running eval, which has no event stream. */
 const readAgainMs = 2_000;
 
 const isAtWork = ({ versions }: Pick<EvalRow, "versions">): boolean =>
@@ -14,7 +14,7 @@ export const evalsQuery = queryOptions({
   refetchInterval: ({ state }) => (state.data?.some(isAtWork) ? readAgainMs : false),
 });
 
-/** Which cases are shown, and how many of them. */
+/** Which cases to show, and how many. */
 export type ShownCases = { show: CaseFilter; limit: number };
 
 export const evalQuery = (id: string, baseline: string | undefined, shown: ShownCases) =>
@@ -23,7 +23,7 @@ export const evalQuery = (id: string, baseline: string | undefined, shown: Shown
     queryFn: ({ signal }) =>
       request<Eval>(pathOf("evals", id), { query: { baseline, ...shown }, signal }),
     refetchInterval: ({ state }) => (state.data && isAtWork(state.data) ? readAgainMs : false),
-    // Other cases or another baseline are of the same eval; another eval is not shown in its place.
+    // Keeps old rows while another filter or baseline of the same eval loads.
     placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
   });
 

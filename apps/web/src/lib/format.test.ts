@@ -28,7 +28,7 @@ describe("how long ago", () => {
 });
 
 describe("an amount", () => {
-  test("of tokens is short, and none is a dash", () => {
+  test("of tokens is short, and zero is a dash", () => {
     expect([0, 840, 12_340, 999_960, 1_200_000].map(tokens)).toEqual([
       "–",
       "840",
@@ -38,7 +38,7 @@ describe("an amount", () => {
     ]);
   });
 
-  test("of money has the more digits the smaller it is", () => {
+  test("of money has more digits for smaller amounts", () => {
     expect([0, 0.00001, 0.0123, 1.5, 12_345.678].map(cost)).toEqual([
       "–",
       "<$0.0001",
@@ -52,7 +52,7 @@ describe("an amount", () => {
     expect([840, 53_555, 1_300_000].map(size)).toEqual(["840 B", "52.3 KB", "1.2 MB"]);
   });
 
-  test("of things bears their noun", () => {
+  test("of things has their noun", () => {
     expect([counted(1, "step"), counted(5_000, "step")]).toEqual(["1 step", "5,000 steps"]);
   });
 });

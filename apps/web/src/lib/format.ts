@@ -9,7 +9,7 @@ const dash = "–";
 
 export const count = (value: number): string => grouped.format(value);
 
-/** A count of tokens, short: `840`, `12.3 k`, `1.20 M`; a dash for none. */
+/** A short token count: `840`, `12.3 k`, `1.20 M`; a dash for none. */
 export function tokens(value: number): string {
   if (value === 0) return dash;
   if (value < 1_000) return String(value);
@@ -17,11 +17,11 @@ export function tokens(value: number): string {
   return `${(value / 1_000_000).toFixed(2)} M`;
 }
 
-/** A share of one as a percentage: `92.5%`; a dash where there is none. */
+/** A fraction of one as a percentage: `92.5%`; a dash for null. */
 export const share = (value: number | null): string =>
   value === null ? dash : `${Math.round(value * 1000) / 10}%`;
 
-/** US dollars, with the more digits the smaller they are; a dash for none. */
+/** US dollars, with more digits for smaller amounts; a dash for none. */
 export function cost(value: number): string {
   if (value === 0) return dash;
   if (value < 0.0001) return "<$0.0001";
@@ -45,7 +45,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A duration in milliseconds, in two units at the most: `840 ms`, `12.3 s`, `4 m 05 s`, `2 h 10 m`. */
+/** A duration in milliseconds, in at most two units: `840 ms`, `12.3 s`, `4 m 05 s`, `2 h 10 m`. */
 export function duration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
   if (whole < second) return `${whole} ms`;
@@ -60,7 +60,7 @@ function pair(ms: number, big: number, bigName: string, small: number, smallName
   return `${Math.floor(ms / big)} ${bigName} ${String(rest).padStart(2, "0")} ${smallName}`;
 }
 
-/** How long ago a moment was, in one unit: `now`, `12 s ago`, `3 h ago`, `5 d ago`. */
+/** The age of a moment in one unit: `now`, `12 s ago`, `3 h ago`, `5 d ago`. */
 export function ago(moment: number, now: number): string {
   const ms = now - moment;
   if (ms < 5 * second) return "now";
@@ -77,12 +77,10 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
 
 export const moment = (at: number): string => dateAndTime.format(at);
 
-/** What stands for the role of a sleep: the engine's own is that of a question too. */
+/** The role name of sleeps in the console. The engine uses `__wait__` for sleeps and questions. */
 export const sleepRole = "__sleep__";
 
-/**
- * The name of a role for a reader; the engine's own roles have words. Which of them a step is meant by, its meta has.
- */
+/** The visible name of a role. The step's meta tells the engine's own roles apart. */
 export function roleName(role: string, meta: Readonly<Record<string, unknown>> = {}): string {
   if (role === sleepRole || (role === "__wait__" && meta.sleep === true)) return "Sleep";
   if (role === "__wait__") return "Question";
@@ -91,11 +89,11 @@ export function roleName(role: string, meta: Readonly<Record<string, unknown>> =
   return meta.for === "rerun" ? "Rerun" : "Answer";
 }
 
-/** How long until a moment: `in 4 m 05 s`, or `now` when it is over. */
+/** The time until a moment: `in 4 m 05 s`, or `now` if it has passed. */
 export const until = (at: number, now: number): string =>
   at <= now ? "now" : `in ${duration(Math.ceil((at - now) / second) * second)}`;
 
-/** The time, updated every `everyMs` while `isAsked`. */
+/** The current time, updated every `everyMs` while `isAsked`. */
 export function useNow(everyMs: number, isAsked = true): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,25 +1,24 @@
 /*
- * Owns: the one connection that a browser's tabs follow the server by, and who follows what on it. It runs
- * in a shared worker; where a browser has none, in the page itself. Does not own: what the messages mean.
- *
- * A tab asks by its port to follow a thread, or the host with its plans, and gets the messages of it from a cursor on. When
- * what is followed changes, the hub connects anew behind what it has passed on, and only then lets go of the
- * connection before: nothing is missed, and nothing comes twice.
+ * Owns: the event connection that a browser's tabs share, and the list of followers. It runs in a shared worker, or in
+ * the page if the browser has none. Does not own: the meaning of messages.
+ * A tab follows a thread, or the host with its plans, by its port, and gets messages from a cursor on. When the
+ * followers change, the hub opens a new connection after the last delivered message and then closes the old one, so
+ * messages are neither lost nor repeated.
  */
 
-/** How the server is reached: `lost` until it is again, `refused` when it refuses. */
+/** State of the connection: `lost` until it is back, `refused` if the server refuses it. */
 export type Connection = "open" | "lost" | "refused";
 
-/** What a tab sends. `thread` is null for the changes of the host. */
+/** A message from a tab. `thread` is null for changes of the host. */
 export type ToHub =
   | { kind: "follow"; id: number; thread: string | null; cursor: string | null }
   | { kind: "leave"; id: number }
   | { kind: "close" };
 
-/** A message of what a tab follows by `id`. */
+/** A message for the follower `id` of a tab. */
 export type Message = { id: number; name: string; data: string; cursor: string | null };
 
-/** What a tab is sent. */
+/** A message to a tab. */
 export type FromHub =
   | { kind: "connection"; connection: Connection }
   | { kind: "messages"; messages: Message[] };
@@ -29,10 +28,10 @@ type Follower = { port: MessagePort; id: number; thread: string; cursor: string 
 const retryMs = 1_000;
 
 export class Hub {
-  /** The tabs, each with the ids by which it follows the changes of the host. */
+  /** The tabs, each with the ids of its followers of the host. */
   readonly #tabs = new Map<MessagePort, Set<number>>();
   readonly #followers = new Set<Follower>();
-  /** Messages that are passed on together. */
+  /** Messages that are delivered together. */
   readonly #batches = new Map<MessagePort, Message[]>();
   #connection: Connection = "open";
   #hostCursor: string | null = null;
@@ -68,7 +67,7 @@ export class Hub {
     this.#connectSoon(retryMs);
   }
 
-  /** A tab that comes later reads its lists as the first one did. */
+  /** A later tab must read its lists, too. */
   #followHost(port: MessagePort, id: number): void {
     this.#tabs.get(port)?.add(id);
     const read = { id, data: "{}", cursor: null };
@@ -95,7 +94,7 @@ export class Hub {
     }
     try {
       const response = await fetch(this.#urlOf(followers), { signal: abort.signal });
-      // It has passed nothing on since, but the server had to hold on to what comes behind its cursor.
+      // The old connection has delivered nothing since, and the server continues after its cursor.
       before?.abort();
       if (!response.ok || !response.body) return this.#retry(abort, "refused");
       this.#report("open");
@@ -177,7 +176,7 @@ export class Hub {
 
 const post = (port: MessagePort, message: FromHub): void => port.postMessage(message);
 
-/** The message that a block of a stream holds; null where that is a comment. */
+/** The message in a block of the stream; null for a comment. */
 function messageIn(block: string): Omit<Message, "id"> | null {
   const fields = new Map(
     block.split("\n").map((line): [string, string] => {

@@ -3,25 +3,25 @@ import type { PlanRow, ThreadRow, WantedDecision } from "@uncaged/workflow-serve
 import { waitingPlansQuery } from "./plans.ts";
 import { threadsQuery } from "./threads.ts";
 
-/** All that waits for the reader. */
+/** Everything that waits for the user. */
 export type Inbox = {
-  /** The failed steps of plans' runs that are decided about. */
+  /** Failed steps of plans' runs that need a decision. */
   decisions: readonly WantedDecision[];
-  /** The plans that are to be confirmed, or whose change is. */
+  /** Plans, or changes of plans, to confirm. */
   plans: readonly PlanRow[];
-  /** The threads that wait for an answer, and are not those of the decisions. */
+  /** Threads that wait for an answer, except the threads of decisions. */
   threads: readonly ThreadRow[];
-  /** The names of the plans that all of these are of, by their ids. */
+  /** Names of these plans, by id. */
   names: ReadonlyMap<string, string>;
   count: number;
-  /** Whether there are more threads than were read. */
+  /** Whether the list of threads is incomplete. */
   isMore: boolean;
-  /** Whether it is known; and why it is not. */
+  /** Whether it has loaded, and its error. */
   isRead: boolean;
   error: Error | null;
 };
 
-/** What waits for the reader, kept up to date by the events of the server. */
+/** The inbox, updated by server events. */
 export function useInbox(): Inbox {
   const asked = useInfiniteQuery(threadsQuery({ status: ["waiting"], details: false }));
   const planned = useQuery(waitingPlansQuery);

@@ -2,7 +2,7 @@ import { roundedIn } from "@uncaged/workflow/records";
 
 type Read<Value> = { value: Value; problem: null } | { value: null; problem: string };
 
-/** Reads a text as JSON. Says where it breaks, for a person who typed it. */
+/** Parses JSON. The problem names the position, for a person who typed the text. */
 export function readJson(text: string): Read<unknown> {
   try {
     const value = JSON.parse(text) as unknown;
@@ -13,26 +13,26 @@ export function readJson(text: string): Read<unknown> {
   }
 }
 
-/** Message of a form about a number that JavaScript would round. */
+/** The message about a number that JavaScript would round. */
 export const inexact = (text: string): string =>
   `The number ${text} can't be kept exactly: write it as a text.`;
 
-/** As {@link readJson}, for what must be an object. */
+/** Like {@link readJson}, for an object. */
 export function readObject(text: string): Read<Record<string, unknown>> {
   const { value, problem } = readJson(text);
   if (isRecord(value)) return { value, problem: null };
-  return { value: null, problem: problem ?? "It must be an object: { … }" };
+  return { value: null, problem: problem ?? "This must be an object: { … }" };
 }
 
-/** What is longer is read by nobody as a whole. */
+/** Longer values are not formatted. */
 const mostFormatted = 500_000;
 
-/** What is nested deeper than this is read by nobody, and its lines would be mostly blanks. */
+/** Deeper values are not formatted: their lines would be mostly blanks. */
 const deepest = 60;
 
 /**
- * A value as JSON in lines; in one line where that has no more than `shortest` characters, or is too long or
- * nested too deeply for lines. Null where it is nested so deeply that it can't be written at all.
+ * A value as formatted JSON. It stays on one line if it has at most `shortest` characters, or is too long or too deep.
+ * Null if it is nested too deeply to serialize.
  */
 export function formatJson(value: unknown, shortest = 0): string | null {
   try {
@@ -50,7 +50,7 @@ const [quote, backslash, ...brackets] = ['"', "\\", "{", "[", "}", "]"].map((let
   letter.charCodeAt(0),
 );
 
-/** How deeply a JSON text is nested, as far as that is of interest here. */
+/** The nesting depth of a JSON text, counted up to the limit. */
 function depthOf(json: string): number {
   let depth = 0;
   let most = 0;
@@ -65,7 +65,7 @@ function depthOf(json: string): number {
   return most;
 }
 
-/** Whether the JSON of a value has more than so many characters, about: no more is looked at than it takes to know. */
+/** Whether the JSON of a value has more than about `most` characters. Stops counting there. */
 export function isMoreThan(value: unknown, most: number): boolean {
   let left = most;
   const take = (one: unknown): boolean => {
@@ -80,13 +80,13 @@ export function isMoreThan(value: unknown, most: number): boolean {
   try {
     return take(value);
   } catch (error) {
-    // It is nested more deeply than it can be gone through: that is shown as such.
+    // Nested too deeply to traverse: the caller shows that.
     if (error instanceof RangeError) return false;
     throw error;
   }
 }
 
-/** What a record holds by a name that it was given; not what every object has by names of its own. */
+/** The own property of a record, without inherited ones. */
 export const ownIn = <Value>(
   all: Readonly<Record<string, Value>>,
   name: string,
@@ -97,17 +97,17 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 // Engines report the position, the line and column, or neither.
 function problemOf(text: string, error: unknown): string {
-  if (text.trim() === "") return "It is empty. JSON is expected.";
+  if (text.trim() === "") return "Empty: expected JSON.";
   const message = error instanceof Error ? error.message : "";
   const position = /position (\d+)/.exec(message)?.[1];
   const line = /line (\d+)/.exec(message)?.[1];
-  if (line !== undefined) return `It is no JSON: see line ${line}.`;
-  if (position === undefined) return "It is no JSON.";
+  if (line !== undefined) return `Invalid JSON in line ${line}.`;
+  if (position === undefined) return "Invalid JSON.";
   const before = text.slice(0, Number(position)).split("\n");
-  return `It is no JSON: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
+  return `Invalid JSON in line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
 }
 
-/** Whether two values are the same JSON, whatever the order of names. */
+/** Whether two values are equal as JSON, whatever the order of keys. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;

@@ -35,7 +35,7 @@ function keep(key: string | null, value: unknown): void {
   try {
     sessionStorage.setItem(nameOf(key), JSON.stringify(value));
   } catch {
-    // A full storage must not keep a reader from typing.
+    // A full storage must not prevent typing.
   }
 }
 

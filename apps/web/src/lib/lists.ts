@@ -7,11 +7,11 @@ import { Stream } from "./stream.ts";
 import { threadKeys } from "./threads.ts";
 import { workflowKeys } from "./workflows.ts";
 
-/** The lists are read again this often at the most; what an event has is shown at once. */
+/** Minimum time between reads of the lists. Changes in events are shown immediately. */
 const readEveryMs = 1_500;
 const atOnceMs = 50;
 
-/** Keeps the lists of threads, workflows and plans as the storage root is. */
+/** Keeps the lists of threads, workflows and plans up to date. */
 export function useHostEvents(): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -20,7 +20,7 @@ export function useHostEvents(): void {
     let readAt = 0;
     const readSoon = () => {
       isFirst = false;
-      // A list of many pages is read page by page: the longer it is, the more seldom.
+      // Longer lists take more requests, so they are read less often.
       const lists = client.getQueriesData<Pages>({ queryKey: threadKeys.lists });
       const mostPages = Math.max(1, ...lists.map(([, data]) => data?.pages.length ?? 1));
       const next = readAt + readEveryMs * mostPages;
@@ -44,7 +44,7 @@ export function useHostEvents(): void {
       thread: null,
       on: {
         reload: () => {
-          // The first time the lists are being read anyway.
+          // The first event arrives during the initial read.
           if (!isFirst) void client.invalidateQueries();
           readSoon();
         },
@@ -67,7 +67,7 @@ type Pages = { pages: Listed<ThreadRow>[]; pageParams: unknown[] };
 
 type Change = { row: ThreadRow } | { removed: string };
 
-/** The pages with a change. A row that they do not hold is left to the next reading. */
+/** Applies a change to the pages. Rows outside of them come with the next read. */
 export function changeRows({ pages, pageParams }: Pages, change: Change): Pages {
   const changed = pages.map(({ rows, ...page }) => ({
     ...page,

@@ -1,4 +1,4 @@
 import { config } from "zod";
 
-// The page's policy refuses functions made from text. Imported before the first schema is made.
+// The page's policy forbids `eval`. Import this before the first schema is created.
 config({ jitless: true });

@@ -12,7 +12,6 @@ import type {
 } from "@uncaged/workflow-server/api-types";
 import { linesOf, pathOf, queryOf, request, requestStream } from "./request.ts";
 
-/** A run of a plan, with its steps. */
 export type PlanRun = PlanView["runs"][number];
 
 export type Phase = Plan["phase"];
@@ -25,7 +24,7 @@ export const planKeys = {
 
 export const plansQuery = queryOf<PlanRow[]>([...planKeys.lists, "all"], "/plans");
 
-/** The plans that wait for a person: to be confirmed, or for a decision. */
+/** Plans that wait for a confirmation or a decision. */
 export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting"], "/plans", {
   waits: true,
 });
@@ -33,7 +32,7 @@ export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting
 export const planQuery = (id: string) =>
   queryOf<PlanView>([...planKeys.ones, id], pathOf("plans", id));
 
-/** Takes a plan as it is now into the lists; null when it is gone. A page of it reads it again. */
+/** Updates a plan in the lists; null removes it. Its page reads it again. */
 export function takePlan(client: QueryClient, id: string, row: PlanRow | null): void {
   const put = (rows: PlanRow[] | undefined, isListed: boolean) => {
     if (!rows || !row || !isListed) return rows?.filter((one) => one.id !== id);
@@ -45,13 +44,12 @@ export function takePlan(client: QueryClient, id: string, row: PlanRow | null): 
   void client.invalidateQueries({ queryKey: planKeys.ones });
 }
 
-/** The thread of a run. */
 export const threadOfRun = (runId: string): string => runId.replace(/^run_/, "");
 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("plans", id, action), { method: "POST", json });
 
-/** Confirms the plan that has this hash, and no other one. */
+/** Confirms a plan if it still has this hash. */
 export const confirmPlan = (id: string, hash: string) => act<StartedPlan>(id, "confirm", { hash });
 
 export const runPlan = (id: string, data?: string) => act<StartedPlan>(id, "run", { data });
@@ -73,11 +71,11 @@ export const decidePlan = (
 export const removePlan = (id: string) =>
   request<{ id: string }>(pathOf("plans", id), { method: "DELETE" });
 
-/** A conversation with the planner, as far as its turns have ended. */
+/** A conversation with the planner, with its completed turns. */
 export const conversationQuery = (session: string) =>
   queryOptions({
     ...queryOf<PlannerConversation>(["planner", session], pathOf("planner", session)),
-    // A conversation that is not there is an answer; the turn of another program reports nothing here.
+    // A missing conversation is a valid answer. Another program's turn sends no events here.
     retry: false,
     refetchInterval: ({ state: { data } }) => (data?.turn === "elsewhere" ? elsewhereMs : false),
   });
@@ -87,16 +85,15 @@ const elsewhereMs = 2_000;
 export const stopPlanner = (session: string) =>
   request<{ session: string }>(pathOf("planner", session, "stop"), { method: "POST" });
 
-/** A message of a conversation with the planner. */
 export type PlannerMessage = {
   [Name in keyof PlannerEvents]: { name: Name; data: PlannerEvents[Name] };
 }[keyof PlannerEvents];
 
-/** Writes to the planner: its text comes as it is made, then its turn. */
+/** Sends a message to the planner and streams its turn. */
 export const writeToPlanner = (path: string, text: string): AsyncGenerator<PlannerMessage> =>
   messagesOf(requestStream(path, { method: "POST", json: { text } }));
 
-/** Follows the turn that goes on in a conversation, from its beginning; nothing comes where none does. */
+/** Streams the running turn of a conversation from its beginning; empty without one. */
 export const followPlanner = (
   session: string,
   signal: AbortSignal,

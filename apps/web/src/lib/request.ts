@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Failure, RunFailure } from "@uncaged/workflow-server/api-types";
 
-/** Why the server refused, in its own words; status 0 when it was not reached. */
+/** A refusal with the server's message. Status 0 means that the server was unreachable. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -24,7 +24,7 @@ export type RequestQuery = Record<
 >;
 
 type Request = {
-  /** What the path begins with; /api when not given. */
+  /** Prefix of the path; /api by default. */
   root?: "/api" | "/workflow";
   method?: "GET" | "POST" | "DELETE";
   query?: RequestQuery;
@@ -34,23 +34,22 @@ type Request = {
 };
 
 /**
- * Asks the server. `path` begins behind the root; each of its parts must be encoded: see {@link pathOf}.
- *
- * @throws ApiError when it refuses or can't be reached.
+ * Sends a request. `path` is relative to the root, with encoded parts: see {@link pathOf}.
+ * @throws ApiError if the server refuses or is unreachable.
  */
 export async function request<Answer>(path: string, options: Request = {}): Promise<Answer> {
   const response = await send(path, options);
   return (await response.json()) as Answer;
 }
 
-/** A query for what the server answers at a path. */
+/** A query for a path. */
 export const queryOf = <Answer>(queryKey: readonly unknown[], path: string, query?: RequestQuery) =>
   queryOptions({ queryKey, queryFn: ({ signal }) => request<Answer>(path, { query, signal }) });
 
-/** A page of a list. `total` is how many there are on all pages; null where the server would have to count for long. */
+/** A page of a list. `total` counts all pages; null if the server would have to count for long. */
 export type Listed<Row> = { rows: Row[]; total: number | null; hasMore: boolean };
 
-/** As {@link request}, for what is answered page by page. */
+/** Like {@link request}, for a page of a list. */
 export async function requestPage<Row>(path: string, options: Request = {}): Promise<Listed<Row>> {
   const response = await send(path, options);
   const total = response.headers.get("X-Total-Count");
@@ -61,13 +60,13 @@ export async function requestPage<Row>(path: string, options: Request = {}): Pro
   };
 }
 
-/** As {@link request}, for what is answered as text. */
+/** Like {@link request}, for a text. */
 export async function requestText(path: string, options: Request = {}): Promise<string> {
   const response = await send(path, options);
   return await response.text();
 }
 
-/** As {@link request}, for what is answered as a stream. */
+/** Like {@link request}, for a stream. */
 export async function requestStream(
   path: string,
   options: Request = {},
@@ -76,7 +75,7 @@ export async function requestStream(
   return body ?? new ReadableStream({ start: (controller) => controller.close() });
 }
 
-/** The lines of what {@link requestStream} gives, without their ends. */
+/** The lines of a response of {@link requestStream}, without line ends. */
 export async function* linesOf(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<string> {
@@ -138,7 +137,7 @@ async function refusalOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, { code: "BAD_ANSWER", message, hint: "try again" });
 }
 
-// Under a run's path an error is a text.
+// Errors of /workflow/run are plain texts.
 function runRefusalOf(status: number, refusal: RunFailure): ApiError {
   const { error: message, code = "REFUSED", hint = null, messages: details } = refusal;
   return new ApiError(status, { code, message, hint, ...(details && { details }) });

@@ -32,7 +32,7 @@ describe("the form of a schema", () => {
     expect(draftsOf(fields)).toMatchObject({ depth: "2", mode: '"fast"', draft: false });
   });
 
-  test("offers what is one of a few, and asks for what may also be nothing by its own control", () => {
+  test("offers the choices of an enum, and treats nullable values by their own control", () => {
     const maybe = { anyOf: [{ type: "string" }, { type: "null" }] };
     const fields = fieldsOf({
       required: ["name", "count"],
@@ -60,7 +60,7 @@ describe("the form of a schema", () => {
     });
   });
 
-  test("has fields by any name, also by those that every object has", () => {
+  test("has fields with any name, including names of Object.prototype's properties", () => {
     const names = ["constructor", "toString", "__proto__"];
     const fields = names.map((name) =>
       fieldsOf({ type: "string" }).map((one) => ({ ...one, name })),
@@ -68,14 +68,14 @@ describe("the form of a schema", () => {
     expect(Object.keys(answerOf(fields.flat(), {}).problems)).toEqual(names);
   });
 
-  test("of a value that is no object is one control", () => {
+  test("of a value other than an object has one control", () => {
     expect(fieldsOf({ type: "string" })).toMatchObject([{ name: "", kind: "text" }]);
     expect(fieldsOf(true)).toMatchObject([{ name: "", kind: "json" }]);
   });
 });
 
 describe("a filled form", () => {
-  test("gives the value, without what was left empty", () => {
+  test("gives the value without empty fields", () => {
     const fields = fieldsOf(schema);
     const drafts = { ...draftsOf(fields), repository: "a/b", mode: '"deep"' };
     expect(answerOf(fields, drafts)).toEqual({
@@ -84,13 +84,13 @@ describe("a filled form", () => {
     });
   });
 
-  test("reports what is wrong, field by field", () => {
+  test("reports problems by field", () => {
     const fields = fieldsOf(schema);
     const drafts = { repository: " ", depth: "2.5", tags: '["a",]' };
     expect(answerOf(fields, drafts).problems).toMatchObject({
       repository: "This must be filled in.",
       depth: "This must be a whole number.",
-      tags: expect.stringContaining("no JSON"),
+      tags: expect.stringContaining("Invalid JSON"),
     });
   });
 
@@ -101,7 +101,7 @@ describe("a filled form", () => {
 });
 
 describe("a value as JSON", () => {
-  test("is in lines, unless it is short or nested deeply", () => {
+  test("has several lines, unless it is short or deeply nested", () => {
     const deep = "[".repeat(200) + "]".repeat(200);
     expect(formatJson({ a: "[[[" })).toBe('{\n  "a": "[[["\n}');
     expect(formatJson({ a: 1 }, 20)).toBe('{"a":1}');
@@ -111,15 +111,15 @@ describe("a value as JSON", () => {
 });
 
 describe("a text that should be JSON", () => {
-  test("is read", () => {
+  test("is parsed", () => {
     expect(readJson('{"a": 1}')).toEqual({ value: { a: 1 }, problem: null });
   });
 
-  test("may have to be an object", () => {
+  test("can be required to be an object", () => {
     expect(readObject("[1]").problem).toContain("must be an object");
   });
 
-  test("reports that it is empty", () => {
-    expect(readJson(" ").problem).toContain("empty");
+  test("reports an empty text", () => {
+    expect(readJson(" ").problem).toContain("Empty");
   });
 });

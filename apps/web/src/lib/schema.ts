@@ -1,31 +1,31 @@
 import { isRounded } from "@uncaged/workflow/records";
 import { inexact, isRecord, ownIn, readJson } from "./json.ts";
 
-/** A JSON Schema as data; anything else counts as the empty one. */
+/** A JSON Schema. Other values count as the empty schema. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 type Kind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "json";
 
-/** One control of a form. `name` is empty when the form is of a single value. */
+/** A control of a form. `name` is empty in a form of a single value. */
 export type FormField = {
   name: string;
   kind: Kind;
   label: string;
   hint: string | null;
   isRequired: boolean;
-  /** Left empty it is null: it must be there, and may be nothing. */
+  /** An empty control means null. */
   isNullable: boolean;
   choices: readonly unknown[];
-  /** What the control holds first. */
+  /** The initial value of the control. */
   draft: Draft;
 };
 
-/** What a control holds: ticked or not, or a text. */
+/** The value of a control: a check mark or a text. */
 export type Draft = string | boolean;
 
 export type Drafts = Readonly<Record<string, Draft>>;
 
-/** The controls for a schema: one for each property of an object, else one for the value. */
+/** The controls of a schema: one for each property of an object, otherwise a single one. */
 export function fieldsOf(schema: unknown): FormField[] {
   const whole = asSchema(schema);
   const properties = Object.entries(asSchema(whole.properties));
@@ -34,7 +34,7 @@ export function fieldsOf(schema: unknown): FormField[] {
   return properties.map(([name, one]) => fieldOf(name, asSchema(one), required.includes(name)));
 }
 
-/** Controls that hold a value first, where it has something for them. */
+/** The controls with initial values from a value. */
 export const filledWith = (fields: readonly FormField[], value: unknown): readonly FormField[] =>
   fields.map((field) => {
     const begins =
@@ -45,7 +45,7 @@ export const filledWith = (fields: readonly FormField[], value: unknown): readon
 export const draftsOf = (fields: readonly FormField[]): Drafts =>
   Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
 
-/** The control for one value. */
+/** The control of one value. */
 export function fieldOf(name: string, declared: Schema, mustBeThere: boolean): FormField {
   const schema = { ...onlyAlternative(declared), ...declared };
   const kind = kindOf(schema);
@@ -100,7 +100,7 @@ const isNull = ({ type }: Schema): boolean => type === "null";
 const allowsNull = (schema: Schema): boolean =>
   [schema.type].flat().includes("null") || alternativesOf(schema).some(isNull);
 
-/** The schema of what may also be null, as most libraries write that; nothing when there are more. */
+/** The schema of a nullable value in its usual notation; undefined with several alternatives. */
 function onlyAlternative(schema: Schema): Schema {
   const all = alternativesOf(schema);
   const [only, ...others] = all.filter((one) => !isNull(one));
@@ -116,7 +116,7 @@ function draftOf(kind: Kind, begins: unknown): Draft {
   return typeof begins === "string" ? begins : JSON.stringify(begins);
 }
 
-/** A schema as data; the empty one for what is none. */
+/** A schema; the empty one for other values. */
 export const asSchema = (value: unknown): Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 
@@ -125,8 +125,8 @@ type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> }
 type One = { value?: unknown; problem?: string };
 
 /**
- * The value that the controls of a form hold. A field that is left empty is left out, unless it must be
- * there. It checks what the controls can't; the rest of the schema is checked by who gets the value.
+ * The value of a form. Empty optional fields are left out. Only the controls are checked here; the receiver validates
+ * the schema.
  */
 export function answerOf(fields: readonly FormField[], drafts: Drafts): FormAnswer {
   const problems: [string, string][] = [];

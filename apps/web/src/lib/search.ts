@@ -2,7 +2,7 @@ import type { Status } from "@uncaged/workflow-server/api-types";
 import { type CaseFilter, caseFilters } from "./evals.ts";
 import { statuses } from "./threads.ts";
 
-// Each reads an address; what it can't be is left out.
+// Each reads a page's search parameters and drops invalid ones.
 type Given = Record<string, unknown>;
 
 const textOf = (value: unknown): string | undefined =>
@@ -11,9 +11,9 @@ const textOf = (value: unknown): string | undefined =>
 export type ThreadsSearch = {
   status?: Status[];
   workflow?: string;
-  /** Words of what is known of a thread. */
+  /** Words to search for. */
   q?: string;
-  /** The workflow whose start form is open; empty to choose one. */
+  /** The workflow of the open start form; empty to choose one. */
   start?: string;
 };
 
@@ -31,7 +31,7 @@ const views = ["steps", "graph", "timeline", "about"] as const;
 
 export type View = (typeof views)[number];
 
-/** `step` is the step to show, counting from 1. */
+/** `step` is the number of the step to show, from 1. */
 type ThreadSearch = { view?: View; step?: number };
 
 export function readThreadSearch({ view, step }: Given): ThreadSearch {
@@ -46,7 +46,7 @@ const workflowViews = ["versions", "roles", "graph", "source"] as const;
 
 export type WorkflowView = (typeof workflowViews)[number];
 
-/** `version` is the hash of the version that is shown; the current one without it. */
+/** `version` is the hash of the version; by default the current one. */
 export type WorkflowSearch = { view?: WorkflowView; version?: string };
 
 export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => ({
@@ -54,7 +54,7 @@ export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => 
   version: textOf(version) || undefined,
 });
 
-/** `baseline` is the hash of the version that the others are compared with; `show` which cases are shown. */
+/** `baseline` is the hash of the version to compare with; `show` filters the cases. */
 export const readEvalSearch = ({
   baseline,
   show,
@@ -72,7 +72,7 @@ export const readPlannerSearch = ({ session }: Given): { session?: string } => (
   session: textOf(session) || undefined,
 });
 
-/** `run` is a thread that the editor of a step workflow shows and goes on from. */
+/** `run` is a thread that the editor of a step workflow shows and continues from. */
 export const readStepsSearch = ({ run }: Given): { run?: string } => ({
   run: textOf(run) || undefined,
 });

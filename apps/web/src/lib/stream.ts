@@ -3,14 +3,14 @@ import { ownIn } from "./json.ts";
 import { type Connection, type FromHub, Hub, type Message, type ToHub } from "./hub.ts";
 
 type Options<Events> = {
-  /** The thread that is followed; null for the changes of the host. */
+  /** The thread to follow; null for changes of the host. */
   thread: string | null;
-  /** The id of the event to begin behind; null for the start. */
+  /** The id of the event to continue after; null for the start. */
   from?: string | null;
   on: { [Name in keyof Events]?: (data: Events[Name]) => void };
 };
 
-/** Follows a thread or the host until it is closed, over the connection that all tabs share. */
+/** Follows a thread or the host, over the connection that all tabs share. */
 export class Stream<Events extends object> {
   readonly #options: Options<Events>;
   readonly #id = (lastId += 1);
@@ -23,7 +23,7 @@ export class Stream<Events extends object> {
     this.open();
   }
 
-  /** The id of the last event that arrived. */
+  /** The id of the last event. */
   get position(): string | null {
     return this.#position;
   }
@@ -66,7 +66,7 @@ function connected(): MessagePort {
     else takeSoon(data.messages);
   });
   opened.start();
-  // A page that is left may be shown again as it was.
+  // A page may be restored from the back-forward cache.
   addEventListener("pagehide", () => send({ kind: "close" }), { once: true });
   addEventListener(
     "pageshow",
@@ -89,8 +89,8 @@ function portToHub(): MessagePort {
   return port1;
 }
 
-// A browser opens six connections to a server. Without a shared worker each tab has one of its own, so that a seventh would
-// wait for ever: a tab that is hidden has none.
+// A browser opens at most six connections to a server. Without a shared worker each tab has its own, so a seventh tab
+// would wait forever: hidden tabs disconnect.
 const isAlone = typeof SharedWorker !== "function";
 const isUnseen = (): boolean => isAlone && document.hidden;
 
@@ -105,7 +105,7 @@ if (isAlone && typeof document === "object") {
   });
 }
 
-/** So long a page may be busy with messages before its reader gets a turn. */
+/** The time for processing messages before the page handles input again. */
 const busyMs = 20;
 const waiting: Message[] = [];
 
@@ -150,5 +150,4 @@ function subscribe(listener: () => void): () => void {
 const worst = (): Connection =>
   connection === "open" && refused.size > 0 ? "refused" : connection;
 
-/** How the server is reached. */
 export const useConnection = (): Connection => useSyncExternalStore(subscribe, worst);

@@ -40,7 +40,7 @@ const shown = () =>
   ]);
 
 describe("the cards of a thread", () => {
-  test("are its attempts: each has its own text, however many of one step stream at once", () => {
+  test("are its attempts, each with its own text, however many of one step stream at once", () => {
     const iterations = ["A", "B", "C", "D"];
     for (const id of iterations) {
       const path = [{ in: "Loop_Items", child: "LLM_Ask", iteration: iterations.indexOf(id) }];
@@ -65,7 +65,7 @@ describe("the cards of a thread", () => {
     expect(log.cards[1]?.attempt.output).toEqual({ outputs: { $got: "A" } });
   });
 
-  test("stay the same when their step is committed", () => {
+  test("stay the same objects when their step is committed", () => {
     event("A", "attempt_start", { role: "coder" });
     const [before] = log.cards;
     expect(log.cards[0]).toBe(before as (typeof log.cards)[number]);
@@ -74,7 +74,7 @@ describe("the cards of a thread", () => {
     expect(log.cards[0]?.step?.number).toBe(1);
   });
 
-  test("are not at work when their attempt was skipped, or cancelled by a Stop", () => {
+  test("are not running if their attempt was skipped or cancelled by a Stop", () => {
     event("A", "attempt_start", { role: "Set_Left_Out" });
     event("A", "attempt_end", { outcome: "skipped" });
     event("B", "attempt_start", { role: "Branch_B" });
@@ -94,14 +94,14 @@ describe("the cards of a thread", () => {
     expect(log.status).toBe("completed");
   });
 
-  test("of a fork are marked where they were copied", () => {
+  test("of a fork are marked as copied", () => {
     begin({ threadId: "00", steps: 1 });
     step("a", "A");
     step("b", "B");
     expect(log.cards.map(({ attempt }) => attempt.saved)).toEqual([true, false]);
   });
 
-  test("of a fork show what the other thread recorded of the copied attempts, whichever comes first", () => {
+  test("of a fork show the original thread's records of copied attempts, in either order of arrival", () => {
     begin({ threadId: "00", steps: 2 });
     const turns = [{ kind: "text" as const, text: "Hello", at: 5 }];
     const known = { role: "a", path: [], usage: null, cost: null, retries: [], error: null };
@@ -121,7 +121,7 @@ describe("the cards of a thread", () => {
     ]);
   });
 
-  test("leave out an attempt of a plain bundle that has reported nothing yet", () => {
+  test("leave out an attempt of a plain bundle before its first report", () => {
     event("A", "attempt_start", { role: null }, null as never);
     expect(log.cards).toEqual([]);
     event("A", "llm_token", { delta: "x" }, "agent");
@@ -130,19 +130,19 @@ describe("the cards of a thread", () => {
     expect(shown()).toEqual([["writer", 1, "x"]]);
   });
 
-  test("of an older log are its steps, and its events are plain lines", () => {
+  test("of an older log are its steps, with events as plain lines", () => {
     event(null, "step_start");
     event(null, "llm_token", { delta: "Hello" });
     step("coder");
     expect(shown()).toEqual([["coder", 1, ""]]);
     expect(log.lines.map(({ type }) => type)).toEqual(["step_start", "llm_token"]);
-    log.takeEvent({ tag: "LINE0000", content: "a line that is no event", timestamp: 5 });
+    log.takeEvent({ tag: "LINE0000", content: "a line without an event", timestamp: 5 });
     expect(log.lines).toHaveLength(2);
   });
 });
 
 describe("an attempt", () => {
-  test("takes from its start to its end: concurrent ones overlap, and a pause is in none", () => {
+  test("lasts from its start to its end: concurrent attempts overlap, and pauses are in none", () => {
     event("A", "attempt_start", { role: "shot" });
     event("B", "attempt_start", { role: "shot" });
     step("shot", "B");
@@ -153,7 +153,7 @@ describe("an attempt", () => {
     expect(log.cards.map(({ attempt }) => durationOf(attempt))).toEqual([100, 210, 100]);
   });
 
-  test("that goes on takes up to now; of an older log nothing is known", () => {
+  test("lasts until now while it runs; its duration in older logs is unknown", () => {
     event("A", "attempt_start", { role: "shot" });
     const [card] = log.cards;
     expect(card && durationOf(card.attempt)).toBeNull();
@@ -162,7 +162,7 @@ describe("an attempt", () => {
     expect(cardsOf([old]).map(({ attempt }) => durationOf(attempt))).toEqual([null]);
   });
 
-  test("is where a failed thread stopped when it failed after the last step", () => {
+  test("is the failure of a thread if it failed after the last step", () => {
     event("A", "attempt_start", { role: "first" });
     event("A", "attempt_end", { outcome: "failed", error: { name: "Error", message: "caught" } });
     step("handler", "B");
@@ -171,7 +171,7 @@ describe("an attempt", () => {
     expect(failedAmong(log.cards).map(({ attempt }) => attempt.error?.message)).toEqual(["thrown"]);
   });
 
-  test("takes an event of any name, also one that every object has", () => {
+  test("takes an event with any name, including names of Object.prototype's properties", () => {
     for (const type of ["__proto__", "__defineGetter__", "constructor"]) event("A", type);
     event("A", "llm_token", { delta: "x" });
     expect(shown()).toEqual([["s", null, "x"]]);

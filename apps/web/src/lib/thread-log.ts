@@ -11,27 +11,27 @@ import { useEffect, useMemo, useState } from "react";
 import { Stream } from "./stream.ts";
 import { readAttempts, threadKeys } from "./threads.ts";
 
-/** One execution of a role as the reader sees it, with the step that it committed, if it did. */
+/** An attempt with the step that it committed, if any. */
 export type Card = { readonly attempt: Attempt; readonly step: NumberedStep | null };
 
-/** A thread as its stream reports it, folded to attempts. */
+/** A thread's log, folded from its stream. */
 export class ThreadLog {
   start: ThreadEvents["start"] | null = null;
   status: Status | null = null;
-  /** Whether it is to pause when the step at work has ended. */
+  /** Whether it pauses after the current step. */
   isPausing = false;
   end: ThreadEvents["end"] | null = null;
   isRemoved = false;
-  /** The time of the newest record or event. */
+  /** Time of the newest record or event. */
   lastAt = 0;
-  /** The id of the last event that was taken, behind which to read on. */
+  /** The id of the last event, to continue after. */
   cursor: string | null = null;
   #fold = new AttemptLog();
   readonly #steps: NumberedStep[] = [];
   readonly #cards = new Map<string, Card>();
   readonly #copied = new Map<string, CopiedAttempt>();
 
-  /** The attempts in the order in which they ended, then those that go on. */
+  /** The attempts in the order of their end, then the running ones. */
   get cards(): readonly Card[] {
     return this.#fold.attempts.filter(isShown).map((attempt) => this.#cardOf(attempt));
   }
@@ -40,7 +40,7 @@ export class ThreadLog {
     return this.#steps;
   }
 
-  /** Events that belong to no attempt, as all of an older log. */
+  /** Events outside of attempts. In logs of older versions these are all events. */
   get lines(): readonly EventRecord[] {
     return this.#fold.lines;
   }
@@ -70,7 +70,7 @@ export class ThreadLog {
     this.#fold.close(end.result && { meta: { reason: end.status } });
   }
 
-  /** Takes what the server knows of the attempts that this fork has copied: their events are not in its log. */
+  /** Adds the recorded attempts of steps that a fork has copied: its log does not have their events. */
   takeCopied(attempts: readonly CopiedAttempt[]): void {
     for (const copied of attempts) {
       if (copied.saved !== true) continue;
@@ -88,7 +88,7 @@ export class ThreadLog {
     attempt.version += 1;
   }
 
-  /** The same object until the attempt commits its step: who shows it compares the attempt's version. */
+  /** Returns the same object until the attempt commits its step. Components compare the attempt's version. */
   #cardOf(attempt: Attempt): Card {
     const known = this.#cards.get(attempt.attempt);
     if (known && (known.step?.number ?? null) === attempt.step) return known;
@@ -103,19 +103,19 @@ export class ThreadLog {
   }
 }
 
-/** The cards of steps of which nothing else is known. */
+/** Cards of steps without events. */
 export function cardsOf(steps: readonly NumberedStep[]): Card[] {
   const fold = new AttemptLog();
   return steps.map((step) => ({ attempt: fold.step(step.number, step), step }));
 }
 
-/** Where a failed thread stopped: what failed after its last step. */
+/** The attempts at which a failed thread stopped: they failed after its last step. */
 export const failedAmong = (cards: readonly Card[]): Card[] =>
   cards
     .slice(cards.findLastIndex(({ step }) => step !== null) + 1)
     .filter(({ attempt }) => attempt.status === "failed");
 
-/** A plain bundle's attempt has no name and nothing to show until it reports or commits something. */
+/** Attempts of plain bundles have no name and no content until they report or commit something. */
 const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean =>
   role !== null ||
   step !== null ||
@@ -123,20 +123,20 @@ const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean
   turns.length > 0 ||
   (stepID !== null && status !== "committed");
 
-/** The role of an attempt; of one without a role, the name under which it publishes; null when it has none. */
+/** The visible name of an attempt: its role, or the name under which it publishes; null without both. */
 export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? stepID;
 
-/** The step of a document that an attempt is part of: of what runs in a child workflow the step that runs that. */
+/** The document's step of an attempt; for an attempt in a child workflow, the step that runs the workflow. */
 export const nodeIdOf = ({ attempt }: Card): string | null =>
   attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
 
-/** The question that a thread waits with: its last step, when that asks and nobody has answered. */
+/** The open question of a thread: its last step, if it asks and has no answer yet. */
 export const questionAmong = (cards: readonly Card[]) => {
   const last = cards.findLast(({ step }) => step !== null)?.step;
   return last?.role === "__wait__" ? last : null;
 };
 
-/** How long an attempt took, in milliseconds; up to `now` when it goes on. Null when that is not known. */
+/** Milliseconds of an attempt, up to `now` while it runs; null if unknown. */
 export function durationOf(
   { startedAt, endedAt }: Attempt,
   now: number | null = null,
@@ -145,13 +145,13 @@ export function durationOf(
   return startedAt === null || end === null || end < startedAt ? null : end - startedAt;
 }
 
-/** A fork of more steps shows those without what their agents did: it would be too much to read at once. */
+/** Longer forks show copied steps without the events of their agents, which would take too long to read. */
 const mostCopied = 500;
 
-/** What the server counts from a thread's steps is read again this often at the most. */
+/** Minimum time between reads of the server's counts of a thread's steps. */
 const countEveryMs = 1_000;
 
-/** A thread's log, with all that arrives while a page shows it. `threadId` is the whole id; null for an empty log. */
+/** A thread's log, live. `threadId` is the full id; null for an empty log. */
 export function useThreadLog(threadId: string | null): ThreadLog {
   const client = useQueryClient();
   const { log } = useMemo(() => ({ threadId, log: new ThreadLog() }), [threadId]);
@@ -160,7 +160,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
     if (threadId === null) return;
     let frame = 0;
     let timer: ReturnType<typeof setTimeout> | null = null;
-    // A long log arrives in thousands of pieces: they are drawn together, once a frame.
+    // A long log arrives in thousands of pieces: they are drawn once a frame.
     const changed = (isCounted: boolean) => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
@@ -186,7 +186,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
           log.takeStart(start);
           const { steps = 0 } = start.forkFrom ?? {};
           if (steps === 0 || steps > mostCopied) return;
-          // Without it the copied steps are shown by their records alone.
+          // Without the attempts, copied steps show only their records.
           void readAttempts(threadId).then(({ attempts }) => {
             log.takeCopied(attempts);
             changed(false);

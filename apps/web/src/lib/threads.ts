@@ -36,7 +36,7 @@ type ThreadFilter = {
   status?: readonly Status[];
   workflow?: string;
   search?: string;
-  /** Whether the role at work and the spending are read too. */
+  /** Whether to read the running role and the spending too. */
   details?: boolean;
 };
 
@@ -62,7 +62,7 @@ export const threadsQuery = ({ status, workflow, search, details = true }: Threa
     placeholderData: keepPreviousData,
   });
 
-/** The newest thread of a version; none when it has none. */
+/** The newest thread of a version; undefined without threads. */
 export const newestThreadQuery = (hash: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, hash], "/threads", { workflow: hash, limit: 1 });
 
@@ -72,7 +72,7 @@ export const recentThreadsQuery = (workflow: string) =>
 const ofThread = <Answer>(id: string, parts: string[], key: unknown[], query?: RequestQuery) =>
   queryOf<Answer>([...threadKeys.one(id), ...key], pathOf("threads", id, ...parts), query);
 
-/** A thread without its steps, which come by its stream. */
+/** A thread without its steps, which its stream sends. */
 export const threadQuery = (id: string) => ofThread<Thread>(id, [], ["head"], { steps: false });
 
 /** A page of a thread's steps; `from` counts from 1. */
@@ -86,7 +86,7 @@ export const familyQuery = (id: string) => ofThread<Relative[]>(id, ["family"], 
 export const diffQuery = (id: string, other: string) =>
   ofThread<ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
 
-/** The attempts of a thread; of those that a fork has copied with what the other thread recorded. */
+/** The attempts of a thread. Copied ones include the records of the original thread. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
@@ -125,8 +125,8 @@ export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
 
 /**
- * What controls a thread; what was refused in another status is no news in this one. `isPausing` is what its stream
- * reports; what was asked for here is shown until that reports it.
+ * Controls of a thread. A change of status clears the last error. `isPausing` comes from the stream; a request from
+ * here counts until the stream reports it.
  */
 export function useControl(threadId: string, status: Status, isPausing: boolean) {
   const client = useQueryClient();
@@ -142,7 +142,7 @@ export function useControl(threadId: string, status: Status, isPausing: boolean)
   }, [reset, status, isPausing]);
   return {
     work,
-    /** A pause was asked for: the step at work goes on until it ends, and a resume takes it back. */
+    /** A pause is pending until the current step ends. Resume cancels it. */
     isPausing: status === "running" && (asked ?? isPausing),
     pause: () =>
       mutate(async () => {
@@ -159,11 +159,11 @@ export function useControl(threadId: string, status: Status, isPausing: boolean)
 
 const root = "/workflow";
 
-/** What a step of a run began with; the number behind the last step is that of what comes next. */
+/** The values at the start of a step. The number after the last step is the next step. */
 export const readValues = (id: string, step: number, signal?: AbortSignal) =>
   request<RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
 
-/** The state that a run's first steps make. */
+/** The state after a run's first steps. */
 export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) =>
   request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: { steps }, signal });
 
@@ -182,19 +182,19 @@ export const statuses: readonly Status[] = [
   "corrupt",
 ];
 
-/** Whether a worker drives a thread with this status. */
+/** Whether a worker runs a thread with this status. */
 export const isLive = (status: Status): boolean => status === "running" || status === "paused";
 
 export const isEnded = (status: Status): boolean =>
   status === "completed" || status === "failed" || status === "killed";
 
 /**
- * Where a new thread starts: after a step that is kept, or at a step that is done again. What failed has
- * the number behind the last step.
+ * The start of a new thread: after a kept step, or at a step that runs again. A failed attempt has the number after the
+ * last step.
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
 
-/** Makes a thread and goes to it; `make` resolves to its id. */
+/** Creates a thread and opens it. `make` resolves to its id. */
 export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
   const navigate = useNavigate();
   return useMutation({
@@ -206,8 +206,8 @@ export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
   });
 }
 
-/** What is wrong with a text as the most rounds of a thread; empty, it sets none. */
+/** Validates the limit of rounds. An empty text sets none. */
 export function problemOfRounds(text: string): { maxRounds?: string } {
   const isFine = text.trim() === "" || (Number.isInteger(Number(text)) && Number(text) > 0);
-  return isFine ? {} : { maxRounds: "This must be a whole number from 1 on." };
+  return isFine ? {} : { maxRounds: "This must be a whole number of at least 1." };
 }

@@ -2,13 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { editOf, isChanged, overridesOf, problemOf, switched, valueOf } from "./value-edits.ts";
 
 describe("a value of a step workflow", () => {
-  test("is edited as a text when it is one, else as JSON", () => {
+  test("is edited as a text if it is one, otherwise as JSON", () => {
     expect(editOf("a b")).toEqual({ text: "a b", isText: true });
     expect(editOf({ a: 1 })).toEqual({ text: '{\n  "a": 1\n}', isText: false });
     expect(editOf(null)).toEqual({ text: "null", isText: false });
   });
 
-  test("can be edited in the other form, and is the same", () => {
+  test("can be edited in the other form without a change", () => {
     const text = editOf('say "a"');
     const json = switched(text);
     expect(json).toEqual({ text: '"say \\"a\\""', isText: false });
@@ -17,13 +17,13 @@ describe("a value of a step workflow", () => {
     expect(switched(editOf([1])).isText).toBe(true);
   });
 
-  test("is refused when it is not JSON; a text is always valid", () => {
-    expect(problemOf({ text: "{", isText: false })).toContain("no JSON");
+  test("is refused as invalid JSON; a text is always valid", () => {
+    expect(problemOf({ text: "{", isText: false })).toContain("Invalid JSON");
     expect(problemOf({ text: "{", isText: true })).toBeNull();
     expect(isChanged({}, { text: "{", isText: false })).toBe(true);
   });
 
-  test("is sent only when it is another one", () => {
+  test("is sent only if it has changed", () => {
     const before = { $a: { x: [1] }, $b: "t", $c: null, goal: "g" };
     const edits = {
       $a: { text: '{"x":[1]}', isText: false },

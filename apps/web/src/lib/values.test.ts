@@ -26,14 +26,14 @@ const steps = [
 const committed = { prompt: "the prompt of the thread", steps };
 
 describe("a truncated value", () => {
-  test("differs from any other value, and from a file", () => {
+  test("differs from other values and from a file", () => {
     expect(isTruncated(truncated("x"))).toBe(true);
     expect([null, "x", { _truncated: false }].some(isTruncated)).toBe(false);
     expect(filePathOf({ _file: true, path: "/a.md" })).toBe("/a.md");
     expect(filePathOf({ path: "/a.md" })).toBeNull();
   });
 
-  test("is found in full among what is committed", () => {
+  test("is found in full among committed values", () => {
     const { content, meta } = steps[0] ?? { content: "", meta: { plan: {}, variables: [] } };
     for (const value of [
       "the prompt of the thread",
@@ -45,7 +45,7 @@ describe("a truncated value", () => {
     }
   });
 
-  test("is read where the thread keeps it, unless that is another value", () => {
+  test("is read from the thread's store, unless that holds another value", () => {
     const value = { text: "kept in full, rather long" };
     const whole = (kept: object) => wholeOf(truncated(value), JSON.stringify(kept), committed);
     expect(whole(value)).toEqual({ value });
@@ -53,7 +53,7 @@ describe("a truncated value", () => {
     expect(whole({ text: "Kept in full, rather long" })).toBeNull();
   });
 
-  test("is not mixed up with another that begins in the same way", () => {
+  test("is not confused with another value with the same start", () => {
     const other = truncated("content of the step, rather LONG.");
     expect(wholeOf(other, null, committed)).toBeNull();
   });

@@ -3,15 +3,15 @@ import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
 
-/** Whether a value replaces a longer one. */
+/** Whether a value is the shortened form of a longer value. */
 export const isTruncated = (value: unknown): value is TruncatedValue =>
   isRecord(value) && value._truncated === true && typeof value.preview === "string";
 
-/** The path of a file that is given by its path; null when a value is none. */
+/** The path of a file value; null for other values. */
 export const filePathOf = (value: unknown): string | null =>
   isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
 
-/** The address of a value that its thread keeps in full; null when it keeps none. */
+/** The address of the full value; null if its thread does not store it. */
 export const addressOf = (threadId: string, { at }: TruncatedValue): string | null =>
   at === undefined ? null : `/api${pathTo(threadId, at)}`;
 
@@ -21,10 +21,8 @@ const pathTo = (threadId: string, at: number): string =>
 type Committed = { prompt: string; steps: readonly Step[] };
 
 /**
- * The whole of a truncated value: as its thread keeps it, else as the thread has committed it. Null when it
- * is nowhere: a crash may have left only the start of it.
- *
- * @throws ApiError when the server can't be reached.
+ * Reads the full value from its thread's store or its committed steps; null if both lack it, which a crash can cause.
+ * @throws ApiError if the server is unreachable.
  */
 export async function readValue(
   value: TruncatedValue,
@@ -42,7 +40,7 @@ const keptJSON = (threadId: string, at: number, signal?: AbortSignal): Promise<s
     throw error;
   });
 
-/** The whole of a truncated value, from the JSON that is kept of it or from what is committed. */
+/** The full value, from stored JSON or from the committed steps. */
 export function wholeOf(
   truncated: TruncatedValue,
   kept: string | null,

@@ -36,7 +36,7 @@ export const historyQuery = (name: string) =>
 export const bundleQuery = (version: string) =>
   queryOf<Bundle>([...workflowKeys.bundle(version), "head"], pathOf("bundles", version));
 
-/** What a form that starts a thread must ask for. */
+/** The fields of a version's start form. */
 export const formQuery = (version: string) =>
   queryOf<RunForm>([...workflowKeys.bundle(version), "form"], pathOf("bundles", version, "form"));
 
@@ -47,21 +47,21 @@ export const sourceQuery = (version: string, file?: string) =>
       requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
   });
 
-/** The document of a version: an agent graph or a step workflow, as it was saved. */
+/** The document of a version, as it was saved: an agent graph or a step workflow. */
 export const documentQuery = (version: string) =>
   queryOf<SavedDocument>(
     [...workflowKeys.bundle(version), "document"],
     pathOf("bundles", version, "document"),
   );
 
-/** The tools that the steps of a workflow may run. */
+/** The tools that workflow steps may run. */
 export const toolsQuery = queryOf<Tool[]>(["tools"], "/tools");
 
 export const serverQuery = queryOf<Server>(["server"], "/server");
 
 /**
- * Registers a file under a name: a bundle, or a source that is built. Of several `file` is the path of the
- * workflow's own. `expects` is the version that must be the current one, `none` for a name that must be new.
+ * Registers a bundle, or a source that the server builds. `file` is the workflow's own file among several. `expects` is
+ * the version that must be current; `none` for a new name.
  */
 export const addWorkflow = (
   name: string,
@@ -75,7 +75,7 @@ export const addWorkflow = (
     ...(content instanceof Blob ? { file: content } : { json: content }),
   });
 
-/** Points a name at another of its versions; at the one before without a `version`. */
+/** Points a name at another version, by default at the previous one. */
 export const rollbackWorkflow = (name: string, version?: string) =>
   request<RolledBack>(pathOf("workflows", name, "rollback"), {
     method: "POST",

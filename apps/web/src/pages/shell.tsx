@@ -99,8 +99,8 @@ export function Shell() {
 }
 
 /**
- * Scrolls the sections so far that the current one is in sight: on a phone's width not all of them are. `scrollIntoView` would
- * have the next Tab go on from there, in Chromium 150, and not lead past the navigation.
+ * Scrolls the navigation to the current section, because a phone does not show all of them. `scrollIntoView` would move
+ * the Tab order into the navigation in Chromium.
  */
 function showCurrent(nav: HTMLElement): void {
   const current = nav.querySelector("[aria-current=page]")?.getBoundingClientRect();
@@ -110,7 +110,7 @@ function showCurrent(nav: HTMLElement): void {
   else if (current.right > right) nav.scrollLeft += current.right - right;
 }
 
-/** How many questions, decisions and plans wait for the reader; nothing where none does. */
+/** The number of waiting questions, decisions and plans; hidden at zero. */
 function WaitingBadge() {
   const { count, isMore } = useInbox();
   useEffect(() => setWaiting(count), [count]);
@@ -127,7 +127,7 @@ function WaitingBadge() {
   );
 }
 
-/** The project whose threads these are; nothing where they are of no project. */
+/** The project of the storage root, if any. */
 function ServedProject() {
   const { data: server } = useQuery(serverQuery);
   if (!server?.project) return null;
@@ -163,7 +163,7 @@ function ThemeButton() {
   );
 }
 
-/** On another page the focus begins at its content, not where the page before had it. */
+/** Focuses the content of a new page. */
 function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): void {
   const shown = useRef(path);
   useEffect(() => {
@@ -173,7 +173,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
   }, [main, path]);
 }
 
-/** `g` and then a letter goes to a page; `?` lists the keys. */
+/** `g` and a letter go to a page; `?` lists the keys. */
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
@@ -199,14 +199,14 @@ const keys: [string, string][] = [
   ["Enter", "Open it"],
   ["n", "Start a thread, make a plan"],
   ["End", "To the last step"],
-  ["f", "Follow a live thread, or let go"],
+  ["f", "Follow a live thread, or stop following"],
   ["g  t", "Go to the threads"],
   ["g  i", "Go to the inbox"],
   ["g  w", "Go to the workflows"],
   ["g  p", "Go to the plans"],
   ["g  e", "Go to the evals"],
   ["?", "These keys"],
-  ["Esc", "Close what is open"],
+  ["Esc", "Close a dialog or menu"],
 ];
 
 function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -228,11 +228,11 @@ const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
 const notices = {
   lost: {
     ...lost,
-    text: "The server is not reached. This page shows what was last known, and goes on automatically; the threads run without it.",
+    text: "The server is unreachable. This page shows the last known state and reconnects automatically. Threads keep running.",
   },
   refused: {
     ...lost,
-    text: "The server refuses this page's requests. Load the page again: it then shows why.",
+    text: "The server refuses this page's requests. Reload the page to see why.",
   },
   back: {
     icon: CircleCheck,
@@ -241,11 +241,11 @@ const notices = {
   },
 };
 
-/** Short gaps, as when a stream is reopened, are not reported. */
+/** Short gaps, such as a reconnect, are not reported. */
 const patienceMs = 700;
 const gladMs = 2_500;
 
-/** Reports when the server is not reached any more, and when it is again. */
+/** Reports the loss of the server connection, and its return. */
 function LostNotice() {
   const connection = useConnection();
   const [shown, setShown] = useState<keyof typeof notices | null>(null);
@@ -266,7 +266,7 @@ function LostNotice() {
   }, [connection]);
   const notice = shown && notices[shown];
   const box = useRef<HTMLDivElement>(null);
-  // What stays at the top of the window stays below the notice.
+  // Sticky headers stay below the notice.
   useLayoutEffect(() => {
     const height = shown === null ? 0 : (box.current?.offsetHeight ?? 0);
     document.documentElement.style.setProperty("--notice", `${height}px`);
@@ -298,7 +298,7 @@ export function PageFailure({ error }: ErrorComponentProps) {
 export function NoPage() {
   return (
     <Page title="Not found">
-      <Empty icon={<MapPinOff />} title="There is no such page">
+      <Empty icon={<MapPinOff />} title="No page at this address">
         <ButtonLink to="/">To the threads</ButtonLink>
       </Empty>
     </Page>

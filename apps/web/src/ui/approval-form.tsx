@@ -11,13 +11,13 @@ import { Nothing, Value, Values } from "./value.tsx";
 type Props = {
   /** The subject of the approval; undefined when the question does not carry it. */
   subject: unknown;
-  /** The key that the note is kept under until it is sent. */
+  /** Storage key of the unsent note. */
   keep?: string;
   isBusy: boolean;
   onDecide: (decision: ApprovalDecision) => void;
 };
 
-/** Shows the whole subject of an approval and takes the decision. */
+/** The whole subject of an approval, and the decision. */
 export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
   const [note, setNote] = useKept(keep ?? null, "");
   const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
@@ -50,12 +50,12 @@ export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
 }
 
 function Subject({ subject }: { subject: unknown }) {
-  if (subject === null || subject === "") return <Nothing>Nothing came before it.</Nothing>;
+  if (subject === null || subject === "") return <Nothing>No previous output.</Nothing>;
   if (typeof subject === "string") return <TextSubject text={subject} />;
   return isRecord(subject) ? <Values values={subject} /> : <Value value={subject} />;
 }
 
-/** What Markdown does not show: the address of a link, and a definition. */
+/** Markdown that rendering would hide: link addresses and definitions. */
 const hidden = /\][(:]/;
 
 function TextSubject({ text }: { text: string }) {

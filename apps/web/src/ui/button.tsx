@@ -22,7 +22,7 @@ const sizes = {
 } as const;
 
 type Face = {
-  /** `solid` is the one thing to do on a page. */
+  /** `solid` marks the main action of a page. */
   look?: keyof typeof looks;
   small?: boolean;
   icon?: ReactNode;
@@ -35,7 +35,7 @@ function faceOf({ look = "plain", small = false }: Face, hasText: boolean, more 
 
 type ButtonProps = ComponentProps<"button"> &
   Face & {
-    /** Shown as at work, and not to be pressed again. */
+    /** Shows a spinner and ignores clicks. */
     isBusy?: boolean;
   };
 
@@ -46,7 +46,7 @@ export function Button(props: ButtonProps) {
       type="button"
       {...rest}
       className={faceOf({ look, small }, Boolean(children), className)}
-      // Not `disabled`: that would take the focus away, and a failure would leave it nowhere.
+      // Not `disabled`, which would drop the focus.
       aria-disabled={isBusy || undefined}
       aria-busy={isBusy || undefined}
       onClick={(event) => {
@@ -92,7 +92,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
-/** A command to type in a terminal, with a button that copies it. */
+/** A terminal command with a copy button. */
 export function Command({ children }: { children: string }) {
   return (
     <div className="inline-flex max-w-full items-center gap-5 rounded-md border bg-sunken py-2 pr-3 pl-7 text-left">
@@ -107,10 +107,10 @@ export function Command({ children }: { children: string }) {
   );
 }
 
-/** What lies over the page has the focus for a while, and gives it back. */
+/** Dialogs and menus take the focus temporarily. */
 const over = "[role=dialog], [role=menu]";
 
-/** Keeps the focus in a group of controls when the one that has it goes away, as Pause does when it was pressed. */
+/** Keeps the focus in a group of controls when the focused one is removed, such as Pause. */
 export function useKeptFocus(group: RefObject<HTMLElement | null>): void {
   const isOurs = useRef(false);
   useEffect(() => {

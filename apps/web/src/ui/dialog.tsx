@@ -12,15 +12,12 @@ type Props = {
   onClose: () => void;
   /** Wide enough for code. */
   wide?: boolean;
-  /** What gets the focus when it is closed; what had it before without one. */
+  /** The element to focus after closing; by default the previously focused one. */
   focusAfter?: () => HTMLElement | null;
   children: ReactNode;
 };
 
-/**
- * A dialog that holds the focus while it is open; Escape closes it. So does a press beside it, as long as
- * nothing was typed that would be lost.
- */
+/** A modal dialog. It closes on Escape, and on a press outside unless typed text would be lost. */
 export function Dialog(props: Props) {
   const { title, description, isOpen, onClose, wide = false, focusAfter, children } = props;
   const isTyped = useRef(false);
@@ -34,7 +31,7 @@ export function Dialog(props: Props) {
     <Base.Root
       open={isOpen}
       onOpenChange={change}
-      // When it is closed, not when it has opened: by then something may be typed.
+      // After closing, not after opening: text may have been typed by then.
       onOpenChangeComplete={(open) => {
         if (!open) isTyped.current = false;
       }}
@@ -55,7 +52,7 @@ export function Dialog(props: Props) {
             </Base.Description>
           )}
           {children}
-          {/* Last, so that the focus begins at what the dialog is about. */}
+          {/* Last, so that the focus starts at the content. */}
           <Base.Close
             className="absolute top-7.5 right-7.5"
             render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
@@ -66,16 +63,16 @@ export function Dialog(props: Props) {
   );
 }
 
-/** Where the focus goes when a dialog closes: what opened it, or the page when that is gone. */
+/** Focus after closing: the opener, or the page if the opener is gone. */
 function useFinalFocus(isOpen: boolean) {
   const opener = useRef<Element | null>(null);
   const wasOpen = useRef(false);
-  // Not in an effect: by then what the dialog holds may have taken the focus.
+  // Not in an effect: the content may have taken the focus by then.
   if (isOpen && !wasOpen.current) opener.current = document.activeElement;
   wasOpen.current = isOpen;
   return () => {
     const { current } = opener;
-    // A menu's button has got the focus back, or gets it.
+    // The menu gives the focus back to its button.
     if (current?.closest("[role=menu]")) return true;
     return current instanceof HTMLElement && current.isConnected && current !== document.body
       ? current
@@ -90,7 +87,7 @@ export function DialogBody({ children }: { children: ReactNode }) {
 }
 
 type FormProps = {
-  /** What it does: the text of its button. */
+  /** The text of the submit button. */
   action: string;
   look?: "solid" | "danger";
   icon?: ReactNode;
@@ -101,7 +98,7 @@ type FormProps = {
   children: ReactNode;
 };
 
-/** What a dialog asks for, and the buttons that do it and leave it. A failure is shown, and the dialog stays. */
+/** The form of a dialog with its buttons. A failure is shown and keeps the dialog open. */
 export function DialogForm(props: FormProps) {
   const { action, look = "solid", icon, work, isDisabled, onSubmit, onClose, children } = props;
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
@@ -132,14 +129,13 @@ export function DialogForm(props: FormProps) {
 
 type KeysProps = {
   title: string;
-  /** Keys with what they do; two blanks stand between keys of which each does it. */
+  /** Keys and their actions. Two blanks separate alternative keys. */
   keys: readonly (readonly [string, string])[];
   isOpen: boolean;
   onClose: () => void;
   children?: ReactNode;
 };
 
-/** Lists keys. */
 export const KeysDialog = ({ keys, children, ...dialog }: KeysProps) => (
   <Dialog {...dialog}>
     <DialogBody>
@@ -174,10 +170,10 @@ type ConfirmProps = {
   perform: () => Promise<unknown>;
 };
 
-/** Asks before something is done that can't be undone. */
+/** Asks for confirmation of an irreversible action. */
 export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
-  // An earlier failure is not shown when it is opened again.
+  // Reopening must not show an earlier failure.
   const close = () => {
     done.reset();
     onClose();

@@ -14,7 +14,7 @@ describe("two texts, line by line", () => {
     ]);
   });
 
-  test("leave out what is far from a change", () => {
+  test("leave out lines far from a change", () => {
     const many = Array.from({ length: 10 }, (_, n) => `line ${n}`).join("\n");
     expect(texts(diffOf(`${many}\nold`, `${many}\nnew`, 2))).toEqual([
       8,
@@ -25,7 +25,7 @@ describe("two texts, line by line", () => {
     ]);
   });
 
-  test("that have nothing to do with each other are not compared", () => {
+  test("are not compared if they have nothing in common", () => {
     const lines = (word: string) =>
       Array.from({ length: 15_000 }, (_, n) => `${word} ${n}`).join("\n");
     expect(diffOf(lines("one"), lines("two"))).toBeNull();
@@ -33,7 +33,7 @@ describe("two texts, line by line", () => {
 });
 
 describe("two texts, word by word", () => {
-  test("have what is theirs alone marked", () => {
+  test("have their own parts marked", () => {
     const { a, b } = piecesOf("the red fox", "the blue fox");
     const marked = (pieces: typeof a) =>
       pieces.map(({ text, isChanged }) => (isChanged ? `[${text}]` : text)).join("");
@@ -41,11 +41,11 @@ describe("two texts, word by word", () => {
     expect(marked(b)).toBe("the [blue] fox");
   });
 
-  test("that are the same have no mark", () => {
+  test("have no marks if they are equal", () => {
     expect(piecesOf("same", "same").a).toEqual([{ text: "same", isChanged: false }]);
   });
 
-  test("that are too long are marked as a whole", () => {
+  test("are marked as a whole if they are too long", () => {
     const long = "word ".repeat(10_000);
     expect(piecesOf(long, `${long}end`).b).toEqual([{ text: `${long}end`, isChanged: true }]);
   });

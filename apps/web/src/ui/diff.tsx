@@ -15,14 +15,14 @@ type LineDiffProps = { before: string; after: string; label: string };
 
 export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => diffOf(before, after), [before, after]);
-  if (!lines) return <p className="text-muted">The two are too different to be compared.</p>;
+  if (!lines) return <p className="text-muted">Too different to compare.</p>;
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className="text-muted">The two are the same.</p>;
+    return <p className="text-muted">No differences.</p>;
   }
   return <Lines lines={lines} label={label} />;
 }
 
-/** A patch of git's, without what it says of the file. */
+/** A git patch without its file header. */
 export function PatchLines({ patch, label }: { patch: string; label: string }) {
   const lines = useMemo(() => patchLines(patch), [patch]);
   return <Lines lines={lines} label={label} />;
@@ -34,7 +34,7 @@ const kinds: Record<string, "same" | "added" | "removed"> = {
   "-": "removed",
 };
 
-/** The lines of a patch; between two of its parts the lines that it leaves out, as far as they are counted. */
+/** The lines of a patch. Skipped lines between hunks are counted if possible. */
 export function patchLines(patch: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let next = 1;
@@ -80,7 +80,7 @@ function Line({ line }: { line: DiffLine }) {
   if (line.kind === "skipped") {
     return (
       <div className="bg-sunken px-20 py-1 text-small text-faint">
-        {counted(line.count, "line")} as before
+        {counted(line.count, "unchanged line")}
       </div>
     );
   }
@@ -95,17 +95,17 @@ function Line({ line }: { line: DiffLine }) {
   );
 }
 
-/** One line of a comparison, or a run of lines that both texts have and that is not shown. */
+/** A line of a comparison, or a run of equal lines that is hidden. */
 type DiffLine =
   | { kind: "same" | "added" | "removed"; text: string; key: number }
   | { kind: "skipped"; count: number; key: number };
 
-/** Texts that differ in more than this are not compared: it would hold the page up. */
+/** Limits of a comparison, which would block the page. */
 const most = { maxEditLength: 2_000, timeout: 50 };
 
 /**
- * The lines of two texts, one below the other as in a patch. Of the lines that both have, `around` are
- * kept on each side of a change. Null when the texts are too different to be compared.
+ * The lines of two texts as in a patch, with `around` equal lines on each side of a change. Null if the texts differ
+ * too much.
  */
 export function diffOf(before: string, after: string, around = 3): DiffLine[] | null {
   const parts = diffLines(before, after, most);
@@ -141,7 +141,7 @@ function folded(
 
 type PiecesProps = { pieces: readonly Piece[]; side: "a" | "b"; code?: boolean };
 
-/** One of two texts, with what the other has not got marked. */
+/** One of two texts, with the parts that the other lacks marked. */
 export function Pieces({ pieces, side, code = false }: PiecesProps) {
   return (
     <div className={`anywhere ${code ? "mono" : ""}`}>
@@ -161,14 +161,14 @@ export function Pieces({ pieces, side, code = false }: PiecesProps) {
   );
 }
 
-/** A part of a text; `isChanged` when the other text has not got it. */
+/** A part of a text; `isChanged` if the other text lacks it. */
 export type Piece = { text: string; isChanged: boolean };
 
-/** Longer texts are shown without what differs in them being marked. */
+/** Longer texts are shown without marked differences. */
 const longest = 40_000;
 const mostMs = 50;
 
-/** Two texts, each in the parts that both have and those that it has alone. */
+/** Two texts, each in common parts and changed parts. */
 export function piecesOf(a: string, b: string): { a: Piece[]; b: Piece[] } {
   const whole = { a: [{ text: a, isChanged: a !== b }], b: [{ text: b, isChanged: a !== b }] };
   if (a === b || a.length + b.length > longest) return whole;

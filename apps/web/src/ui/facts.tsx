@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
 
-/** A label, a value, and what is shown when one points at it. Null values are left out. */
+/** A label, a value and a tooltip. Facts with a null value are hidden. */
 export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string];
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** `row`, `columns` and `moments` stand beside each other, each value below its label. */
+/** `row`, `columns` and `moments` are side by side, each value below its label. */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-20 gap-y-3.5 max-sm:gap-x-12.5" },
   columns: {

@@ -12,7 +12,7 @@ type Around = {
   problem?: string | null;
 };
 
-/** What the reader types into. */
+/** The style of an input. */
 const box =
   "w-full min-h-20 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
 
@@ -45,7 +45,7 @@ function Field({ label, hint, problem, children }: FieldProps) {
 
 type TextProps = Around & ComponentProps<"input"> & { suggestions?: readonly string[] };
 
-/** A field of one line; what is suggested is offered while it is typed, and anything else can be. */
+/** A single-line field. Suggestions are offered while typing; other values are allowed. */
 export function TextField({ label, hint, problem, suggestions = [], ...rest }: TextProps) {
   const list = useId();
   const suggesting = suggestions.length > 0 ? { list } : {};
@@ -69,7 +69,7 @@ export function TextField({ label, hint, problem, suggestions = [], ...rest }: T
 
 type AreaProps = Around & ComponentProps<"textarea"> & { code?: boolean };
 
-/** A field of many lines; `code` in a font of one width, without the help of a spelling checker. */
+/** A multi-line field. `code` uses a monospace font without a spell checker. */
 export function TextArea({ label, hint, problem, code = false, ...rest }: AreaProps) {
   const look = `${box} min-h-50 resize-y px-6 py-3 ${code ? "code leading-[1.55] tab-2" : ""}`;
   return (
@@ -103,11 +103,11 @@ type SearchProps = {
   label: string;
   value: string;
   onChange: (text: string) => void;
-  /** Enter or the arrow down was pressed: the reader goes on to what was found. */
+  /** Called on Enter or arrow down, to move to the results. */
   onLeave?: () => void;
 };
 
-/** A field that narrows a list; `/` goes to it, Escape leaves it. */
+/** A field that filters a list. `/` focuses it, Escape leaves it. */
 export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
@@ -137,10 +137,7 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   );
 }
 
-/**
- * Shows what is wrong in a form, and brings its reader to the first of it: in a long form it would not be
- * seen. `show` makes the problems appear.
- */
+/** Shows the problems of a form and focuses the first one. `show` renders them. */
 export function showProblems(form: HTMLElement | null, show: () => void): void {
   flushSync(show);
   form?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -149,15 +146,15 @@ export function showProblems(form: HTMLElement | null, show: () => void): void {
 type Problems = Readonly<Record<string, string>>;
 
 type SchemaFormOptions = {
-  /** What the fields belong to: what was typed for one is none of another's. */
+  /** Identifies the fields' object: another one resets the typed values. */
   of?: string;
-  /** Keeps what is typed under this key until it is forgotten: see `useKept`. */
+  /** Storage key of the typed values: see `useKept`. */
   keep?: string;
-  /** What is wrong in the controls beside them. */
+  /** Problems of other controls in the form. */
   problems?: Problems;
 };
 
-/** The form of some fields: its controls, the value that they hold, and what is wrong once it was to be sent. */
+/** A form of fields: controls, value, and problems after the first submit. */
 export function useSchemaForm(fields: readonly FormField[], options: SchemaFormOptions = {}) {
   const { of = "", keep = null } = options;
   const [typed, setTyped] = useKept<{ of: string; drafts: Drafts }>(keep, { of, drafts: {} });
@@ -175,7 +172,7 @@ export function useSchemaForm(fields: readonly FormField[], options: SchemaFormO
       onChange={(draft) => setTyped({ of, drafts: { ...drafts, [field.name]: draft } })}
     />
   ));
-  /** Sends what nothing is wrong with; else the reader is brought to what is. */
+  /** Sends the form if it is valid; otherwise focuses the first problem. */
   const submit = (form: HTMLElement | null, send: () => void) => {
     if (Object.keys(problems).length === 0) send();
     else showProblems(form, () => setChecked(true));

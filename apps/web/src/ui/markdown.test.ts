@@ -4,8 +4,8 @@ import { renderToStaticMarkup } from "react-dom/server";
 import MarkdownText from "./markdown.tsx";
 import { isLight } from "./prose.tsx";
 
-describe("a text is laid out as Markdown", () => {
-  test("when it is as long and as rich as what people read", () => {
+describe("a text is rendered as Markdown", () => {
+  test("if it has the usual size and structure", () => {
     const item = "- **item** with a [link](https://example.org) and `code`\n";
     expect(isLight(item.repeat(200))).toBe(true);
     expect(isLight("- - > 1. nested\n---\n> - - -\n")).toBe(true);
@@ -24,17 +24,17 @@ describe("a text is laid out as Markdown", () => {
 const shown = (text: string): string => renderToStaticMarkup(createElement(MarkdownText, { text }));
 
 describe("a model's text", () => {
-  test("is laid out", () => {
+  test("is rendered", () => {
     expect(shown("**bold** and `code`")).toContain("<strong>bold</strong> and <code>code</code>");
     expect(shown("| a |\n| - |\n| 1 |")).toContain("<td>1</td>");
   });
 
-  test("makes no HTML of what it writes as such", () => {
+  test("does not become HTML", () => {
     const html = shown('<script>alert(1)</script>\n\n<img src=x onerror="alert(1)"> <b>x</b>');
     expect(html).not.toMatch(/<(script|img|b)\b/);
   });
 
-  test("leads nowhere by a program in a link", () => {
+  test("has no link that runs a program", () => {
     for (const link of [
       "javascript:alert(1)",
       "JaVaScRiPt:alert(1)",
@@ -51,7 +51,7 @@ describe("a model's text", () => {
     expect(shown("[here](https://example.org)")).toContain('rel="noreferrer noopener"');
   });
 
-  test("fetches no picture", () => {
+  test("loads no picture", () => {
     expect(shown("![a cat](https://example.org/cat.png)")).not.toContain("<img");
   });
 });

@@ -4,7 +4,7 @@ import remarkGfm from "remark-gfm";
 
 const plugins = [remarkGfm];
 
-/** A heading of a model's text is none of the page's. */
+/** Headings of a text must not appear in the page's outline. */
 const Heading = ({ children }: { children?: ReactNode }) => (
   <p className="font-semibold">{children}</p>
 );
@@ -12,17 +12,14 @@ const headings = Object.fromEntries(
   ["h1", "h2", "h3", "h4", "h5", "h6"].map((name) => [name, Heading]),
 );
 
-/** Where a link may lead: what it names beside the console is no page of it. */
+/** External link targets. */
 const outside = /^(https?|mailto):/i;
 
-/** Where a link leads that would run a program: nowhere. */
+/** The target of links whose scheme is refused, such as `javascript:`. */
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
-/**
- * A model's text, laid out. HTML in it is shown as text, never made: the parser is given no plugin that
- * would. Pictures are not fetched, and links open beside the console.
- */
+/** A text as Markdown. HTML is shown as text, pictures are not fetched, links open a new tab. */
 export default function MarkdownText({ text }: { text: string }) {
   return (
     <div className="markdown flex flex-col gap-6 wrap-anywhere">

@@ -3,7 +3,7 @@ import type { ReactElement, ReactNode } from "react";
 
 type ListProps = Pick<Base.Positioner.Props, "align" | "anchor"> & Base.Popup.Props;
 
-/** A menu lies in the page's content, as what it is about: a reader who goes by landmarks finds it. */
+/** A menu is inside the main landmark, where screen readers expect it. */
 const List = ({ align, anchor, ...popup }: ListProps) => (
   <Base.Portal container={document.getElementById("main")}>
     <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align={align}>
@@ -27,19 +27,19 @@ export function Menu({ trigger, children }: Props) {
 }
 
 type AtProps = {
-  /** Finds what was pressed: the menu is placed at it, and the focus goes back to it. */
+  /** Finds the pressed element, which places the menu and gets the focus back. */
   anchor: () => HTMLElement | null;
   label: string;
   isOpen: boolean;
   onClose: () => void;
-  /** It is closed and the focus is back: the time for what takes the focus. */
+  /** Called after closing, when the focus is back. */
   onClosed: () => void;
   children: ReactNode;
 };
 
-/** A list of things to do with something that is no button. */
+/** A menu of an element that is not a button. */
 export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: AtProps) {
-  // On its own the menu gives the focus back only when something else may have it already.
+  // The menu would return the focus after another element may have taken it.
   const closed = () => {
     const { activeElement, body } = document;
     const isFree = !activeElement || activeElement === body || activeElement.closest("[role=menu]");

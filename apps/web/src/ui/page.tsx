@@ -23,21 +23,21 @@ export function Page({ title, note, actions, children }: Props) {
   );
 }
 
-/** A part of a page that stands out: what came of something. */
+/** A highlighted part of a page, such as a result. */
 export const Panel = (props: ComponentProps<"section">) => (
   <section {...props} className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" />
 );
 
 /**
- * As high as a list of which only a part is made. Each height has an element of its own: Chromium 156 now and then
- * keeps the height that an element had, whatever its style is by then, and so ends the page too early.
+ * A spacer with the height of a partly rendered list. The key creates a new element for each height: Chromium sometimes
+ * keeps the old height of an element, which ends the page too early.
  */
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
 let waiting = 0;
 const listeners = new Set<() => void>();
 
-/** How many wait for the reader: the title of every page has it. */
+/** Sets the number of waiting items in the page title. */
 export function setWaiting(count: number): void {
   waiting = count;
   for (const listener of listeners) listener();
@@ -55,10 +55,9 @@ export function useTitle(title: string): void {
   }, [count, title]);
 }
 
-/** What single keys do on a page, by the key. */
 export type Keys = Record<string, () => void>;
 
-/** Listens for single keys, but not where the reader types or a dialog or a menu is open. */
+/** Handles single keys, except while typing or with an open dialog or menu. */
 export function useKeys(keys: Keys): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -66,7 +65,7 @@ export function useKeys(keys: Keys): void {
       if (isTyping(event) || document.querySelector("[role=dialog],[role=menu]")) return;
       const act = keys[event.key];
       if (!act) return;
-      // Else the key is also typed into the field that gets the focus.
+      // Otherwise the key is also typed into the field that gets the focus.
       event.preventDefault();
       act();
     };
@@ -75,9 +74,9 @@ export function useKeys(keys: Keys): void {
   });
 }
 
-/** Whether a key is meant for what the reader types into. */
+/** Whether a key event belongs to a text field. */
 export function isTyping(event: Event): boolean {
-  // Of an event in a shadow root the target is only its host.
+  // In a shadow root the target of an event is only its host.
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
@@ -85,15 +84,15 @@ export function isTyping(event: Event): boolean {
 
 type ListKeys = {
   list: RefObject<HTMLElement | null>;
-  /** What gets the focus in an item; items carry their index as `data-index`. */
+  /** Selector of the element to focus in an item. Items carry their index as `data-index`. */
   target: string;
   length: number;
   show?: (index: number) => void;
-  /** Where to start while no item has the focus. */
+  /** The start while no item is focused. */
   first?: () => number;
 };
 
-/** `j` and `k` go from item to item. */
+/** `j` and `k` move between items. */
 export function useListKeys({ list, target, length, show, first = () => 0 }: ListKeys): void {
   const go = (by: number) => {
     const current = document.activeElement?.closest("[data-index]");

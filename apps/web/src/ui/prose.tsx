@@ -12,15 +12,15 @@ const mostFormatted = 500_000;
 
 type Props = {
   text: string;
-  /** More of it is coming: it is shown as it is, with a cursor. */
+  /** Still growing: shown as plain text with a cursor. */
   isGrowing?: boolean;
-  /** Laid out as Markdown when it is whole, unless that would take too long. */
+  /** Rendered as Markdown when complete, unless that would take too long. */
   isMarkdown?: boolean;
-  /** Shown whole at first, also when it is long. */
+  /** Shows the whole text initially. */
   isOpen?: boolean;
 };
 
-/** A text of any length: what is long is shortened until it is asked for, JSON is formatted. */
+/** A text of any length. Long texts are shortened until expanded; JSON is formatted. */
 export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = false }: Props) {
   const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
@@ -59,10 +59,10 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
   );
 }
 
-/** So much of a text is laid out at once. */
+/** Characters rendered at once. */
 const pieceLetters = 80_000;
 
-/** A text of any length, of which more is shown each time that it is asked for. */
+/** A very long text, rendered piece by piece on demand. */
 export function LongText({ text }: { text: string }) {
   const [pieces, setPieces] = useState(1);
   const ends = useMemo(() => endsOf(text), [text]);
@@ -84,7 +84,7 @@ export function LongText({ text }: { text: string }) {
   );
 }
 
-/** Where the pieces of a text end: behind a line, unless that is very long. */
+/** The ends of pieces: at line ends, except for very long lines. */
 function endsOf(text: string): number[] {
   const ends: number[] = [];
   for (let from = 0; from < text.length; from = ends.at(-1) ?? text.length) {
@@ -94,7 +94,7 @@ function endsOf(text: string): number[] {
   return ends;
 }
 
-/** The end of a text that grows: formatting a long one again with each word would block the page. */
+/** The end of a growing text: rendering all of it for each word would block the page. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
   return left > 0 ? `…${text.slice(left)}` : text;
@@ -103,20 +103,20 @@ function endOf(text: string): string {
 const amountOf = (text: string, lines: number): string =>
   lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
 
-/** A text that is JSON, formatted; null when it is none, or so much that its reader would wait for it. */
+/** Formatted JSON; null for other texts and for JSON that takes too long to format. */
 export function jsonIn(text: string): string | null {
   if (text.length > mostFormatted || !/^\s*[{[]/.test(text)) return null;
   const { value, problem } = readJson(text);
   return problem === null ? formatJson(value) : null;
 }
 
-/** What takes longer to lay out than a reader waits: it grows with the square of these. */
+/** Limits of Markdown rendering, which takes quadratic time. */
 const most = { letters: 20_000, marks: 2_000 };
 
 const marks = /[*_~`[\]<|]/g;
 const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
 
-/** Whether a text can be laid out as Markdown while its reader looks on; else it is shown as it is. */
+/** Whether a text can be rendered as Markdown without blocking the page. */
 export const isLight = (text: string): boolean =>
   text.length <= most.letters &&
   (text.match(marks)?.length ?? 0) <= most.marks &&

@@ -1,22 +1,22 @@
 import { ChevronRight } from "lucide-react";
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
 
-/** Which sections the reader opened or closed: a card that is scrolled away forgets nothing. */
+/** Open and closed sections, kept while cards are scrolled out of view. */
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
 
 type Props = {
-  /** No other section of the page has it. */
+  /** Unique on the page. */
   name: string;
   title: string;
   note?: ReactNode;
-  /** Whether it is open until the reader opens or closes it. */
+  /** Initial state. */
   isOpen?: boolean;
-  /** That of what it is a part of is one above. */
+  /** One level below the heading around it. */
   heading?: "h3" | "h4";
   children: () => ReactNode;
 };
 
-/** A part of a card that opens and closes; what it holds is made when it is open. */
+/** A collapsible part of a card. Its content is rendered when open. */
 export function Section(props: Props) {
   const { name, title, note, isOpen = false, heading: Heading = "h4", children } = props;
   const sections = useContext(SectionsContext);

@@ -8,7 +8,7 @@ test("a program is split into lines of tokens", () => {
   expect(lines[0]?.at(-1)).toEqual({ text: "// one", look: "tok-comment" });
 });
 
-test("nothing of a text is lost, whatever it is", () => {
+test("no characters are lost, whatever the text", () => {
   for (const [file, text] of [
     ["a.json", '{"a": [1, true,\n oops'],
     ["b.esm.js", "`open ${\n x"],
@@ -19,7 +19,7 @@ test("nothing of a text is lost, whatever it is", () => {
   }
 });
 
-test("a very long text is plain", () => {
+test("a very long text is not highlighted", () => {
   const lines = tokensOf("const a = 1;\n".repeat(50_000), "long.esm.js");
   expect(lines[0]).toEqual([{ text: "const a = 1;", look: "" }]);
 });

@@ -26,15 +26,15 @@ export function SourceLine({ number, tokens, isMarked = false }: Props) {
   );
 }
 
-/** A piece of a line; `look` is what it is: "tok-keyword", "tok-string"; empty for plain text. */
+/** A token of a line. `look` is its class, such as "tok-keyword"; empty for plain text. */
 export type Token = { text: string; look: string };
 
-/** Longer texts are shown plain: to read their grammar would hold the page up. */
+/** Longer texts are shown without highlighting, which would block the page. */
 const longest = 600_000;
 
 const typescript = javascript.configure({ dialect: "ts" });
 
-/** The lines of a text, each in the tokens of its grammar. */
+/** The lines of a text as tokens of its grammar. */
 export function tokensOf(text: string, file: string): Token[][] {
   const parser = file.endsWith(".json")
     ? json

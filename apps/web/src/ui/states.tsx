@@ -25,7 +25,6 @@ const pills = {
 
 type BadgeProps = ComponentProps<"span"> & { icon: LucideIcon; look: string; large?: boolean };
 
-/** A state as its word, in its colours. */
 export function Badge({ icon: Icon, look, large = false, children, ...rest }: BadgeProps) {
   const size = large ? "py-2 pr-6.5 pl-5 text-body" : "py-1 pr-5 pl-4 text-small";
   return (
@@ -39,10 +38,10 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
   );
 }
 
-/** What a node of a drawing can be at, by its newest attempt. */
+/** The state of a node, by its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
-/** How the states of nodes are shown in every drawing; their colours are the drawing's own. */
+/** Icons and words of node states. Drawings define the colours. */
 export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
   idle: { icon: CircleDashed, word: "idle" },
   running: { icon: LoaderCircle, word: "running" },
@@ -65,11 +64,10 @@ export function Pill({ look = "plain", className = "", children }: PillProps) {
   );
 }
 
-/** A pause was asked for, and the step at work goes on until it ends. */
 export const PausingNote = () => (
   <span
     role="status"
-    title="It pauses when the step at work has ended; Resume takes that back."
+    title="It pauses after the current step. Resume cancels the pause."
     className="self-center"
   >
     <Pill look="paused">pausing</Pill>
@@ -97,7 +95,7 @@ type FailureProps = { error: Error; onRetry?: () => void };
 export function FailureNotice({ error, onRetry }: FailureProps) {
   if (useIsPast(error, onRetry)) return null;
   const { hint, details } =
-    error instanceof ApiError ? error : { hint: "load the page again", details: [] };
+    error instanceof ApiError ? error : { hint: "reload the page", details: [] };
   return (
     <div
       role="alert"
@@ -124,9 +122,7 @@ export function FailureNotice({ error, onRetry }: FailureProps) {
   );
 }
 
-/**
- * Whether an error is over: the server was not reached, and is again. What can be tried again is tried then.
- */
+/** Whether an error is over because the server is reachable again. If so, retries. */
 function useIsPast(error: Error, onRetry: (() => void) | undefined): boolean {
   const isUnreached = error instanceof ApiError && error.status === 0;
   const isOpen = useConnection() === "open";
@@ -148,7 +144,7 @@ type LoadedProps<Data> = {
   children: (data: Data) => ReactNode;
 };
 
-/** What a query has read; until then that it reads, or why it can't. */
+/** The data of a query, or its loading state or error. */
 export function Loaded<Data>({ query, lines, children }: LoadedProps<Data>) {
   const { data, error, refetch } = query;
   if (data !== undefined) return children(data);

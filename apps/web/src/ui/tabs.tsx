@@ -8,12 +8,12 @@ type Props = {
   tabs: readonly Tab[];
   value: string;
   onChange: (value: string) => void;
-  /** What is chosen takes the height that is left. */
+  /** Whether the selected view fills the remaining height. */
   fills?: boolean;
   children: ReactNode;
 };
 
-/** Several views of one thing; only the chosen one is made. */
+/** Views of one thing. Only the selected view is rendered. */
 export function Tabs({ label, tabs, value, onChange, fills = false, children }: Props) {
   const filling = fills ? "flex min-h-0 flex-1 flex-col" : "";
   return (

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** What the reader chose: `system` follows the system. */
+/** The chosen theme; `system` follows the system. */
 export type Theme = "system" | "light" | "dark";
 
 const key = "theme";
@@ -16,7 +16,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Chooses a theme, and keeps the choice in this browser. */
+/** Sets the theme and stores it in this browser. */
 export function setTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
@@ -24,7 +24,7 @@ export function setTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(key);
     else localStorage.setItem(key, theme);
   } catch {
-    // A browser that keeps nothing still shows it until the page is left.
+    // Without storage the theme lasts until the page is left.
   }
   for (const listener of listeners) listener();
 }

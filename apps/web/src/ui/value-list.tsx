@@ -26,7 +26,7 @@ type ValueListProps = {
   onChange: (change: (before: ValueEdits) => ValueEdits) => void;
 };
 
-/** Values by name, each edited on its own as a text or as JSON. */
+/** Named values, each edited on its own as a text or as JSON. */
 export function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
   const id = useId();
   const names = Object.keys(values);
@@ -60,10 +60,10 @@ const edited = (before: ValueEdits, name: string, edit: ValueEdit | null): Value
 
 type ValueRowProps = {
   name: string;
-  /** Before any edit. */
+  /** The original value. */
   value: unknown;
   edit: ValueEdit | undefined;
-  /** Whether the dialog begins here. */
+  /** Whether the dialog focuses it first. */
   isFirst: boolean;
   onEdit: (edit: ValueEdit | null) => void;
 };
@@ -78,7 +78,7 @@ function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
     setOpen(!isOpen);
   };
   const undo = () => {
-    // The focus goes to the button that stays, which may not be pressed before.
+    // Rendered first, so that the remaining button can be focused.
     flushSync(() => {
       onEdit(null);
       setOpen(false);
@@ -153,7 +153,7 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
   );
 }
 
-/** What is no longer than this is shown at once. */
+/** Longer values are shown on demand. */
 const mostAtOnce = 600;
 
 function Shown({ name, value }: { name: string; value: unknown }) {

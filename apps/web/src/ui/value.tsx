@@ -17,7 +17,7 @@ import { type Fact, Facts } from "./facts.tsx";
 import { LongText } from "./prose.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 
-/** A value for a reader: text as text, all else as JSON; a truncated one opens in full. */
+/** A value: a text as it is, other values as JSON. Truncated values load in full. */
 export function Value({ value }: { value: unknown }) {
   const path = filePathOf(value);
   if (path !== null) {
@@ -40,15 +40,15 @@ export function Value({ value }: { value: unknown }) {
 }
 
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
-  if (Object.keys(values).length === 0) return <Nothing>Nothing.</Nothing>;
+  if (Object.keys(values).length === 0) return <Nothing>No values.</Nothing>;
   return <Entries of={values} />;
 }
 
-/** More of a value than this is shown by its parts, each on its own. */
+/** Larger values are shown by their parts. */
 const mostText = 20_000;
 const entriesAtOnce = 50;
 
-/** The items of a list or an object, some at once. */
+/** The items of a list or an object, rendered in batches. */
 function Entries({ of }: { of: object }) {
   const [shown, setShown] = useState(entriesAtOnce);
   const names = useMemo(() => Object.keys(of), [of]);
@@ -76,7 +76,7 @@ export function Nothing({ children }: { children: ReactNode }) {
   return <p className="text-faint">{children}</p>;
 }
 
-/** A long text to be scrolled in. */
+/** A long text that scrolls. */
 export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
   <pre
     tabIndex={0}
@@ -87,21 +87,21 @@ export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
 
 const shortest = 72;
 
-/** A text as it is, all else as JSON. */
+/** A text as it is, other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value || "“”";
-  return formatJson(value, shortest) ?? "It is nested too deeply to be shown.";
+  return formatJson(value, shortest) ?? "Nested too deeply to show.";
 }
 
 export type ValueSource = {
-  /** Names the source: the same value of two threads need not be the same. */
+  /** Identifies the source: equal values of two threads may differ in full. */
   name: string;
   read: (value: TruncatedValue, signal: AbortSignal) => Promise<{ value: unknown } | null>;
-  /** Where a browser can open it; null where it can't. */
+  /** The address for opening it in a tab; null without one. */
   addressOf: (value: TruncatedValue) => string | null;
 };
 
-/** Where the values that are shown are found in full. */
+/** The source of the full values. */
 export const ValueSourceContext = createContext<ValueSource>({
   name: "",
   read: () => Promise.resolve(null),
@@ -110,10 +110,10 @@ export const ValueSourceContext = createContext<ValueSource>({
 
 type WholeProps = { value: TruncatedValue; children: (full: unknown) => ReactNode };
 
-// More than this of one value would block the page.
+// A longer value would block the page.
 const mostInPage = 1024 * 1024;
 
-/** The start of a value; `children` shows all of it once that is asked for. */
+/** The start of a value. `children` renders all of it on demand. */
 function Whole({ value, children }: WholeProps) {
   const source = useContext(ValueSourceContext);
   const [isOpen, setIsOpen] = useState(false);
@@ -133,7 +133,7 @@ function Whole({ value, children }: WholeProps) {
       <code className="code anywhere">{value.preview}</code>
       {!isOpen && address !== null && (
         <a href={address} target="_blank" rel="noreferrer">
-          Open all of it {all}
+          Open in full {all}
         </a>
       )}
       {!isOpen && address === null && (
@@ -141,12 +141,10 @@ function Whole({ value, children }: WholeProps) {
           Show all {all}
         </Button>
       )}
-      {isFetching && <Skeleton lines={2} what="Reading the value" />}
+      {isFetching && <Skeleton lines={2} what="Loading the value" />}
       {error && !isFetching && <FailureNotice error={error} onRetry={() => void refetch()} />}
       {data === null && (
-        <em className="text-faint">
-          {size(value.length)} in all. The log keeps no more of it than this.
-        </em>
+        <em className="text-faint">{size(value.length)} in total. The log keeps only this part.</em>
       )}
     </div>
   );

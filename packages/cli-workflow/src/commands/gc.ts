@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { isTrashedThread } from "@uncaged/workflow/internal";
-import { count, sizeText } from "../output/text.ts";
+import { count, oneLine, sizeText } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
@@ -21,6 +21,12 @@ export default defineCommand({
       const threads = collected.emptied.filter((path) => isTrashedThread(basename(path)));
       const gone = dryRun ? "would be deleted" : "deleted";
       session.note(`${count(threads.length, "removed thread")} ${gone} from the trash`);
+    }
+    const again = trash ? "gc --trash" : "gc";
+    for (const { path, message } of collected.problems) {
+      session.note(
+        `warning: ${path} stays: ${oneLine(message)}; repair that, then: uncaged-workflow ${again}`,
+      );
     }
     session.note(`${bundles}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`);
   },

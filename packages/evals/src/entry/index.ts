@@ -1,4 +1,8 @@
-// Evals, for programs that run and show them.
+/**
+ * Runs evals and reads their results, for programs that run and show them.
+ *
+ * @module
+ */
 
 // Cases
 export { type EvalCase, parseFixture, readDataset } from "../run/dataset.ts";

@@ -85,10 +85,10 @@ export function controlRoutes({ host, env, cwd }: Context) {
     },
   });
   routes.add("DELETE /threads/{id}", {
-    summary: "Delete a thread's logs",
+    summary: "Move a thread to the trash",
     params: request.idPath,
     query: z.object({ force: flag }),
-    answer: ["The logs are deleted.", schema.controlledSchema],
+    answer: ["The thread is removed.", schema.controlledSchema],
     run: async ({ params, query }) =>
       host.remove(await host.find(params.id), { force: query.force === "true" }),
   });

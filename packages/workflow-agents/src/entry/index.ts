@@ -1,4 +1,8 @@
-// Entry point 1, for authors of roles: agents, models and tools. A bundle includes only the parts that it uses.
+/**
+ * Agents, models and tools, for authors of roles. A bundle includes only the parts that it uses.
+ *
+ * @module
+ */
 
 // Roles
 export { asTool, type RoleToolOptions } from "../role/as-tool.ts";

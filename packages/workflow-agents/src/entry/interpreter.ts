@@ -1,6 +1,8 @@
 /**
- * `@uncaged/workflow-agents/interpreter`: for front ends whose bundles interpret another document format and call
- * models, tools and commands as roles do. Authors of roles don't need it.
+ * Parts for front ends whose bundles interpret another document format and call models, tools and commands as roles
+ * do. Authors of roles don't need it.
+ *
+ * @module
  */
 
 // Runs

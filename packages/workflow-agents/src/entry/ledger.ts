@@ -1,4 +1,8 @@
-// Entry point 2: a thread's spending, for programs that display it. Loads no model client.
+/**
+ * The spending of a thread, for programs that display it. Loads no model client.
+ *
+ * @module
+ */
 
 // Ledger
 export {

@@ -1,5 +1,6 @@
 import type { RootReservation, RootSpending } from "@uncaged/workflow/interpreter";
 import type { ThreadContext } from "@uncaged/workflow";
+import { delay } from "../run/delay.ts";
 import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 
@@ -44,7 +45,8 @@ export class RootLimit {
       if (signal?.aborted) release();
       signal?.throwIfAborted();
       if (reply.kind === "reserved") return { amount: reply.amount, release };
-      if (!waits) throw exceeded(reply, next, this.#ctx.threadId);
+      if (!waits)
+        throw failure("BUDGET_EXCEEDED", reply.kind === "busy" ? inFlight : textOf(reply, next));
       if (reply.kind === "spent") return null;
       if (ms === firstPollMs) publish("llm_wait", { delay_ms: longestPollMs, reason: inFlight });
       await delay(ms, signal);
@@ -73,14 +75,14 @@ export class RootLimit {
     }
   }
 
-  async #ask({ limit, amount, until }: Spent, text: string): Promise<void> {
+  async #ask({ limit, amount, file, until }: Spent, text: string): Promise<void> {
     const { attempts, questions, role, threadId } = this.#ctx;
     let n = 0;
     const idOf = (nth: number): string => `${threadId}:limits:${nth}`;
     while (questions?.answered(idOf(n))) n += 1;
     await questions?.ask(idOf(n), "limits", {
       content: `${text}; answer again once the limit is raised`,
-      ...{ limit, amount, stepID: role, attempt: attempts?.outermost ?? undefined },
+      ...{ limit, amount, file, stepID: role, attempt: attempts?.outermost ?? undefined },
       ...{ schema: { enum: ["again"] }, expiresAt: until, onTimeout: "again", token: idOf(n) },
     });
   }
@@ -98,28 +100,3 @@ const textOf = (
   { model, least }: Pick<RootCall, "model" | "least">,
 ): string =>
   `${limit} ${dollars(amount)} of the storage root would be passed until ${new Date(until).toISOString()}: ${dollars(spent)} are spent, and the next call of ${model} could cost ${dollars(least)}`;
-
-const exceeded = (
-  reply: Exclude<RootReservation, { kind: "reserved" }>,
-  next: RootCall,
-  threadId: string,
-) =>
-  failure(
-    "BUDGET_EXCEEDED",
-    reply.kind === "busy" ? inFlight : textOf(reply, next),
-    `raise the limit in uncaged.json or in config.json of the storage root, then: uncaged-workflow retry ${threadId}`,
-  );
-
-function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
-}

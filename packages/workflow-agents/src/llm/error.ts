@@ -43,7 +43,7 @@ const kinds = {
 
 /**
  * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others of the table of
- * errors in the guide to agents.
+ * errors in docs/reference/agents.md.
  */
 export type ProviderErrorCode = keyof typeof kinds;
 

@@ -1,3 +1,4 @@
+import { delay } from "../run/delay.ts";
 import { publish } from "../run/run.ts";
 import type { CallPolicy, Retrying } from "../run/retry.ts";
 import { ProviderError } from "./error.ts";
@@ -15,12 +16,12 @@ export async function retried<T>(
     try {
       return await call();
     } catch (error) {
-      const delay = delayAfter(error, attempt, policy);
-      if (delay === null || signal?.aborted) throw error;
-      if (performance.now() + delay > since + policy.deadlineMs) throw error;
+      const ms = delayAfter(error, attempt, policy);
+      if (ms === null || signal?.aborted) throw error;
+      if (performance.now() + ms > since + policy.deadlineMs) throw error;
       const { message } = error as ProviderError;
-      publish("llm_retry", { attempt_number: attempt + 1, delay_ms: delay, error: message });
-      await rest(delay, signal);
+      publish("llm_retry", { attempt_number: attempt + 1, delay_ms: ms, error: message });
+      await delay(ms, signal);
     }
   }
 }
@@ -39,19 +40,4 @@ function delayAfter(error: unknown, attempt: number, policy: CallPolicy): number
   if (!isWorth || (retryAfterMs ?? 0) > longestAsked) return null;
   const backoff = Math.min(backoffMs * 2 ** (attempt - 1), maxDelayMs);
   return Math.round(Math.max(retryAfterMs ?? 0, backoff * (1 - Math.random() / 4)));
-}
-
-/** @throws the signal's reason when it is aborted meanwhile. */
-async function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }

@@ -81,7 +81,7 @@ export type Paid<T> = { result: T; spending: Spending };
 /**
  * Runs a step's work and charges its model calls to the thread, for a front end with steps instead of roles.
  * The thread's limits hold for all such calls and `ctx.steps`, which must be one list that does not grow.
- * @throws errors of the work, with the spending as `error.spent`; errors of {@link openAccount}.
+ * @throws errors of the work, with the spending as `error.spent`; errors of `openAccount`.
  */
 export async function paid<T>(
   ctx: ThreadContext,

@@ -9,17 +9,17 @@ export const perSecond = 10;
 
 /**
  * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in
- * order; while it hangs, it answers no request. `hold` stops each answer in its middle, until what it returns is
- * called.
+ * order. `hang` makes it answer no more requests with certain prompts. `hold` stops each answer in its middle; the
+ * function that it returns ends that.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];
   const allows = allowances[counting](Date.now());
-  let isHanging = false;
+  let hangs = (_prompt: string) => false;
   let held: Promise<void> | undefined;
   const answer = (body: object): Reply => {
-    if (isHanging) return { fault: { kind: "hang" } };
     const prompt = /(?:claude|gpt) thread \d+/.exec(JSON.stringify(body))?.[0] ?? "";
+    if (hangs(prompt)) return { fault: { kind: "hang" } };
     const allowed = allows(Date.now());
     const { isAllowed } = allowed;
     const headers = headersOf(provider, allowed);
@@ -29,7 +29,7 @@ export async function limitedServer(provider: "claude" | "gpt", counting: Counti
   };
   const open = provider === "claude" ? anthropicServer : openaiServer;
   const server: WireServer<{ model: string }> = await open(answer);
-  const hang = (is: boolean) => void (isHanging = is);
+  const hang = (which: typeof hangs) => void (hangs = which);
   const hold = () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;

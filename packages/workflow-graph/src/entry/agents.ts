@@ -1,4 +1,8 @@
-// Entry point 2: runs the agents of a graph with models and tools.
+/**
+ * Runs the agents of a graph with models and tools.
+ *
+ * @module
+ */
 
 export { agentsByName, graphTools } from "../agents/agents.ts";
 export { modelAgents, type ModelAgentsOptions } from "../agents/models.ts";

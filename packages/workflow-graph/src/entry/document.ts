@@ -1,5 +1,9 @@
-// Entry point 4: agent graphs as documents, for editors: their form, their checks, what is missing to run them.
-// Nothing here does I/O or needs Node.
+/**
+ * Agent graphs as documents, for editors: the form, the checks, and the parts that are missing to run them. Does no
+ * I/O and needs no Node.
+ *
+ * @module
+ */
 
 // Form
 export { builtInTools, nodeDefaults } from "../document/graph.ts";

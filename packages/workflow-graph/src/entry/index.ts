@@ -1,4 +1,8 @@
-// Entry point 1: agent graphs as bundles. Nothing here does I/O.
+/**
+ * Agent graphs as bundles. Does no I/O.
+ *
+ * @module
+ */
 
 // Bundle
 export {

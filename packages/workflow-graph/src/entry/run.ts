@@ -1,4 +1,8 @@
-// Entry point 5: reads a run of a graph from the records of its thread. No I/O, no Node.
+/**
+ * Reads a run of a graph from the records of its thread. Does no I/O and needs no Node.
+ *
+ * @module
+ */
 
 // Run
 export {

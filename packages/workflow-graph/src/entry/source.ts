@@ -1,4 +1,8 @@
-// Entry point 3: agent graphs as texts: read, checked, and made into sources of bundles.
+/**
+ * Turns the text of an agent graph into a checked document and the source of a bundle.
+ *
+ * @module
+ */
 
 export {
   checkedGraph,

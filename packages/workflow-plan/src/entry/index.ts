@@ -1,3 +1,9 @@
+/**
+ * Plans: their formats and checks, the planner, bundles, and the state of runs.
+ *
+ * @module
+ */
+
 // Formats
 export type {
   AdditionalMount,

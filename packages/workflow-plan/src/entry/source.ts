@@ -1,2 +1,7 @@
-// Plans in files: checked, and made into sources of bundles.
+/**
+ * Turns the file of a plan into a checked definition and the source of a bundle.
+ *
+ * @module
+ */
+
 export { planSource } from "../source/source.ts";

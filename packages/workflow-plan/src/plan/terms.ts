@@ -25,11 +25,11 @@ export const decisions = ["retry", "skip", "abort"] as const;
 /** How a poll compares two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
-/** One of {@link phases}. */
+/** One of `phases`. */
 export type WorkflowPhase = (typeof phases)[number];
 /** One of {@link runStatuses}. */
 export type RunStatus = (typeof runStatuses)[number];
-/** One of {@link stepStatuses}. */
+/** One of `stepStatuses`. */
 export type StepStatus = (typeof stepStatuses)[number];
 /** One of {@link decisions}. */
 export type Decision = (typeof decisions)[number];

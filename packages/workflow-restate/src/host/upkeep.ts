@@ -105,7 +105,7 @@ export async function collectGarbage(
 ): Promise<Garbage> {
   const { bundles } = context;
   const garbage: Garbage = {
-    ...{ removed: [], kept: 0, bytes: 0, emptied: [] },
+    ...{ removed: [], kept: 0, bytes: 0, emptied: [], problems: [] },
     leftovers: await leftovers(context, now, !dryRun),
   };
   const rows = await bundles.rows();

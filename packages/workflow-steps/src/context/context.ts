@@ -134,7 +134,7 @@ export class ExecutionContext {
     return this.run.setup.control.resume(request);
   }
 
-  /** Resolves when the run has ended or waits at a Pause, rejects when it has failed. See {@link RunControl}. */
+  /** Resolves when the run has ended or waits at a Pause, rejects when it has failed. See `RunControl`. */
   get done(): Promise<void> {
     return this.run.setup.control.done();
   }

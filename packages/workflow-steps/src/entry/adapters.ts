@@ -1,4 +1,8 @@
-// Entry point `./adapters`: the default adapters, through which a bundle's interpreter does I/O.
+/**
+ * The default adapters, through which the interpreter of a bundle does I/O.
+ *
+ * @module
+ */
 
 export { defaultAdapters } from "../adapters/adapters.ts";
 export { apiAdapter } from "../adapters/api.ts";

@@ -1,4 +1,8 @@
-// Entry point `.`: step workflows, run in a program or built into a bundle.
+/**
+ * Step workflows, run in a program or built into a bundle.
+ *
+ * @module
+ */
 
 // Run
 export { type CustomHandler, Engine, type EngineOptions } from "../engine/engine.ts";

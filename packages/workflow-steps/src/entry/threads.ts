@@ -1,4 +1,8 @@
-// Entry point `./threads`: recorded threads of step workflows, and their reruns.
+/**
+ * Recorded threads of step workflows, and their reruns.
+ *
+ * @module
+ */
 
 // Documents
 export { documentsIn } from "../bundle/describe.ts";

@@ -38,7 +38,7 @@ const maxMemory = 4 * 2 ** 30;
  * `node_modules` reach the build. No code of the source runs. Without a `node_modules` the source may import
  * `@uncaged/workflow`, which resolves to the running copy.
  * @param within a folder to which imports are limited, except for the running program's own packages
- * @throws WorkflowError those of {@link statSource}; `BUILD_FAILED` with file, line and column.
+ * @throws WorkflowError those of `statSource`; `BUILD_FAILED` with file, line and column.
  */
 export async function buildBundle(file: string, within?: string): Promise<Built> {
   await statSource(file);
@@ -180,7 +180,7 @@ export async function statSource(path: string): Promise<void> {
 /**
  * Reads a file that the user named, at most `maxBytes`. Never waits for a FIFO.
  *
- * @throws WorkflowError as {@link statSource}, and `FILE_TOO_LARGE`.
+ * @throws WorkflowError as `statSource`, and `FILE_TOO_LARGE`.
  */
 export async function readSource(path: string, maxBytes: number): Promise<Uint8Array> {
   let file: FileHandle | undefined;

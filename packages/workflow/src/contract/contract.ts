@@ -74,7 +74,7 @@ export type WorkflowOptions = {
   blobs?: Blobs;
   journal?: Journal;
   worktrees?: string;
-  /** Answers each role instead of executing it: see {@link answersFromFixture}. */
+  /** Answers each role instead of executing it: see `answersFromFixture`. */
   recorded?: RecordedAnswers;
   shared?: SharedValues;
   /** Spending of all threads of the storage root, under its limits. */

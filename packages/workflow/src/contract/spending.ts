@@ -9,12 +9,20 @@ export type CallToPay = { call: string; least: number; most: number };
 
 /**
  * Result of a reservation: `amount` US dollars are reserved; or calls in flight hold the remainder and may release
- * enough; or a limit is used up, until a time in milliseconds since the epoch.
+ * enough; or a limit, which is set in `file`, is used up until a time in milliseconds since the epoch.
  */
 export type RootReservation =
   | { kind: "reserved"; amount: number }
   | { kind: "busy" }
-  | { kind: "spent"; limit: keyof RootLimits; amount: number; spent: number; until: number };
+  | ({ kind: "spent"; file: string } & SpentLimit);
+
+/** A used-up limit: `amount` and `spent` are US dollars, `until` is the time of its reset. */
+export type SpentLimit = {
+  limit: keyof RootLimits;
+  amount: number;
+  spent: number;
+  until: number;
+};
 
 /** Common spending of all threads of a storage root, under its limits. */
 export type RootSpending = {

@@ -115,6 +115,11 @@ export class DiskClaim implements Claim {
     return await threadBlobs(root, thread.hash, thread.threadId).put(bytes);
   }
 
+  /** Makes the end of the log durable, and returns whether it is. */
+  settle(): Promise<boolean> {
+    return this.#parts.writer.settle();
+  }
+
   /** Fences the claim: its holder is notified and can no longer write. */
   async fenced(): Promise<void> {
     this.#isOver = true;

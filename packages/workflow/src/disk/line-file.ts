@@ -1,5 +1,12 @@
-import { WorkflowError } from "../contract/error.ts";
-import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "../record/lines.ts";
+import {
+  type Line,
+  lineOffsets,
+  linesOf,
+  newline,
+  replacedError,
+  valueOf,
+  type Window,
+} from "../record/lines.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
 
 // Larger windows make the garbage collector run during parsing.
@@ -27,7 +34,7 @@ export class LineFile {
   forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
     const { path } = this;
     return whileOpen(path, function* (fd) {
-      if (sizeOf(fd) < from) throw replaced(path);
+      if (sizeOf(fd) < from) throw replacedError(path);
       for (const window of windowsOf(fd, { from, size: pieceSize })) {
         onRead?.();
         yield* linesOf(window, undefined, holding);
@@ -78,13 +85,6 @@ export class LineFile {
     return ifThere(() => withFile(this.path, count));
   }
 }
-
-const replaced = (path: string) =>
-  WorkflowError.failed(
-    "LOG_REPLACED",
-    `${path} is shorter than the part already read`,
-    "read it again from the start",
-  );
 
 type WindowsOptions = { from?: number; to?: number; size?: number };
 

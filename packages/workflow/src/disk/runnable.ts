@@ -1,7 +1,11 @@
 import type { ThreadRef } from "../record/thread.ts";
 import type { RunnableOptions, ThreadInfo } from "../store/store.ts";
-import { addDue, listDue, removeDue } from "./due.ts";
-import type { Root } from "./paths.ts";
+import { system } from "../system/system.ts";
+import type { DiskClaim } from "./claim.ts";
+import { addDue, type Due, listDue, postponeDue, removeDue } from "./due.ts";
+import { ifThere, withFile } from "./files.ts";
+import type { LogTrust } from "./log-trust.ts";
+import { dataPath, type Root } from "./paths.ts";
 import { isPostponed } from "./postponed.ts";
 
 /** Knowledge of a storage root's store about its threads. */
@@ -10,6 +14,8 @@ export type KnownThreads = {
   list: () => Promise<ThreadInfo[]>;
   /** Whether another process drives the threads of a bundle. */
   isHeldElsewhere: (hash: string) => boolean;
+  claimOf: (threadId: string) => DiskClaim | null;
+  trust: LogTrust;
 };
 
 /** Lists the threads that a worker may drive now. @see ThreadStore.runnable */
@@ -19,20 +25,24 @@ export async function runnableThreads(
   known: KnownThreads,
 ): Promise<ThreadInfo[]> {
   const held = new Map<string, boolean>();
+  const isOurs = (hash: string): boolean => {
+    if (hashes !== undefined && !hashes.includes(hash)) return false;
+    if (!held.has(hash)) held.set(hash, known.isHeldElsewhere(hash));
+    return held.get(hash) === false;
+  };
   const isFree = (info: ThreadInfo): boolean => {
     const { hash, paused, owner, movedTo } = info;
     if (paused || owner !== null || movedTo !== null) return false;
-    if (hashes !== undefined && !hashes.includes(hash)) return false;
-    if (!held.has(hash)) held.set(hash, known.isHeldElsewhere(hash));
-    return held.get(hash) === false && !isPostponed(root, info, now);
+    return isOurs(hash) && !isPostponed(root, info, now);
   };
   const due: ThreadInfo[] = [];
   for (const entry of listDue(root, now)) {
     if (due.length >= limit) break;
+    if (!isOurs(entry.hash)) continue;
     const info = known.info(entry);
-    const at = info?.state.kind === "waiting" ? info.state.dueAt : null;
+    const at = dueOf(info);
     // An entry may be older than the thread's log.
-    if (at === null || at > now) correct(root, entry, at);
+    if (at === null || at > now) await correct(root, entry, known);
     else if (info && isFree(info)) due.push(info);
   }
   if (onlyDue || due.length >= limit) return due;
@@ -43,7 +53,35 @@ export async function runnableThreads(
   return [...due, ...others].slice(0, limit);
 }
 
-function correct(root: Root, entry: ThreadRef & { at: number }, at: number | null): void {
-  if (at !== null && at !== entry.at) addDue(root, { ...entry, at });
-  removeDue(root, entry);
+const dueOf = (info: ThreadInfo | null): number | null =>
+  info?.state.kind === "waiting" ? info.state.dueAt : null;
+
+/** Replaces an entry that the log contradicts. Without another, it stays until the log is durable (disk/due.ts, D2). */
+async function correct(root: Root, entry: Due, known: KnownThreads): Promise<void> {
+  const isSettled = known.info(entry) === null || (await settles(root, entry, known));
+  // The thread may have gone to sleep meanwhile.
+  const at = dueOf(known.info(entry));
+  if (at === entry.at) return;
+  if (at !== null) addDue(root, { ...entry, at });
+  if (at !== null || isSettled) removeDue(root, entry);
+  else postponeDue(root, entry);
+}
+
+/** Makes the end of a thread's log durable, and returns whether it is. */
+async function settles(
+  root: Root,
+  { hash, threadId }: ThreadRef,
+  { claimOf, trust }: KnownThreads,
+): Promise<boolean> {
+  const claim = claimOf(threadId);
+  if (claim) return await claim.settle();
+  if (trust.isSuspect(threadId)) return false;
+  try {
+    const path = dataPath(root, hash, threadId);
+    ifThere(() => withFile(path, (fd) => system.files.syncData(fd)));
+    return true;
+  } catch {
+    trust.doubt(threadId);
+    return false;
+  }
 }

@@ -8,7 +8,7 @@
  * M5 A call counts on the day of UTC on which it ends.
  */
 import { isRecord } from "../contract/show.ts";
-import type { RootLimits, RootReservation, CallToPay } from "../contract/spending.ts";
+import type { CallToPay, RootLimits, SpentLimit } from "../contract/spending.ts";
 import { readAmount } from "../contract/usage.ts";
 import { addCost } from "../record/spending.ts";
 import type { ThreadRef } from "../record/thread.ts";
@@ -41,6 +41,12 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 /** Usage of a call: US dollars, null when its price is unknown, and tokens. */
 export type Paid = { cost: number | null; tokens: number };
 
+/** Result of a reservation, like `RootReservation` without the file that sets a used-up limit. */
+type Reservation =
+  | { kind: "reserved"; amount: number }
+  | { kind: "busy" }
+  | ({ kind: "spent" } & SpentLimit);
+
 /** The spending of a storage root, for the worker of one hash. */
 export class SpendingBook {
   readonly #root: Root;
@@ -66,7 +72,7 @@ export class SpendingBook {
   }
 
   /** Reserves the cost of a call. @throws WorkflowError those of the disk */
-  async reserve(threadId: string, limits: RootLimits, call: CallToPay): Promise<RootReservation> {
+  async reserve(threadId: string, limits: RootLimits, call: CallToPay): Promise<Reservation> {
     this.#own.add(call.call);
     const reply = await this.#change((book) => {
       let answer = reservation(book, limits, call);
@@ -197,7 +203,7 @@ const reservedIn = ({ calls }: Book): number =>
   Object.values(calls).reduce((sum, { cost }) => addCost(sum, cost) ?? sum, 0);
 
 /** Unreserved remainder of a limit, and the time of its reset. */
-type Room = { limit: keyof RootLimits; amount: number; spent: number; room: number; until: number };
+type Room = SpentLimit & { room: number };
 
 /** Returns the limit with the smallest remainder; of two used-up limits, the one with the later reset. */
 function roomIn({ days }: Book, { costPerDay, costPerMonth }: RootLimits): Room {
@@ -232,7 +238,7 @@ function reservation(
   book: Book,
   limits: RootLimits,
   { call, least, most }: CallToPay,
-): RootReservation {
+): Reservation {
   const { [call]: _, ...calls } = book.calls;
   const { room, ...limit } = roomIn(book, limits);
   if (room <= 0 || room < least) return { kind: "spent", ...limit };

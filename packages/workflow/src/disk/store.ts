@@ -36,6 +36,7 @@ import { JournalFile } from "./journal-file.ts";
 import { waitForLock } from "./lock.ts";
 import { logPath, readPage } from "./log-page.ts";
 import type { ThreadLog } from "./log.ts";
+import { LogTrust } from "./log-trust.ts";
 import {
   blobsDir,
   dataPath,
@@ -82,21 +83,19 @@ export class DiskStore implements ThreadStore {
   readonly #writing = durableWriting();
   readonly #claims = new Map<string, { claim: DiskClaim; owner: string }>();
   readonly #locks: BundleLocks;
-  /** Threads whose log failed to sync: it is renewed before it is continued. */
-  readonly #unsynced = new Set<string>();
-  /** Threads claimed through this object, and so trusted even though the previous worker was lost. */
-  readonly #trusted = new Set<string>();
+  readonly #trust: LogTrust;
   readonly #closed = new AbortController();
 
   constructor(root: Root, options: DiskStoreOptions = {}) {
     this.#root = root;
     this.#options = options;
     this.#locks = new BundleLocks(root, options.lockedHash);
+    this.#trust = new LogTrust(options.distrustsCache);
   }
 
   /** Whether a log remains that failed to sync: the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
-    return this.#unsynced.size > 0;
+    return this.#trust.hasUnsynced;
   }
 
   async putBundle(bundle: StoredBundle): Promise<void> {
@@ -173,7 +172,7 @@ export class DiskStore implements ThreadStore {
       writer = createFiles(this.#root, thread, writing);
     } catch (error) {
       if (options) this.#locks.release(hash);
-      if (isCreated(this.#root, hash, threadId)) this.#unsynced.add(threadId);
+      if (isCreated(this.#root, hash, threadId)) this.#trust.doubt(threadId);
       throw error;
     }
     const [start, ...steps] = records.map((record) => JSON.parse(record) as Step);
@@ -227,7 +226,7 @@ export class DiskStore implements ThreadStore {
     if (!this.#locks.take(hash)) throw held(threadId);
     try {
       await removeThreadFiles(this.#root, hash, checkThreadId(threadId));
-      this.#unsynced.delete(threadId);
+      this.#trust.removed(threadId);
       return true;
     } catch (error) {
       if (isWorkflowError(error) && error.code === "THREAD_NOT_FOUND") return false;
@@ -287,7 +286,7 @@ export class DiskStore implements ThreadStore {
     } catch (error) {
       this.#locks.release(hash);
       // The disk error may come from a sync.
-      if (!isWorkflowError(error) || !refusals.has(error.code)) this.#unsynced.add(threadId);
+      if (!isWorkflowError(error) || !refusals.has(error.code)) this.#trust.doubt(threadId);
       throw error;
     }
   }
@@ -298,16 +297,13 @@ export class DiskStore implements ThreadStore {
     checkHere(this.#root, ref);
     const log = readThread(path, threadId);
     const writing = this.#writingFor(durability);
-    const { distrustsCache = false } = this.#options;
-    const isSuspect =
-      this.#unsynced.has(threadId) || (distrustsCache && !this.#trusted.has(threadId));
+    const isSuspect = this.#trust.isSuspect(threadId);
     const journal = new JournalFile(this.#root, ref, { writing, isSuspect });
     const torn = log.torn > 0 ? truncateTail(path, threadId, log.size, log.torn) : null;
     const writer = isSuspect
       ? LogWriter.renew(path, log, writing)
       : LogWriter.open(path, log, writing);
-    this.#unsynced.delete(threadId);
-    this.#trusted.add(threadId);
+    this.#trust.renewed(threadId);
     const cut: Cut | null = torn
       ? { log: "data", ...torn }
       : journal.cut && { log: "journal", ...journal.cut };
@@ -341,13 +337,13 @@ export class DiskStore implements ThreadStore {
       thread,
       fence,
       onRelease: (isSuspect) => {
-        if (isSuspect) this.#unsynced.add(threadId);
+        if (isSuspect) this.#trust.doubt(threadId);
         this.#claims.delete(threadId);
         this.#locks.release(hash);
       },
     });
     this.#claims.set(threadId, { claim, owner });
-    this.#trusted.add(threadId);
+    this.#trust.claimed(threadId);
     return claim;
   }
 
@@ -356,6 +352,8 @@ export class DiskStore implements ThreadStore {
       info: (ref) => this.#info(ref),
       list: () => this.list({ limit: Number.POSITIVE_INFINITY }),
       isHeldElsewhere: (hash) => this.#locks.isHeldElsewhere(hash),
+      claimOf: (threadId) => this.#claims.get(threadId)?.claim ?? null,
+      trust: this.#trust,
     });
   }
 

@@ -1,5 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
-import { type Line, lineOffsets, linesOf, newline } from "../record/lines.ts";
+import { type Line, lineOffsets, linesOf, newline, replacedError } from "../record/lines.ts";
 import type { Lines } from "../record/reader.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { LogName, ThreadStore } from "../store/store.ts";
@@ -32,8 +31,9 @@ export class StoredLines implements Lines {
     }
   }
 
+  /** @throws WorkflowError `LOG_REPLACED` when the log is shorter than the position. */
   *forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
-    if (from > this.#length) throw replaced(this.path);
+    if (from > this.#length) throw replacedError(this.path);
     onRead?.();
     const bytes = this.#buffer.subarray(from, this.#length);
     yield* linesOf({ bytes, start: from, rest: none }, undefined, holding);
@@ -74,10 +74,3 @@ export class StoredLines implements Lines {
     this.#length = length;
   }
 }
-
-const replaced = (path: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_REPLACED",
-    `${path} is shorter than its part that was already read`,
-    "read it again from the start",
-  );

@@ -76,5 +76,5 @@ export async function collect(
       if (!dryRun) await store.removeBundle(hash);
     }
   }
-  return { removed, kept, bytes, leftovers: [], emptied: [] };
+  return { removed, kept, bytes, leftovers: [], emptied: [], problems: [] };
 }

@@ -1,4 +1,8 @@
-// Entry point 4: documents that people write: JSON and YAML, read with the position of each part, and built into bundles.
+/**
+ * JSON and YAML documents, read with the position of each part and built into bundles.
+ *
+ * @module
+ */
 
 export {
   type DocumentProblem,

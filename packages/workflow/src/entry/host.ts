@@ -1,3 +1,9 @@
+/**
+ * The interface through which programs start, follow and control threads, and its implementation on this machine.
+ *
+ * @module
+ */
+
 // Errors
 export { WorkflowError, isWorkflowError, toErrorRecord } from "../contract/error.ts";
 export type { ErrorKind, ErrorRecord } from "../contract/error.ts";

@@ -1,4 +1,9 @@
-// Entry point 1: for authors of workflows. Pure: no Node module, and only what is used is bundled.
+/**
+ * The contract and its helpers, for authors of workflows. Pure: it imports no Node module, and a bundle includes
+ * only the parts that it uses.
+ *
+ * @module
+ */
 
 // Contract
 export type {

@@ -1,6 +1,8 @@
 /**
- * `@uncaged/workflow/internal`: shared by the host with the command line, the server, the evals, the service of plans
- * and the worker of a cluster. Only packages of the same version may import it: it changes in any version. Needs Bun.
+ * Parts that the host shares with the command line, the server, the evals, the service of plans and the worker of a
+ * cluster. Only packages of the same version may import it: it changes in any version. Needs Bun.
+ *
+ * @module
  */
 
 // Errors

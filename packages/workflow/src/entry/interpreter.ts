@@ -1,6 +1,8 @@
 /**
- * `@uncaged/workflow/interpreter`: for front ends, whose bundles interpret a document of another form (steps, a graph,
- * a plan) or make roles of models and commands. Pure, like the entry point for authors. Authors do not need it.
+ * Parts for front ends, whose bundles interpret a document of another form (steps, a graph, a plan) or make roles of
+ * models and commands. Pure, like the entry point for authors. Authors do not need it.
+ *
+ * @module
  */
 
 // Work at the same time
@@ -42,6 +44,7 @@ export type {
   RootLimits,
   RootReservation,
   RootSpending,
+  SpentLimit,
 } from "../contract/spending.ts";
 export { stepKey } from "../contract/key.ts";
 export { answersFromFixture, type Fixture } from "../contract/fixture.ts";

@@ -1,6 +1,8 @@
 /**
- * `@uncaged/workflow/records`: for programs that show threads, also in a browser. Folds the records and events of a
- * thread into attempts, and reads questions and answers. Pure.
+ * Attempts, questions and answers, computed from the records and events of a thread. For programs that show threads,
+ * also in a browser. Pure.
+ *
+ * @module
  */
 
 // Attempts

@@ -1,7 +1,10 @@
 /**
- * `@uncaged/workflow/sandbox`: starts commands in a sandbox of bubblewrap or in a container, and opens folders that a
- * sandboxed process may have written to. Linux only; elsewhere {@link findBubblewrap} finds none.
+ * Starts commands in a sandbox of bubblewrap or in a container, and opens folders that a sandboxed process may have
+ * written to. Linux only; elsewhere {@link findBubblewrap} finds none.
+ *
+ * @module
  */
+
 export {
   type Bubblewrap,
   findBubblewrap,

@@ -1,4 +1,8 @@
-// Entry point 3: for tests of workflows and of adapters. Pure, under any test runner.
+/**
+ * Runs workflows and adapters in tests, in memory and under any test runner. Pure.
+ *
+ * @module
+ */
 
 // Threads
 export {

@@ -26,7 +26,7 @@ import { settled } from "./rules.ts";
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };
 
 /**
- * Returns the rules that every {@link Host} keeps. Run each against a new host.
+ * Returns the rules that every `Host` keeps. Run each against a new host.
  *
  * @example for (const { name, check } of hostContract()) test(name, async () => check(await make()));
  */

@@ -366,7 +366,8 @@ export type CollectOptions = {
 
 /**
  * The collected garbage: hashes of the `removed` bundles, number of `kept` bundles, `leftovers` (files left by
- * crashes), total `bytes` of removed bundles and leftovers, and `emptied` folders of trash.
+ * crashes), total `bytes` of removed bundles and leftovers, `emptied` folders of trash, and `problems` of files that
+ * stay until the next collection.
  */
 export type Garbage = {
   removed: string[];
@@ -374,6 +375,7 @@ export type Garbage = {
   bytes: number;
   leftovers: string[];
   emptied: string[];
+  problems: Problem[];
 };
 
 /**

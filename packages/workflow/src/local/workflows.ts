@@ -263,7 +263,7 @@ export async function bundleHash(file: string, options: RegisterOptions = {}): P
 export type BuiltBundle = { hash: string; bytes: Uint8Array; map: string };
 
 /**
- * Builds a source into a bundle and checks it as {@link addWorkflow} does; nothing is written.
+ * Builds a source into a bundle and checks it as `addWorkflow` does; nothing is written.
  *
  * @throws WorkflowError `NOT_A_SOURCE` (usage); the errors of `prepareBundle`.
  */

@@ -21,11 +21,14 @@ export function limitsProblems(limits: unknown): DocumentProblem[] {
   });
 }
 
+/** The limits that a file sets. */
+export type FileLimits = { file: string; limits: RootLimits };
+
 /** Combines limits: the lowest of each kind. */
-export const stricter = (all: readonly RootLimits[]): RootLimits =>
+export const stricter = (all: readonly FileLimits[]): RootLimits =>
   Object.fromEntries(
     names.flatMap((name) => {
-      const given = all.flatMap((limits) => limits[name] ?? []);
+      const given = all.flatMap(({ limits }) => limits[name] ?? []);
       return given.length === 0 ? [] : [[name, Math.min(...given)]];
     }),
   );

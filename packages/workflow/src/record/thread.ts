@@ -208,8 +208,10 @@ export function answerHint(threadId: string, question: Step | null): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   const meta = (question?.meta ?? { for: "" }) as WaitMeta;
   if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
-  if (meta.for === "limits")
-    return `raise the limit in uncaged.json, and in config.json of the storage root, then: ${resume} --input again`;
+  if (meta.for === "limits") {
+    const file = typeof meta.file === "string" ? meta.file : "the file that sets it";
+    return `raise the limit in ${file}, then: ${resume} --input again`;
+  }
   if (isApproval(meta))
     return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
   return meta.for === "tool"

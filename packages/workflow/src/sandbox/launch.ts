@@ -174,7 +174,7 @@ export async function prepareSandbox(
 }
 
 /**
- * As {@link prepareSandbox}, with a folder of its own in the folder of a run. Its `end` removes it.
+ * As `prepareSandbox`, with a folder of its own in the folder of a run. Its `end` removes it.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareInRun(

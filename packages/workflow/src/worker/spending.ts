@@ -1,10 +1,10 @@
 import { dirname } from "node:path";
 import { type EventRecord, knownEvent } from "../contract/event.ts";
-import type { CallToPay, RootLimits, RootReservation, RootSpending } from "../contract/spending.ts";
+import type { CallToPay, RootReservation, RootSpending } from "../contract/spending.ts";
 import { noUsage, readUsage, totalTokens } from "../contract/usage.ts";
 import { configPath, type Root } from "../disk/paths.ts";
 import type { SpendingBook } from "../disk/spending.ts";
-import { readRootLimits, stricter } from "../project/limits.ts";
+import { type FileLimits, readRootLimits, stricter } from "../project/limits.ts";
 import { projectAt } from "../project/project.ts";
 import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
@@ -19,7 +19,7 @@ export class ThreadSpending implements RootSpending {
   readonly #thread: Spender;
   /** The amount counted for each call: a call may report its end twice. */
   readonly #counted = new Map<string, number>();
-  #limits: RootLimits | null = null;
+  #limits: FileLimits[] | null = null;
   #pending: Promise<unknown> = Promise.resolve();
 
   constructor(root: Root, book: SpendingBook, thread: Spender) {
@@ -29,12 +29,16 @@ export class ThreadSpending implements RootSpending {
   }
 
   left(): number | null {
-    const limits = this.#now();
+    const limits = stricter(this.#now());
     return Object.keys(limits).length === 0 ? null : this.#book.left(limits);
   }
 
-  reserve(call: CallToPay): Promise<RootReservation> {
-    return this.#book.reserve(this.#thread.threadId, this.#now(), call);
+  async reserve(call: CallToPay): Promise<RootReservation> {
+    const files = this.#now();
+    const reply = await this.#book.reserve(this.#thread.threadId, stricter(files), call);
+    if (reply.kind !== "spent") return reply;
+    const holder = files.find(({ limits }) => limits[reply.limit] === reply.amount);
+    return { ...reply, file: holder?.file ?? configPath(this.#root) };
   }
 
   release(call: string): Promise<void> {
@@ -67,8 +71,8 @@ export class ThreadSpending implements RootSpending {
     this.#pending = Promise.all([this.#pending, kept]);
   }
 
-  /** The limits from the files; the last known limits while a file can't be read. */
-  #now(): RootLimits {
+  /** The limits of each file; the last known limits while a file can't be read. */
+  #now(): FileLimits[] {
     try {
       this.#limits = limitsOf(this.#root, this.#thread);
     } catch (error) {
@@ -79,13 +83,14 @@ export class ThreadSpending implements RootSpending {
 }
 
 /** The limits of a thread: the storage root's, and those of a project with this root. */
-function limitsOf(root: Root, { cwd, env }: Spender): RootLimits {
+function limitsOf(root: Root, { cwd, env }: Spender): FileLimits[] {
   const folders = [dirname(root), ...(cwd === undefined ? [] : [cwd])];
   const projects = folders.flatMap((folder) => projectAt(folder, env) ?? []);
-  return stricter([
-    readRootLimits(configPath(root)),
-    ...projects.filter((project) => isSame(project.root, root)).map(({ limits }) => limits),
-  ]);
+  const own = configPath(root);
+  return [
+    { file: own, limits: readRootLimits(own) },
+    ...projects.filter((project) => isSame(project.root, root)),
+  ];
 }
 
 function isSame(one: string, other: string): boolean {

@@ -17,7 +17,6 @@ import {
 import { layOut } from "./positions.ts";
 import type { View } from "./view.ts";
 
-/** What actions need of the canvas that shows a document. */
 export type CanvasHandle = {
   view: View;
   rects: () => ReadonlyMap<string, Rect>;
@@ -25,22 +24,21 @@ export type CanvasHandle = {
   focus: (id: string) => void;
 };
 
-/** How far what is duplicated is from what it was made of. */
+/** Offset of a duplicate from its original. */
 const beside = 28;
 
-/** How far a new node is from the one that it is added to. */
+/** Distance of a new node from the node that it is added to. */
 const apart = 80;
 
-/** How large a new node is, as a rule. */
+/** Assumed size of a new node. */
 const usual: Size = { width: 220, height: 90 };
 
-/** Where a new node begins that is held at a point: by the middle of its head. */
+/** The position of a new node that is held by the middle of its head. */
 const heldAt = ({ x, y }: Point): Point => ({ x: x - 110, y: y - 22 });
 
-/** How large pasted and imported texts may be. */
+/** Size limit of pasted and imported texts. */
 export const mostBytes = 1_048_576;
 
-/** What can be done with a document on a canvas, by mouse, keys and menus alike. */
 export class Actions {
   readonly #document: EditedDocument;
   readonly #canvas: RefObject<CanvasHandle | null>;
@@ -64,7 +62,10 @@ export class Actions {
     return drawing.nodes.filter(({ id }) => selection.nodes.has(id));
   }
 
-  /** Adds a node under a point of the drawing; where the reader looks without one. Its id, if it was added. */
+  /**
+   * Adds a node at a point of the drawing, by default in the middle of the view. Returns its id, or null if it was not
+   * added.
+   */
   add(type: string, point: Point | null = null): string | null {
     const { kind } = this.#document;
     const at = point === null ? this.#free() : heldAt(point);
@@ -78,14 +79,13 @@ export class Actions {
     return id;
   }
 
-  /** The container that is selected, or that of the selected node. */
   #around(): string | null {
     const [node, ...others] = this.selected;
     if (!node || others.length > 0) return null;
     return node.isContainer ? node.id : node.parent;
   }
 
-  /** A place for a new node: beside the selected one, else where the reader looks; past what is there already. */
+  /** A free place for a new node: beside the selected node, else in the middle of the view. */
   #free(): Point {
     const rects = [...this.#rects.values()];
     const [node, ...others] = this.selected;
@@ -122,7 +122,7 @@ export class Actions {
     this.#document.apply(this.#document.kind.connect(this.#state.value, from, to, replacing));
   }
 
-  /** Moves nodes to points of the drawing; those that are left over a container lie in it then. */
+  /** Moves nodes to points of the drawing. A node dropped over a container moves into it. */
   drop(points: ReadonlyMap<string, Point>): void {
     const { drawing } = this.#state;
     const rects = this.#rects;
@@ -131,7 +131,7 @@ export class Actions {
       const point = points.get(node.id);
       const rect = rects.get(node.id);
       if (!point || !rect) return [];
-      // What lies in a container that is moved too goes with it.
+      // The content of a moved container moves with it.
       const isCarried = node.parent !== null && moved.has(node.parent);
       const middle = { x: point.x + rect.width / 2, y: point.y + rect.height / 2 };
       const parent = isCarried
@@ -182,7 +182,7 @@ export class Actions {
   async layOut(): Promise<void> {
     const { drawing } = this.#state;
     const points = await layOut(drawing);
-    // It was made for another drawing than there is now.
+    // The layout was computed for an older drawing.
     if (this.#state.drawing !== drawing) return;
     const positions = drawing.nodes.flatMap(({ id, parent }) => {
       const at = points.get(id);
@@ -191,7 +191,7 @@ export class Actions {
     this.#fitted(() => this.#move(positions));
   }
 
-  /** Changes the drawing, and shows all of it from its first frame on: what is pressed then stands still. */
+  /** Changes the drawing and fits the view synchronously, so that nothing moves under the pointer afterwards. */
   #fitted(change: () => void): void {
     flushSync(change);
     this.#canvas.current?.view.fit();
@@ -211,7 +211,7 @@ export class Actions {
     this.select([...nodes.symmetricDifference(new Set([id]))]);
   }
 
-  /** What is selected, as JSON for the clipboard; null for nothing. */
+  /** The selected nodes as JSON for the clipboard; null without a selection. */
   copied(): string | null {
     const ids = this.selected.filter(({ isFixed }) => !isFixed).map(({ id }) => id);
     if (ids.length === 0) {
@@ -223,13 +223,13 @@ export class Actions {
     return JSON.stringify(this.#document.kind.copy(this.#state.value, ids), null, 2);
   }
 
-  /** Takes a text of the clipboard; it need not come from here. */
+  /** Pastes a text, from any program. */
   paste(text: string): void {
     const { kind } = this.#document;
-    if (text.length > mostBytes) return this.#document.say("What was copied has more than 1 MB.");
+    if (text.length > mostBytes) return this.#document.say("The clipboard has more than 1 MB.");
     const { value, problem } = readJson(text);
     if (problem !== null) {
-      return this.#document.say(`What was copied is no ${kind.noun}. ${problem}`);
+      return this.#document.say(`The clipboard is not a ${kind.noun}. ${problem}`);
     }
     this.#pasted += 1;
     const center = this.#canvas.current?.view.center() ?? { x: 0, y: 0 };
@@ -253,7 +253,6 @@ export class Actions {
     else this.#document.say(otherFormat(kind.recognize(fragment), kind.noun));
   }
 
-  /** Takes a text as the whole document. */
   import(text: string, from: string): void {
     const { kind } = this.#document;
     const { value, problem } = readJson(text.replace(/^\uFEFF/, ""));
@@ -265,11 +264,10 @@ export class Actions {
     this.#fitted(() => this.#document.replaceAll(text.replace(/^\uFEFF/, ""), `Import ${from}`));
   }
 
-  /** Takes a file as the whole document. */
   async importFile(file: File): Promise<void> {
     if (/^(image|audio|video)\//.test(file.type)) {
       const what = file.type.startsWith("image/") ? "an image" : "a recording";
-      return this.#document.say(`${file.name} was not imported: it is ${what}, JSON is expected.`);
+      return this.#document.say(`${file.name} was not imported: expected JSON, not ${what}.`);
     }
     if (file.size > mostBytes) {
       return this.#document.say(`${file.name} was not imported: it has more than 1 MB.`);
@@ -278,7 +276,6 @@ export class Actions {
   }
 }
 
-/** The nodes that lie in some, with themselves. */
 function within(nodes: readonly DrawnNode[], ids: ReadonlySet<string>): Set<string> {
   const inside = new Set(ids);
   for (const { id, parent } of nodes) if (parent !== null && inside.has(parent)) inside.add(id);
@@ -287,5 +284,5 @@ function within(nodes: readonly DrawnNode[], ids: ReadonlySet<string>): Set<stri
 
 const otherFormat = (other: string | null, noun: string): string =>
   other === null
-    ? `What was copied has no part of a ${noun}.`
-    : `What was copied is ${other}, not a part of a ${noun}.`;
+    ? `The clipboard has no part of a ${noun}.`
+    : `The clipboard has ${other}, not a part of a ${noun}.`;

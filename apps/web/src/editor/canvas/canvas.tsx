@@ -46,7 +46,7 @@ const described = {
   "node.a11yDescription.keyboardDisabled": hint,
 };
 
-/** What an item of the palette is dragged as. */
+/** MIME type of a dragged palette item. */
 export const draggedType = "application/x-editor-node";
 
 type Props = {
@@ -57,15 +57,15 @@ type Props = {
 };
 
 /**
- * The drawing of a document. Its own size is known before it is made: what it shows first is where it stays. What is
- * drawn around it while a run goes on draws none of it again.
+ * The drawing of a document. It measures its box first, so that the first frame already has its final view. Memoized: a
+ * running workflow does not redraw it.
  */
 export const Canvas = memo(function Canvas(props: Props) {
   const [size, setSize] = useState<Size | null>(null);
   const [measure] = useState(() => (element: HTMLDivElement | null) => {
     if (!element) return;
     const { clientWidth: width, clientHeight: height } = element;
-    // Of thousands of nodes the first drawing is made in parts, between which the page answers.
+    // A first drawing of thousands of nodes must not block the page.
     startTransition(() => setSize({ width, height }));
   });
   const drawing = useDocumentPart(useEdited(), (state) => state.drawing);
@@ -241,14 +241,16 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
 
 const boxes = ".react-flow__node";
 
-/** The node that an element is a part of. */
 export const nodeIdOf = (target: EventTarget | null): string | null =>
   target instanceof Element ? (target.closest<HTMLElement>(boxes)?.dataset.id ?? null) : null;
 
 export const nodeElement = (id: string): HTMLElement | null =>
   window.document.querySelector(`${boxes}[data-id="${CSS.escape(id)}"]`);
 
-/** A node that was added is drawn a frame later, and one that comes into view is made one later. */
+/**
+ * Shows and focuses a node. Retries by frame: a new node is drawn one frame later, a node out of view another frame
+ * later.
+ */
 function showSoon(
   id: string,
   rects: () => ReadonlyMap<string, Rect>,
@@ -262,7 +264,7 @@ function showSoon(
   else if (tries > 0) requestAnimationFrame(() => showSoon(id, rects, view, tries - 1));
 }
 
-/** Tab goes through all nodes in the order of the document, also those that are out of view. */
+/** Moves Tab through all nodes in document order, including nodes out of view. */
 function walk(
   event: KeyboardEvent,
   nodes: readonly DrawnNode[],
@@ -301,7 +303,7 @@ function noteOf(
   return problems > 0 ? `${label}, ${counted(problems, "problem")}` : label;
 }
 
-/** A window that becomes narrow, or wide again, shows all anew. */
+/** Fits the view again when the window becomes narrow or wide. */
 function useFitting(view: View, isReadOnly: boolean): void {
   const shown = useRef(isReadOnly);
   useEffect(() => {
@@ -311,7 +313,7 @@ function useFitting(view: View, isReadOnly: boolean): void {
   }, [view, isReadOnly]);
 }
 
-/** The wheel zooms in steps, about the centre. */
+/** Zooms by the wheel in steps, about the centre. */
 function useWheel(box: RefObject<HTMLDivElement | null>, zoomBy: (steps: number) => void): void {
   useEffect(() => {
     const element = box.current;

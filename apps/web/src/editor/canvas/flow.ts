@@ -3,7 +3,6 @@ import { useRef } from "react";
 import type { DrawnEdge, DrawnNode, Point, Port } from "../kind.ts";
 import { portAt, type Size } from "./geometry.ts";
 
-/** A node as the drawing library has it. */
 export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box" | "container">;
 
 export const positionOf = {
@@ -13,13 +12,13 @@ export const positionOf = {
   left: Position.Left,
 } as const;
 
-/** Where a line leaves a port for: from the left side of a container it leads into it. */
+/** The side of a port. Lines into a container leave from its left side. */
 export const sideOf = ({ side, role }: Port, { isContainer }: DrawnNode): Position =>
   isContainer && role === "out" && side === "left" ? Position.Right : positionOf[side];
 
 const handleSize = 12;
 
-/** Where lines end, known without the node on the page: only what is seen is made. */
+/** Handle positions, computed: nodes out of view have no element to measure. */
 const handleOf = (node: DrawnNode, size: Size, port: Port): NodeHandle => {
   const { x, y } = portAt(node, size, port);
   return {
@@ -50,12 +49,11 @@ type Look = {
   sizes: ReadonlyMap<string, Size>;
   dragged: ReadonlyMap<string, Point>;
   selected: ReadonlySet<string>;
-  /** What is said of a node beside its title. */
   noteOf: (node: DrawnNode) => string;
   isEditable: boolean;
 };
 
-/** The nodes for the drawing library; one that did not change stays the same object. */
+/** The nodes for the drawing library. Unchanged nodes keep their object. */
 export function useFlowNodes(nodes: readonly DrawnNode[], look: Look): FlowNode[] {
   const before = useRef(new Map<string, Kept>());
   const { positions, sizes, dragged, selected, noteOf, isEditable } = look;
@@ -114,7 +112,6 @@ const flowNode = (
 
 const arrow = { type: MarkerType.ArrowClosed, width: 14, height: 14 };
 
-/** The lines for the drawing library. */
 export const flowEdges = (
   edges: readonly DrawnEdge[],
   selected: ReadonlySet<string>,

@@ -27,7 +27,7 @@ const laidOut = (nodes: DrawnNode[], edges: [string, string][]): Map<string, Poi
   );
 
 describe("the layout", () => {
-  test("places what follows behind, and a container around what lies in it", () => {
+  test("places successors to the right, and a container around its content", () => {
     const nodes = [
       node("a"),
       node("loop", null, true),
@@ -49,14 +49,14 @@ describe("the layout", () => {
     expect(containerAt({ nodes, edges: [] }, rects, { x: x + 1, y: y + 1 })).toBe("loop");
   });
 
-  test("of 5,000 nodes in a chain with a loop places each once, none on another", () => {
+  test("places each of 5,000 nodes in a chain with a loop once, without overlaps", () => {
     const nodes = Array.from({ length: 5_000 }, (_, index) => node(`n${index}`));
     const edges = nodes.map(({ id }, index): [string, string] => [id, `n${(index + 1) % 5_000}`]);
     const placed = laidOut(nodes, edges);
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(5_000);
   });
 
-  test("takes nodes with the names of every object's own", () => {
+  test("accepts nodes with the names of Object.prototype's properties", () => {
     const placed = laidOut(
       [node("constructor"), node("__proto__")],
       [["constructor", "__proto__"]],
@@ -79,7 +79,7 @@ describe("the first view", () => {
       limits,
     );
 
-  test("is all of a drawing as long as that can be read, in steps of ten, and no larger than it is", () => {
+  test("shows the whole drawing while it is readable, in steps of ten percent, at most at full size", () => {
     expect(viewTo({ x: 300, y: 0 }).zoom).toBe(1);
     expect(viewTo({ x: 1_200, y: 0 }).zoom).toBe(0.6);
     const { zoom, x, y } = viewTo({ x: 2_500, y: 1_000 });
@@ -88,17 +88,17 @@ describe("the first view", () => {
     expect([y, y + 1_060 * zoom].every((at) => at > 0 && at < size.height)).toBe(true);
   });
 
-  test("is where a larger drawing begins, at half its size", () => {
+  test("shows the start of a larger drawing at half size", () => {
     expect(viewTo({ x: 20_000, y: 0 })).toMatchObject({ zoom: 0.5, x: 40 });
   });
 
-  test("is made smaller by no key when it is below the least already", () => {
+  test("does not shrink below the minimum by a key", () => {
     expect([zoomStep(0.3, -1, limits), zoomStep(0.3, 1, limits)]).toEqual([0.3, 0.4]);
     expect([zoomStep(0.5, -1, limits), zoomStep(2, 1, limits)]).toEqual([0.5, 2]);
   });
 });
 
-test("nodes are aligned at their edges and centres, and spread with even gaps", () => {
+test("nodes are aligned at edges and centres, and distributed with equal gaps", () => {
   const rects = new Map([
     ["a", { x: 0, y: 0, width: 100, height: 40 }],
     ["b", { x: 50, y: 100, width: 60, height: 40 }],

@@ -9,10 +9,10 @@ const head = 44;
 const lineHeight = 18;
 const portHeight = 22;
 
-/** Around what lies in a container. */
+/** Padding around the content of a container. */
 export const inset = { side: 24, top: 60, bottom: 24 };
 
-/** How far from the left side of a container its content begins: lines that lead into it need room for their labels. */
+/** Left padding of a container's content: lines that lead into it need room for their labels. */
 export const leadOf = ({ isContainer, ports }: DrawnNode): number =>
   isContainer && ports.some(({ role, side }) => role === "out" && side === "left")
     ? inset.side + 80
@@ -27,14 +27,14 @@ const labelledRows = (ports: readonly Port[]): Port[] =>
 const bodyHeight = ({ lines, isContainer }: DrawnNode): number =>
   head + (lines.length > 0 && !isContainer ? lines.length * lineHeight + 8 : 0);
 
-/** How large a node is drawn; a container is as large as what lies in it. */
+/** The size of a drawn node without its content. */
 export function sizeOf(node: DrawnNode): Size {
   const rows = labelledRows(node.ports).length;
   const below = node.ports.some(({ side, label }) => side === "bottom" && label !== null) ? 1 : 0;
   return { width, height: bodyHeight(node) + (rows + below) * portHeight };
 }
 
-/** Where a port is, from the left upper corner of its node. */
+/** The position of a port, relative to its node. */
 export function portAt(node: DrawnNode, size: Size, port: Port): Point {
   if (port.side === "top" || port.side === "bottom") {
     const beside = node.ports.filter(({ side }) => side === port.side);
@@ -47,14 +47,14 @@ export function portAt(node: DrawnNode, size: Size, port: Port): Point {
   return { x, y: bodyHeight(node) + (row + 0.5) * portHeight };
 }
 
-/** The sizes of all nodes: of a container what its nodes take, wherever they are. */
+/** The sizes of all nodes. A container encloses its content. */
 export function sizesOf(
   { nodes }: Drawing,
   positions: ReadonlyMap<string, Point>,
 ): Map<string, Size> {
   const sizes = new Map<string, Size>();
   const extents = new Map<string, Size>();
-  // What lies in a container stands behind it.
+  // The content of a container comes after it.
   for (const node of nodes.toReversed()) {
     const size = node.isContainer ? containerSize(extents.get(node.id)) : sizeOf(node);
     sizes.set(node.id, size);
@@ -74,7 +74,7 @@ const containerSize = (extent: Size | undefined): Size => ({
   height: Math.max(smallestContainer.height, (extent?.height ?? 0) + inset.bottom),
 });
 
-/** The nodes as rectangles of the whole drawing, in the order of the drawing. */
+/** The nodes as rectangles in drawing coordinates, in document order. */
 export function rectsOf(
   { nodes }: Drawing,
   positions: ReadonlyMap<string, Point>,
@@ -90,7 +90,7 @@ export function rectsOf(
   return rects;
 }
 
-/** The rectangle around some; null around none. */
+/** The bounding rectangle of some rectangles; null for none. */
 export function around(rects: Iterable<Rect>): Rect | null {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const { x, y, width: wide, height: high } of rects) {
@@ -108,7 +108,7 @@ export const overlaps = (one: Rect, other: Rect): boolean =>
   one.y < other.y + other.height &&
   other.y < one.y + one.height;
 
-/** The innermost container at a point, but for those given. */
+/** The innermost container at a point, except the given ones. */
 export function containerAt(
   { nodes }: Drawing,
   rects: ReadonlyMap<string, Rect>,
@@ -133,7 +133,7 @@ export type Alignment =
   | "row"
   | "column";
 
-/** Where nodes are when they are aligned, or spread evenly in a row or column. */
+/** The positions of nodes after aligning or distributing them. */
 export function aligned(rects: ReadonlyMap<string, Rect>, how: Alignment): Map<string, Point> {
   const all = around(rects.values());
   if (!all) return new Map();

@@ -2,27 +2,27 @@ import dagre from "@dagrejs/dagre";
 import { inset, type Size } from "./geometry.ts";
 import type { Point } from "../kind.ts";
 
-/** What the layout needs of a drawing; it is sent to a worker. */
+/** Input of the layout; it is sent to a worker. */
 export type LayoutTask = {
   nodes: readonly {
     id: string;
     parent: string | null;
     isContainer: boolean;
     size: Size;
-    /** Where its content begins, from its left side. */
+    /** Left padding of its content. */
     lead: number;
   }[];
   edges: readonly { source: string; target: string }[];
-  /** Whether lines go from left to right; else from above to below. */
+  /** Whether lines run from left to right instead of top to bottom. */
   isWide: boolean;
 };
 
 export type LayoutResult = readonly (readonly [string, Point])[];
 
-/** More nodes at one level are placed by plain rows: dagre would take seconds. */
+/** Levels with more nodes are placed in plain rows: dagre would take seconds. */
 const mostForDagre = 400;
 
-/** A rank with more goes on in the next row. */
+/** Longer ranks continue in the next row. */
 const mostInRank = 60;
 
 const gap = { node: 48, rank: 90 };
@@ -30,8 +30,8 @@ const gap = { node: 48, rank: 90 };
 type Level = { ids: string[]; edges: [string, string][] };
 
 /**
- * Places all nodes. A container is laid out from within: what lies in it first, then it as one node of the
- * level around it; a line between levels counts for the containers that it passes.
+ * Places all nodes. Containers are laid out inside out: first their content, then each as one node of its parent level.
+ * A line between levels counts for the containers that it crosses.
  */
 export function layoutOf({ nodes, edges, isWide }: LayoutTask): LayoutResult {
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -96,7 +96,7 @@ function placeLevel({ ids, edges }: Level, sizes: Sizes, isWide: boolean): [stri
     ranker: ids.length > 150 ? "longest-path" : "network-simplex",
   });
   graph.setDefaultEdgeLabel(() => ({}));
-  // By numbers: it looks names up in plain objects, and a node may be called constructor.
+  // Numeric keys: dagre looks names up in plain objects, and a node may be called `constructor`.
   const keys = new Map(ids.map((id, index) => [id, String(index)]));
   for (const id of ids) graph.setNode(keys.get(id) ?? "", { ...sizeFor(id) });
   for (const [from, to] of edges) graph.setEdge(keys.get(from) ?? "", keys.get(to) ?? "");
@@ -108,7 +108,7 @@ function placeLevel({ ids, edges }: Level, sizes: Sizes, isWide: boolean): [stri
   });
 }
 
-/** Rank by rank, in the order of the document: linear in the size of the graph. */
+/** Places nodes rank by rank in document order, in linear time. */
 function placeInRanks(
   { ids, edges }: Level,
   sizeFor: (id: string) => Size,
@@ -137,7 +137,7 @@ const chunksOf = <One>(all: readonly One[], most: number): One[][] =>
     all.slice(index * most, (index + 1) * most),
   );
 
-/** How many lines lead to each node at most, from those that nothing leads to; loops are cut where they close. */
+/** The longest distance of each node from a node without predecessors. Loops are cut where they close. */
 function ranksOf({ ids, edges }: Level): Map<string, number> {
   const follow = new Map<string, string[]>(ids.map((id) => [id, []]));
   const pending = new Map(ids.map((id) => [id, 0]));
@@ -160,7 +160,7 @@ function ranksOf({ ids, edges }: Level): Map<string, number> {
       if (left === 0) queue.push(to);
     }
   };
-  // The queue grows while it is gone through; in a loop the first of the document begins.
+  // The queue grows during the loop. A cycle is entered at its first node in the document.
   for (const id of queue) take(id);
   for (const first of ids) {
     if (done.has(first)) continue;

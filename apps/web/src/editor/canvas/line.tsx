@@ -8,10 +8,10 @@ import {
   useInternalNode,
 } from "@xyflow/react";
 
-/** How far a line goes straight before it turns, and how far below nodes it passes. */
+/** Length of the straight ends of a line, and its distance below nodes. */
 const clearance = 24;
 
-/** A line of a drawing. One that leads back passes below its nodes, not behind them. */
+/** A line of a drawing. Lines that lead back pass below the nodes, not behind them. */
 export function Line(props: EdgeProps) {
   const { id, source, target, sourceX, targetX, sourcePosition, targetPosition } = props;
   const { interactionWidth, label, markerEnd } = props;

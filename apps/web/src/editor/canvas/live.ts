@@ -3,7 +3,7 @@ import { createContext, useContext, useEffect, useState, useSyncExternalStore } 
 import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { LiveNode } from "../kind.ts";
 
-/** What a node does whose newest attempt this is, its `run`th. */
+/** The state of a node by its newest attempt, its `run`th. */
 export const liveOf = ({ attempt }: Card, run: number, now: number): LiveNode => ({
   state: attempt.status,
   tokens: attempt.usage ? totalTokens(attempt.usage) : 0,
@@ -12,7 +12,7 @@ export const liveOf = ({ attempt }: Card, run: number, now: number): LiveNode =>
   run,
 });
 
-/** What the nodes of a drawing do, each followed alone: a token of one draws no other. */
+/** The states of all nodes. Each node subscribes to its own state, so a token redraws one node. */
 class LiveNodes {
   #nodes: ReadonlyMap<string, LiveNode> = new Map();
   readonly #listeners = new Set<() => void>();
@@ -32,7 +32,6 @@ class LiveNodes {
 
 export const LiveContext = createContext(new LiveNodes());
 
-/** The nodes that are given, for those that follow one each. */
 export function useLiveNodes(nodes: ReadonlyMap<string, LiveNode> | undefined): LiveNodes {
   const [live] = useState(() => new LiveNodes());
   useEffect(() => live.set(nodes ?? new Map()), [live, nodes]);

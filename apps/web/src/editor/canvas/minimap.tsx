@@ -10,8 +10,8 @@ type Props = {
 };
 
 /**
- * The whole drawing, and which part of it is seen; pressing in it goes there. It is painted, not built of
- * elements: 5,000 nodes are one picture.
+ * The whole drawing with the visible part marked; a press moves the view. It is painted on a canvas: 5,000 nodes as
+ * elements would be slow.
  */
 export function Minimap({ rects, onMove }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);

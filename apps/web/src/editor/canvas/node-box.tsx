@@ -9,15 +9,13 @@ import { type FlowNode, positionOf, sideOf } from "./flow.ts";
 import { portAt, type Size } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";
 
-/** What is wrong with the nodes, by their ids. */
+/** Problems by node id. */
 export const ProblemsContext = createContext<ReadonlyMap<string, readonly Problem[]>>(new Map());
 
-/** How a comparison marks a node. */
 export const MarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
   new Map(),
 );
 
-/** How a comparison marks a line. */
 export const EdgeMarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
   new Map(),
 );
@@ -46,7 +44,7 @@ const marks = {
 
 const plain = "border-line-strong";
 
-/** The frame of a node: selected before anything else, then what is wrong, then what it does. */
+/** The frame of a node: selection comes first, then problems, then the run's state. */
 function useFrame(id: string, isSelected: boolean): string {
   const live = useLiveNode(id);
   const problems = useContext(ProblemsContext).get(id);
@@ -57,7 +55,6 @@ function useFrame(id: string, isSelected: boolean): string {
   return live && states[live.state].border !== "" ? states[live.state].border : plain;
 }
 
-/** A node: what it is, what it holds, what it does, and where lines begin and end. */
 export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
   const frame = useFrame(id, selected);
   return (
@@ -80,7 +77,6 @@ export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNo
   );
 }
 
-/** A node that others lie in. */
 export function ContainerBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
   const frame = useFrame(id, selected);
   return (
@@ -130,7 +126,7 @@ function Head({ node }: { node: DrawnNode }) {
   );
 }
 
-/** What its attempt has cost so far; what it is while it has none. */
+/** Tokens, time and cost of the newest attempt; the type of the node without one. */
 function Doing({ id, type }: { id: string; type: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle")
@@ -172,7 +168,7 @@ function Ports({ node, size }: { node: DrawnNode; size: Size }) {
     const { x, y } = portAt(node, size, port);
     const isAside = port.side === "left" || port.side === "right";
     const isInner = sideOf(port, node) !== positionOf[port.side];
-    // A line that leads into a container begins at its left side, on its way to the right.
+    // Lines into a container start at its left side and lead right.
     const style = isInner
       ? { top: y, left: x, right: "auto", transform: "translate(-50%, -50%)" }
       : isAside

@@ -3,7 +3,7 @@ import type { Drawing, Point } from "../kind.ts";
 import { leadOf, sizeOf } from "./geometry.ts";
 import { type LayoutResult, type LayoutTask, layoutOf } from "./layout.ts";
 
-/** What is laid out in the page itself: more would hold it up. */
+/** Larger drawings are laid out in a worker, to keep the page responsive. */
 const mostHere = 40;
 
 const taskOf = ({ nodes, edges }: Drawing): LayoutTask => ({
@@ -46,14 +46,11 @@ async function laidOut(task: LayoutTask): Promise<LayoutResult> {
   return await result;
 }
 
-/** Where the layout places the nodes of a drawing. */
+/** The positions that the layout gives the nodes of a drawing. */
 export const layOut = async (drawing: Drawing): Promise<ReadonlyMap<string, Point>> =>
   new Map(await laidOut(taskOf(drawing)));
 
-/**
- * Where the nodes are: where the document has them, else where the layout places them. A node that neither has
- * placed yet is missing.
- */
+/** Positions of the nodes: from the document, else from the layout. Nodes that are not placed yet are missing. */
 export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
   const isPlaced = drawing.nodes.every(({ at }) => at !== null);
   const shape = useMemo(

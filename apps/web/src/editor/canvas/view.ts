@@ -3,26 +3,26 @@ import { useMemo } from "react";
 import { around, type Rect, type Size } from "./geometry.ts";
 
 export type ZoomLimits = {
-  /** How small a drawing is made to be seen as a whole: smaller, it could not be read. */
+  /** Smallest zoom for fitting the whole drawing; below it texts are unreadable. */
   whole: number;
   least: number;
   most: number;
 };
 
-/** A drawing that is only read may be made smaller. */
+/** Zoom limits. A read-only drawing may be smaller. */
 export const zoomLimitsOf = (isReadOnly: boolean): ZoomLimits => ({
   whole: isReadOnly ? 0.2 : 0.3,
   least: isReadOnly ? 0.2 : 0.5,
   most: 2,
 });
 
-/** A zoom of the steps of 10 %; one that is below the least already is made no smaller. */
+/** Changes a zoom in steps of 10 %. A zoom below the minimum does not shrink further. */
 export const zoomStep = (zoom: number, by: number, { least, most }: ZoomLimits): number =>
   Math.min(most, Math.max(Math.min(least, zoom), (Math.round(zoom * 10) + by) / 10));
 
 const margin = 40;
 
-/** All of a drawing where that can be read; else the whole of its first node, and what is right of it and below. */
+/** The viewport that shows the whole drawing if it stays readable, else its start at the first node. */
 export function viewOf(
   rects: ReadonlyMap<string, Rect>,
   { width, height }: Size,
@@ -44,18 +44,16 @@ export function viewOf(
   };
 }
 
-/** How the drawing is moved and enlarged, by whatever asks for it. */
 export type View = {
   zoomBy: (steps: number) => void;
   zoomTo: (zoom: number) => void;
   fit: () => void;
-  /** Moves what is seen, by pixels of the screen. */
+  /** Moves the view, in screen pixels. */
   pan: (x: number, y: number) => void;
-  /** Moves what is seen, by a vector of the drawing. */
+  /** Moves the view, in drawing coordinates. */
   panTo: (by: { x: number; y: number }) => void;
-  /** Brings a part into view, if it is not. */
   show: (rect: Rect) => void;
-  /** The point of the drawing in the middle of what is seen. */
+  /** The middle of the visible part, in drawing coordinates. */
   center: () => { x: number; y: number };
 };
 

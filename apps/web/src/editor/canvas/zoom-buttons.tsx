@@ -3,7 +3,7 @@ import { Maximize, Minus, Plus } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
 import type { View, ZoomLimits } from "./view.ts";
 
-/** Zooming by the mouse; how far it is zoomed is the button for 100 %. */
+/** Zoom buttons. The current zoom is the button for 100 %. */
 export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }) {
   const zoom = useStore(({ transform }) => transform[2]);
   return (

@@ -17,17 +17,17 @@ const pretty = `{
 `;
 
 describe("an edit of the text", () => {
-  test("touches its own characters alone", () => {
+  test("changes only its own characters", () => {
     expect(edited(pretty, { path: ["nodes", 1, "x"], value: 20 })).toBe(
       pretty.replace('"x": 2', '"x": 20'),
     );
   });
 
-  test("of a value by the same value is none", () => {
+  test("is empty for an equal value", () => {
     expect(editsOf(pretty, [{ path: ["nodes", 0, "x"], value: 1 }])).toEqual([]);
   });
 
-  test("removes items with their commas, by their indexes before", () => {
+  test("removes items with their commas, by their old indexes", () => {
     const changes = [0, 2].map((index) => ({ path: ["nodes", index], value: undefined }));
     expect(edited(pretty, ...changes)).toBe(
       pretty
@@ -36,12 +36,12 @@ describe("an edit of the text", () => {
     );
   });
 
-  test("removes all of a list", () => {
+  test("empties a list", () => {
     const changes = [0, 1, 2].map((index) => ({ path: ["nodes", index], value: undefined }));
     expect(edited(pretty, ...changes)).toContain('"nodes": [],');
   });
 
-  test("inserts as its neighbours are written", () => {
+  test("inserts in the format of the neighbours", () => {
     const value = { id: "d" };
     expect(edited(pretty, { path: ["nodes", 3], value, insert: true })).toContain(
       '{ "id": "c", "x": 3 },\n    {\n      "id": "d"\n    }\n  ],',
@@ -49,7 +49,7 @@ describe("an edit of the text", () => {
     expect(edited("[1, 2]", { path: [0], value: 0, insert: true })).toBe("[0, 1, 2]");
   });
 
-  test("adds names, and the objects on the way", () => {
+  test("adds names and missing parent objects", () => {
     const changes = [
       { path: ["more", "a", "b"], value: 1 },
       { path: ["more", "a", "c"], value: 2 },
@@ -58,7 +58,7 @@ describe("an edit of the text", () => {
     expect(edited('{"a":null}', { path: ["a", "b"], value: 1 })).toBe('{"a":{"b":1}}');
   });
 
-  test("of a part that is removed is dropped", () => {
+  test("is dropped inside a removed part", () => {
     const changes = [
       { path: ["nodes", 1, "x"], value: 9 },
       { path: ["nodes", 1], value: undefined },
@@ -66,7 +66,7 @@ describe("an edit of the text", () => {
     expect(JSON.parse(edited(pretty, ...changes)).nodes).toHaveLength(2);
   });
 
-  test("keeps the line ends and blanks of its text", () => {
+  test("keeps the text's line ends and blanks", () => {
     const text = '{\r\n\t"a": [\r\n\t\t1\r\n\t]\r\n}';
     expect(edited(text, { path: ["a", 1], value: { b: 2 } })).toBe(
       '{\r\n\t"a": [\r\n\t\t1,\r\n\t\t{\r\n\t\t\t"b": 2\r\n\t\t}\r\n\t]\r\n}',
@@ -80,7 +80,7 @@ describe("an edit of the text", () => {
   });
 });
 
-/** The plain reading of what changes of a list of objects mean. */
+/** A reference implementation of changes to a list of objects. */
 function listAfter(list: readonly unknown[], changes: readonly Change[]): unknown[] {
   const removed = new Set(changes.flatMap(({ path, value }) => (value === undefined ? path : [])));
   const at = (index: number) =>
@@ -89,7 +89,7 @@ function listAfter(list: readonly unknown[], changes: readonly Change[]): unknow
   return [...kept, ...at(list.length)];
 }
 
-/** Without -0, which JSON does not have. */
+/** Parsed from JSON, which has no -0. */
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 const listChanges = (length: number) =>
@@ -105,7 +105,7 @@ const listChanges = (length: number) =>
     { maxLength: 8 },
   );
 
-test("any insertions and removals of a list's items make the list that they mean, and can be taken back", () => {
+test("insertions and removals of list items produce the intended list and can be undone", () => {
   const cases = fc
     .tuple(fc.array(json, { maxLength: 6 }), fc.constantFrom(0, 2, "\t"))
     .chain(([list, indent]) =>

@@ -2,10 +2,10 @@ import type { Change, DocumentPath } from "../kind.ts";
 import { isSame } from "../../lib/json.ts";
 import { deepest, type TextNode, treeOf } from "./tree.ts";
 
-/** One replaced part of a text. `offset` counts in the text before; of several none overlaps another. */
+/** One replaced part of a text. `offset` refers to the text before the edit; edits do not overlap. */
 export type TextEdit = { offset: number; removed: string; inserted: string };
 
-/** What `edits` make of a text. */
+/** The text after the edits. */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const pieces: string[] = [];
   let from = 0;
@@ -17,7 +17,7 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   return pieces.join("");
 }
 
-/** The edits that take back `edits`. */
+/** The edits that undo `edits`. */
 export function inverseOf(edits: readonly TextEdit[]): TextEdit[] {
   let grown = 0;
   return edits.map(({ offset, removed, inserted }) => {
@@ -27,15 +27,15 @@ export function inverseOf(edits: readonly TextEdit[]): TextEdit[] {
   });
 }
 
-/** What a container's children become. Indexes count its children before. */
+/** The planned changes of a container. Indexes refer to its children before the edit. */
 type Plan = {
   removed: Set<number>;
   inserted: { at: number; key: string | null; value: unknown }[];
 };
 
 /**
- * The edits of a JSON text that make some changes, and leave all else as it is written. All are found in one
- * tree, so that moving 500 nodes reads the text once.
+ * The edits of a JSON text that make the changes and keep the rest byte for byte. The text is parsed once, however many
+ * changes there are.
  */
 export function editsOf(text: string, changes: readonly Change[]): TextEdit[] {
   const root = treeOf(text);
@@ -51,7 +51,7 @@ export function editsOf(text: string, changes: readonly Change[]): TextEdit[] {
   return withoutNested(edits).map(shortened);
 }
 
-/** Without what is the same before and after at its ends: typing into a long text is a few letters. */
+/** Trims the common start and end, so that typing into a long text makes a small edit. */
 function shortened({ offset, removed, inserted }: TextEdit): TextEdit {
   const most = Math.min(removed.length, inserted.length);
   let start = 0;
@@ -99,7 +99,7 @@ function planChange(
   }
 }
 
-/** Two changes below one missing object make one object. */
+/** Adds a key. Two changes below the same missing object create one object. */
 function addKey(plan: Plan, at: number, key: string, rest: DocumentPath, value: unknown): void {
   const before = plan.inserted.find((one) => one.key === key);
   if (!before) plan.inserted.push({ at, key, value: wrapped(rest, value) });
@@ -138,7 +138,7 @@ const written = (value: unknown, { isPretty, unit, eol }: Style, indent: string)
     ? JSON.stringify(value, null, unit).replaceAll("\n", `${eol}${indent}`)
     : JSON.stringify(value);
 
-/** The blanks that the line of an offset begins with. */
+/** The indentation of the line at an offset. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
   return /^[ \t]*/.exec(line)?.[0] ?? "";
@@ -183,13 +183,13 @@ function containerEdits(text: string, style: Style, container: TextNode, plan: P
 
 type Look = {
   separator: string;
-  /** What stands between the brackets and the items. */
+  /** Whitespace between the brackets and the items. */
   before: string;
   after: string;
   write: (item: Plan["inserted"][number]) => string;
 };
 
-/** How the items of a container are written: as those that it has, else as the rest of the text. */
+/** The format of a container's items: that of its existing items, else that of the text. */
 function lookOf(text: string, style: Style, container: TextNode): Look {
   const [first, second] = container.children;
   const outer = indentAt(text, container.offset);
@@ -224,7 +224,7 @@ function interior(
   return { offset, removed, inserted };
 }
 
-/** In the order of the text, and without those of a part that is replaced or removed as a whole. */
+/** Sorts edits by position and drops edits within a part that is replaced or removed. */
 function withoutNested(edits: readonly TextEdit[]): TextEdit[] {
   const ordered = edits.toSorted(
     (one, other) => one.offset - other.offset || other.removed.length - one.removed.length,

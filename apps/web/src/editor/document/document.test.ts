@@ -10,7 +10,7 @@ const add = (document: EditedDocument, x: number) =>
 const idsIn = (document: EditedDocument) => document.state().drawing.nodes.map(({ id }) => id);
 
 describe("a document", () => {
-  test("that nobody changed is the text that was opened, to the last blank", () => {
+  test("stays the opened text byte for byte until it is edited", () => {
     const text = '{"boxes" : [ {"id":"a","x":1.50,"y":2} ],\r\n "lines":[] , "other": 1e2}  \n';
     const document = opened(text);
     add(document, 1);
@@ -34,7 +34,7 @@ describe("a document", () => {
     expect(document.state().redoable).toBeNull();
   });
 
-  test("keeps its drawing while its text is no JSON, names the line, and refuses edits of the canvas", () => {
+  test("keeps its drawing while its text is invalid JSON, names the line, and refuses canvas edits", () => {
     const document = opened();
     add(document, 1);
     const { length } = document.state().text;
@@ -42,12 +42,12 @@ describe("a document", () => {
     expect(document.state().broken).toMatchObject({ line: 9, message: 'a "}" is expected' });
     expect(idsIn(document)).toEqual(["box-1"]);
     expect(add(document, 2)).toBe(false);
-    expect(document.notice()?.text).toBe("The JSON is broken in line 9: fix it there first.");
+    expect(document.notice()?.text).toBe("Invalid JSON in line 9: fix it first.");
     document.undo();
     expect(document.state().broken).toBeNull();
   });
 
-  test("takes 10,000 steps back and does them again", () => {
+  test("undoes and redoes 10,000 steps", () => {
     const document = opened();
     for (let step = 0; step < 10_000; step += 1) {
       document.edit([{ offset: 0, removed: "", inserted: " " }], "Type");
@@ -59,7 +59,7 @@ describe("a document", () => {
     expect(document.state().text).toBe(text);
   });
 
-  test("makes one step of what is typed into one field", () => {
+  test("makes one step of consecutive typing into one field", () => {
     const document = opened('{"boxes":[{"id":"a","x":0,"y":0}]}');
     for (const value of ["n", "na", "nam"]) {
       const changes = [{ path: ["boxes", 0, "name"], value }];
@@ -69,7 +69,7 @@ describe("a document", () => {
     expect(document.state().text).toBe('{"boxes":[{"id":"a","x":0,"y":0}]}');
   });
 
-  test("keeps the objects of nodes that did not change", () => {
+  test("keeps the objects of unchanged nodes", () => {
     const document = opened();
     add(document, 1);
     add(document, 2);
@@ -81,7 +81,7 @@ describe("a document", () => {
     expect(document.state().selection).toBe(selection);
   });
 
-  test("selects what was added, and what was deleted after an undo", () => {
+  test("selects added nodes, and deleted nodes after an undo", () => {
     const document = opened();
     add(document, 1);
     expect([...document.state().selection.nodes]).toEqual(["box-1"]);

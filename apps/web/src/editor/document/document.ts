@@ -13,20 +13,20 @@ import { History, nothing, type Selection } from "./history.ts";
 import { isSame } from "../../lib/json.ts";
 
 /*
- * Owns: the text of a document, which is the one truth about it, what is read from it, its history and what
- * is selected. Does not own: where it is stored, how it is shown, what it means (its kind).
+ * Owns: the text of a document (the only source of truth), the values parsed from it, its history and its selection.
+ * Does not own: storage, presentation, meaning (its kind).
  *
- * 1. Every change is edits of the text, from wherever it comes; all have one history.
- * 2. While the text is no JSON, the drawing is that of the last text that was: it can be seen, not edited.
- * 3. A node that did not change keeps its object, so that only what changed is drawn again.
+ * 1. Every change is an edit of the text, whatever its source, and all edits share one history.
+ * 2. While the text is not valid JSON, the drawing is the last valid one: visible, not editable.
+ * 3. Unchanged nodes keep their object, so that only changed nodes are drawn again.
  */
 
-/** Where a text is no JSON, and why. */
+/** The position and message of a JSON syntax error. */
 export type Broken = { offset: number; line: number; message: string };
 
 export type DocumentState = {
   readonly text: string;
-  /** The document that the text last was. */
+  /** The last valid document. */
   readonly value: unknown;
   readonly broken: Broken | null;
   readonly drawing: Drawing;
@@ -38,7 +38,7 @@ export type DocumentState = {
   readonly redoable: string | null;
 };
 
-/** A short message about something that was not done, for some seconds. */
+/** A message about a refused action, shown for some seconds. */
 export type Notice = { text: string };
 
 export type TextListener = (batches: readonly (readonly TextEdit[])[], by: object | null) => void;
@@ -82,13 +82,13 @@ export class EditedDocument {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Reports the edits of the text as they are made: `by` is who made them, given to {@link edit}. */
+  /** Subscribes to edits of the text. `by` is the author that was given to {@link edit}. */
   onText(listener: TextListener): () => void {
     this.#textListeners.add(listener);
     return () => this.#textListeners.delete(listener);
   }
 
-  /** Does what a kind has made of an action; whether something was done. */
+  /** Applies an action's edit. Returns whether anything changed. */
   apply(edit: Edit | Refused | null): boolean {
     if (edit === null) return false;
     if ("refused" in edit) {
@@ -96,7 +96,7 @@ export class EditedDocument {
       return false;
     }
     if (this.#state.broken) {
-      this.say(`The JSON is broken in line ${this.#state.broken.line}: fix it there first.`);
+      this.say(`Invalid JSON in line ${this.#state.broken.line}: fix it first.`);
       return false;
     }
     const edits = editsOf(this.#state.text, edit.changes);
@@ -106,7 +106,6 @@ export class EditedDocument {
     return edits.length > 0;
   }
 
-  /** Edits the text itself. */
   edit(
     edits: TextEdit[],
     label: string,
@@ -116,7 +115,7 @@ export class EditedDocument {
     if (edits.length > 0) this.#push(edits, label, merge, null, by);
   }
 
-  /** Another text in place of all: an import, a version. It can be undone. */
+  /** Replaces the whole text, by an import or a version. Undoable. */
   replaceAll(text: string, label: string): void {
     const { text: before } = this.#state;
     if (text !== before) this.edit([{ offset: 0, removed: before, inserted: text }], label);
@@ -135,7 +134,7 @@ export class EditedDocument {
     this.#set({ selection });
   }
 
-  /** Selects the node that a value belongs to, and shows it. */
+  /** Selects and shows the node that a value belongs to. */
   reveal(path: DocumentPath): void {
     const node = nodeAt(this.#state.drawing, path);
     if (!node) return;
@@ -143,13 +142,13 @@ export class EditedDocument {
     for (const listener of this.#revealListeners) listener(node.id);
   }
 
-  /** Reports the nodes that are to be shown. */
+  /** Subscribes to requests to show a node. */
   onReveal(listener: (id: string) => void): () => void {
     this.#revealListeners.add(listener);
     return () => this.#revealListeners.delete(listener);
   }
 
-  /** The text, or that which is given, is what is stored elsewhere. */
+  /** Marks a text, by default the current one, as saved. */
   markSaved(text: string = this.#state.text): void {
     this.#history.seal();
     this.#set({ saved: text });
@@ -160,7 +159,7 @@ export class EditedDocument {
     this.#emit();
   }
 
-  /** Checks at once what would be checked soon. */
+  /** Runs the pending check at once. */
   async check(): Promise<readonly Problem[]> {
     clearTimeout(this.#timer);
     this.#checking?.abort();
@@ -173,13 +172,13 @@ export class EditedDocument {
       if (!checking.signal.aborted) this.#set({ problems });
       return problems;
     } catch (error) {
-      // A newer check goes on; a check that can't be made finds nothing.
+      // Superseded by a newer check, or the check failed.
       if (checking.signal.aborted) return this.#state.problems;
       throw error;
     }
   }
 
-  /** Ends what it would do later. */
+  /** Cancels pending work. */
   close(): void {
     clearTimeout(this.#timer);
     this.#checking?.abort();
@@ -213,7 +212,7 @@ export class EditedDocument {
     this.#checkSoon();
   }
 
-  /** Reads a text: rules 2 and 3. */
+  /** Parses a text by rules 2 and 3. */
   #take(text: string, selection: Selection): void {
     const { value, broken } = parsed(text);
     if (broken) {
@@ -254,33 +253,33 @@ function parsed(text: string): { value: unknown; broken: Broken | null } {
     try {
       parseTree(text, errors, { allowEmptyContent: false, disallowComments: true });
     } catch {
-      // It is nested too deeply to say where.
+      // Nested too deeply to find the position.
     }
     const [first] = errors;
     const at = first?.offset ?? text.length;
     const offset = Math.min(at, text.trimEnd().length);
     const line = text.slice(0, offset).split("\n").length;
-    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "this is no JSON";
+    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "invalid JSON";
     return { value: null, broken: { offset, line, message: reason } };
   }
 }
 
 const reasons: Record<string, string> = {
-  InvalidSymbol: "this is no value",
-  InvalidNumberFormat: "this is no number",
-  PropertyNameExpected: 'a name in " is expected',
+  InvalidSymbol: "a value is expected",
+  InvalidNumberFormat: "invalid number",
+  PropertyNameExpected: 'a key in " is expected',
   ValueExpected: "a value is expected",
   ColonExpected: 'a ":" is expected',
   CommaExpected: 'a "," is expected',
   CloseBraceExpected: 'a "}" is expected',
   CloseBracketExpected: 'a "]" is expected',
-  EndOfFileExpected: "the end is expected",
+  EndOfFileExpected: "the end of the text is expected",
   InvalidCommentToken: "JSON has no comments",
   UnexpectedEndOfString: 'the text has no closing "',
-  InvalidEscapeCharacter: "JSON has no such escape",
+  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
 };
 
-/** A drawing with the objects of the one before where they are the same. */
+/** The new drawing, with the unchanged objects of the old one. */
 function reconciled(before: Drawing, after: Drawing): Drawing {
   const nodes = new Map(before.nodes.map((node) => [node.id, node]));
   const edges = new Map(before.edges.map((edge) => [edge.id, edge]));
@@ -304,7 +303,7 @@ const sameList = <One>(before: readonly One[], after: readonly One[]): readonly 
 const sameOf = <One>(before: One | undefined, after: One): One =>
   before !== undefined && isSame(before, after) ? before : after;
 
-/** What of a selection there is; itself where that is all, so that nothing is drawn again for it. */
+/** The existing part of a selection; the same object if all of it exists, so that nothing is drawn again. */
 function selectionIn(drawing: Drawing, selection: Selection): Selection {
   const nodes = among(selection.nodes, drawing.nodes);
   const edges = among(selection.edges, drawing.edges);
@@ -326,7 +325,7 @@ const isSameSelection = (one: Selection, other: Selection): boolean =>
   one.nodes.isSubsetOf(other.nodes) &&
   one.edges.isSubsetOf(other.edges);
 
-/** The node that a value of a document belongs to: the innermost whose path leads there. */
+/** The innermost node whose path leads to a value of a document. */
 export function nodeAt(drawing: Drawing, path: DocumentPath): DrawnNode | null {
   let found: DrawnNode | null = null;
   for (const node of drawing.nodes) {

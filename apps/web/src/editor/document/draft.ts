@@ -1,24 +1,24 @@
 import type { EditedDocument } from "./document.ts";
 
-/** Where a draft is kept: a browser's storage, or what stands for it. */
+/** Storage of a draft: a browser's storage or a substitute. */
 export type DraftStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-/** The browser's own. Where that is switched off it fails when it is used, and not before. */
+/** The browser's storage. If it is disabled, it fails on use, not on import. */
 export const browserStorage: DraftStorage = {
   getItem: (name) => localStorage.getItem(name),
   setItem: (name, value) => localStorage.setItem(name, value),
   removeItem: (name) => localStorage.removeItem(name),
 };
 
-/** What a browser keeps of a document until it is saved. */
+/** The stored state of an unsaved document. */
 type Draft = {
-  /** The newest text, even one that is no JSON. */
+  /** The newest text, even if it is not valid JSON. */
   text: string | null;
-  /** The version that it began with; null for none. */
+  /** The version that the draft is based on; null for a new document. */
   base: string | null;
 };
 
-// Beside the document itself, which others may read, is what only this editor needs.
+// Other programs may read the document; this key is for this editor only.
 const typedKey = (key: string): string => `${key}-text`;
 const baseKey = (key: string): string => `${key}-base`;
 
@@ -35,7 +35,7 @@ export function forget(storage: DraftStorage, key: string): void {
   try {
     for (const one of [key, typedKey(key), baseKey(key)]) storage.removeItem(one);
   } catch {
-    // A browser that keeps nothing has nothing to forget.
+    // The browser stores nothing, so there is nothing to remove.
   }
 }
 
@@ -44,21 +44,21 @@ const writeAfterMs = 500;
 type Options = {
   key: string;
   storage: DraftStorage;
-  /** The version that the text began with. */
+  /** The version that the text is based on. */
   base: () => string | null;
-  /** Another tab has written another text. */
+  /** Called when another tab has written another text. */
   onOther: (text: string) => void;
-  /** Nothing can be kept, and why. */
+  /** Called with the reason when the draft can't be stored. */
   onFailure: (message: string) => void;
 };
 
 type KeptDraft = {
-  /** Writes the draft now, over what another tab has written. */
+  /** Writes the draft now, over a draft of another tab. */
   keep: () => void;
   stop: () => void;
 };
 
-/** Keeps the draft of a document up to date: soon after a change, and when the page is left. */
+/** Stores the draft of a document shortly after each change and when the page is left. */
 export function keepDraft(document: EditedDocument, options: Options): KeptDraft {
   const { key, storage, base, onOther, onFailure } = options;
   let kept: string | null = document.state().text;
@@ -77,7 +77,7 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
     } catch {
       kept = text;
       onFailure(
-        "This browser keeps no draft: its storage is full or switched off. Save or export your work.",
+        "Drafts can't be stored: this browser's storage is full or disabled. Save or export your work.",
       );
     }
   };

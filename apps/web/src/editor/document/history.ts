@@ -1,13 +1,13 @@
 import { applyEdits, inverseOf, type TextEdit } from "./changes.ts";
 
-/** The ids of what is selected. */
+/** Ids of the selected nodes and lines. */
 export type Selection = { nodes: ReadonlySet<string>; edges: ReadonlySet<string> };
 
 export const nothing: Selection = { nodes: new Set(), edges: new Set() };
 
 type Step = {
   label: string;
-  /** Each follows the one before it. */
+  /** Each batch applies to the result of the one before. */
   batches: TextEdit[][];
   size: number;
   merge: string | null;
@@ -20,19 +20,19 @@ type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextE
 
 type Went = { text: string; selection: Selection; label: string; batches: TextEdit[][] };
 
-/** Edits of one field that are no further apart are one step. */
+/** Edits of one field within this time are one step. */
 const togetherMs = 1_000;
 
-/** How many characters the steps may hold together, before the oldest are forgotten. */
+/** Limit of the characters in all steps; the oldest are dropped beyond it. */
 const mostCharacters = 50_000_000;
 
-/** What was done to a text, as the edits of it: a step costs what it changed, not what there is. */
+/** The undo history of a text. It stores edits, so a step costs its change, not the size of the text. */
 export class History {
   readonly #past: Step[] = [];
   #future: Step[] = [];
   #size = 0;
 
-  /** What the next undo takes back, and the next redo brings again. */
+  /** Labels of the next undo and the next redo. */
   get undoable(): string | null {
     return this.#past.at(-1)?.label ?? null;
   }
@@ -62,7 +62,7 @@ export class History {
     }
   }
 
-  /** What is typed or done next is a step of its own. */
+  /** Makes the next edit a step of its own. */
   seal(): void {
     const last = this.#past.at(-1);
     if (last) last.merge = null;

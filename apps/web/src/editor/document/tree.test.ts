@@ -19,7 +19,7 @@ const expectedPlace = ({ offset, length, children = [] }: Node): Place => ({
 
 const blanks = fc.constantFrom("", " ", "\n\t", "\r\n  ");
 
-test("all values of any text are where a parser that reads the whole of it finds them", () => {
+test("finds all values of any text where a full parser finds them", () => {
   fc.assert(
     fc.property(
       fc.json({ maxDepth: 4 }),
@@ -36,7 +36,7 @@ test("all values of any text are where a parser that reads the whole of it finds
   );
 });
 
-test("a value is found behind quotes, brackets and backslashes in texts, and the last of a name that stands twice", () => {
+test("finds values after quotes, brackets and backslashes in texts, and the last of duplicate names", () => {
   const text = '{"a\\\\": "]}\\"", "\\u0062": [1, {"c" :-1.5e3}], "b" : [ true , null ]}';
   const root = treeOf(text);
   if (!root) throw new Error("it is a text");
@@ -50,7 +50,7 @@ test("a value is found behind quotes, brackets and backslashes in texts, and the
   expect(root.children[1]?.children[1]?.value).toEqual([1, { c: -1500 }]);
 });
 
-test("the value around the caret is found by its path", () => {
+test("finds the value at the caret by its path", () => {
   const text = '{ "nodes": [ { "id": "a" }, { "id": "b", "data": { "n": [1, 22] } } ] }';
   const root = treeOf(text);
   if (!root) throw new Error("it is a text");
@@ -63,6 +63,6 @@ test("the value around the caret is found by its path", () => {
   expect(pathAt(root, text.length)).toEqual([]);
 });
 
-test("a text of blanks has no values", () => {
+test("finds no values in a blank text", () => {
   expect([treeOf(""), treeOf(" \n")]).toEqual([undefined, undefined]);
 });

@@ -1,6 +1,6 @@
 import type { DocumentPath } from "../kind.ts";
 
-/** A value of a text or a property of an object, and where it is. The text is JSON: it has been parsed. */
+/** A value or property of a JSON text with its position. The text must be valid JSON. */
 export class TextNode {
   readonly type: "object" | "array" | "property" | "other";
   readonly offset: number;
@@ -21,13 +21,13 @@ export class TextNode {
     return this.offset + this.length;
   }
 
-  /** The items of a list, the properties of an object, the name and value of a property: read when first asked for. */
+  /** The items of a list, the properties of an object, or the name and value of a property. Read lazily. */
   get children(): readonly TextNode[] {
     this.#children ??= this.#read();
     return this.#children;
   }
 
-  /** What the name of a property, or another value, is. */
+  /** The parsed value, or the name of a property. */
   get value(): unknown {
     return JSON.parse(this.#text.slice(this.offset, this.end)) as unknown;
   }
@@ -73,8 +73,8 @@ const types: Readonly<Record<string, TextNode["type"]>> = { "{": "object", "[": 
 let last: { text: string; root: TextNode | undefined } = { text: "", root: undefined };
 
 /**
- * The positions of the values of a JSON text; none of a text of blanks. What nobody asks for is passed over, not
- * read: a field of one of 5,000 nodes is found in milliseconds. Of the last text it is kept.
+ * The positions of the values of a JSON text; undefined for a blank text. Values that are not read are skipped, so a
+ * field of one of 5,000 nodes is found quickly. The tree of the last text is cached.
  */
 export function treeOf(text: string): TextNode | undefined {
   if (last.text !== text) {
@@ -85,7 +85,7 @@ export function treeOf(text: string): TextNode | undefined {
   return last.root;
 }
 
-/** The value that is farthest down a path, and how far that is. */
+/** The deepest existing value on a path, with its depth. */
 export function deepest(root: TextNode, path: DocumentPath): { node: TextNode; depth: number } {
   let node = root;
   for (const [depth, key] of path.entries()) {
@@ -99,7 +99,7 @@ export function deepest(root: TextNode, path: DocumentPath): { node: TextNode; d
 function childAt({ type, children }: TextNode, key: string | number): TextNode | undefined {
   if (type === "array") return typeof key === "number" ? children[key] : undefined;
   if (type !== "object") return undefined;
-  // Of a name that stands twice the last one counts.
+  // Of duplicate names the last one counts.
   return children.findLast(({ children: [name] }) => name?.value === String(key))?.children[1];
 }
 
@@ -154,7 +154,7 @@ function endOfValue(text: string, from: number): number {
   return text.length;
 }
 
-/** Where a number, true, false or null ends. */
+/** The end of a number, true, false or null. */
 function endOfWord(text: string, from: number): number {
   let at = from;
   while (at < text.length && !isEndOfWord(text.charCodeAt(at))) at += 1;

@@ -3,14 +3,14 @@ import type { DocumentState, EditedDocument } from "./document.ts";
 
 export const DocumentContext = createContext<EditedDocument | null>(null);
 
-/** The document of the editor that this is a part of. */
+/** The document of the surrounding editor. */
 export function useEdited(): EditedDocument {
   const document = useContext(DocumentContext);
-  if (!document) throw new Error("no editor is around this part");
+  if (!document) throw new Error("used outside of an editor");
   return document;
 }
 
-/** A part of a document's state; drawn again when that part is another. `part` must give the same object for the same state. */
+/** Subscribes to a part of a document's state. `part` must return the same object for the same state. */
 export const useDocumentPart = <Part>(
   document: EditedDocument,
   part: (state: DocumentState) => Part,

@@ -16,7 +16,7 @@ const wordBefore = (text: string, caret: number): string =>
 
 type Open = { word: string; found: readonly Completion[]; at: number };
 
-/** A text in which what is in scope is offered while it is typed, or on Ctrl and Space. */
+/** A text field that offers the names in scope while typing, or on Ctrl+Space. */
 export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
   const [open, setOpen] = useState<Open | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);

@@ -6,13 +6,13 @@ import { type FormContext, ValueField } from "./value-field.tsx";
 
 type FormProps = {
   form: NodeForm;
-  /** What the fields are of: another one's begin anew. */
+  /** Identifies the edited object. Another id resets the fields. */
   id: string;
   apply: (edit: Edit | Refused) => void;
   complete?: (path: DocumentPath) => readonly Completion[];
 };
 
-/** The fields of a form, each letter an edit. */
+/** The fields of a form. Each letter is an edit. */
 export function SchemaForm({ form, id, apply, complete = () => [] }: FormProps) {
   const { schema, path, value, locked = {}, expressions = [] } = form;
   const set = (at: DocumentPath, next: unknown) => {
@@ -38,13 +38,12 @@ export function SchemaForm({ form, id, apply, complete = () => [] }: FormProps) 
   );
 }
 
-/** The form of a node of the document. */
 export function FormOfNode({ id, isReadOnly }: { id: string; isReadOnly: boolean }) {
   const document = useEdited();
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
   const form = useMemo(() => document.kind.form(value, id), [document, value, id]);
-  if (!form) return <p className="text-muted">It has nothing to fill in.</p>;
+  if (!form) return <p className="text-muted">No fields.</p>;
   return (
     <fieldset
       disabled={isBroken || isReadOnly}

@@ -2,14 +2,13 @@ import { isRecord } from "../../lib/json.ts";
 import { asSchema, fieldOf, type FormField, type Schema } from "../../lib/schema.ts";
 import type { DocumentPath } from "../kind.ts";
 
-/** How a value is edited. */
 export type Control =
   | { kind: "group"; names: readonly string[]; required: ReadonlySet<string> }
   | { kind: "list"; items: Schema }
   | { kind: "map"; values: Schema }
   | { kind: "field"; field: FormField };
 
-/** A schema with what it refers to in the whole that it is a part of. */
+/** A schema with its `$ref` resolved in the root schema. */
 export function resolved(schema: unknown, root: Schema): Schema {
   let own = asSchema(schema);
   for (let depth = 0; depth < 20 && typeof own.$ref === "string"; depth += 1) {
@@ -36,12 +35,12 @@ export function controlOf(name: string, schema: Schema, isRequired: boolean): Co
   return { kind: "field", field };
 }
 
-/** What is offered for a text: the examples of its schema. */
+/** Suggestions for a text: the examples of its schema. */
 export const suggestionsOf = ({ examples }: Schema): string[] => [
   ...new Set((Array.isArray(examples) ? examples : []).filter((one) => typeof one === "string")),
 ];
 
-/** What a new value of a schema begins as. */
+/** The initial value of a schema. */
 export function beginning(declared: unknown, root: Schema): unknown {
   const schema = resolved(declared, root);
   if ("default" in schema) return schema.default;
@@ -64,7 +63,7 @@ export function beginning(declared: unknown, root: Schema): unknown {
   }
 }
 
-/** The text of a control for a value that is there; a value of another type than expected as JSON. */
+/** The text of a control for a value. A value of an unexpected type is shown as JSON. */
 export function textOf(field: FormField, value: unknown): string {
   if (value === undefined) return "";
   if (field.kind === "choice") return JSON.stringify(value);
@@ -76,7 +75,7 @@ export function textOf(field: FormField, value: unknown): string {
 export const dotted = (path: DocumentPath): string =>
   path.filter((key) => typeof key === "string").join(".");
 
-/** Whether a field is one of those that are named, or lies in one. */
+/** Whether a field is named in the list or nested in a named field. */
 export const isAmong = (path: DocumentPath, names: readonly string[]): boolean => {
   const own = dotted(path);
   return names.some((name) => own === name || own.startsWith(`${name}.`));

@@ -18,7 +18,7 @@ import {
   textOf,
 } from "./schema-parts.ts";
 
-/** What all fields of a form have in common. */
+/** Shared by all fields of a form. */
 export type FormContext = {
   root: Schema;
   locked: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ type Props = {
   isRequired: boolean;
 };
 
-/** One value of a document, by its schema: a control, a group, a list or a map of them. */
+/** The field of one value, by its schema: a control, a group, a list or a map. */
 export function ValueField(props: Props) {
   const { form, name, path, value, isRequired } = props;
   const schema = resolved(props.schema, form.root);
@@ -201,7 +201,7 @@ function MapItems({ form, path, values, label, map }: MapProps) {
   );
 }
 
-/** A map of anything has texts: expressions mostly. */
+/** Values of a map without a schema are texts, usually expressions. */
 const withText = (values: Schema): Schema =>
   Object.keys(values).length === 0 ? { type: "string" } : values;
 
@@ -227,7 +227,7 @@ type SingleProps = Props & { field: FormField; suggestions: readonly string[] };
 
 type Typed = { text: string; of: string };
 
-/** One control. What is typed and is no value yet stays in it, and out of the document. */
+/** A single control. Invalid input stays in the control and does not reach the document. */
 function Single({ form, path, value, isRequired, field, suggestions }: SingleProps) {
   const shown = textOf(field, value);
   const [typed, setTyped] = useState<Typed | null>(null);

@@ -27,7 +27,7 @@ import { type EditedDocument, nodeAt } from "../document/document.ts";
 import { deepest, pathAt, treeOf } from "../document/tree.ts";
 import { useEdited } from "../document/use-document.ts";
 
-/** What comes from the document, and so does not go back to it. */
+/** Marks changes from the document, which are not sent back to it. */
 const fromDocument = Annotation.define<boolean>();
 
 const highlight = HighlightStyle.define([
@@ -85,13 +85,13 @@ const theme = EditorView.theme({
   },
 });
 
-/** The text of the document, edited as text. It is the same history as that of the canvas. */
+/** The document as text. It shares its history with the canvas. */
 export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
   const document = useEdited();
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!host.current) return;
-    // In a shadow root its styles are a sheet of their own: the page's policy has no styles in the page.
+    // A shadow root, because the page's policy forbids inline styles.
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
     const view = new EditorView({
       parent: root as unknown as Element,
@@ -135,7 +135,7 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
     return true;
   };
   return [
-    // Offsets count each character, so that line ends of two stay two.
+    // Keeps CRLF line ends as two characters, so that offsets match the document.
     EditorState.lineSeparator.of("\n"),
     EditorState.readOnly.of(isReadOnly),
     EditorView.contentAttributes.of({
@@ -166,7 +166,7 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
   ];
 }
 
-/** What was typed goes to the document; where the caret is, its node is selected. */
+/** Sends typed changes to the document, and selects the node at the caret. */
 function pass(
   document: EditedDocument,
   { view, transactions, docChanged, selectionSet }: ViewUpdate,
@@ -204,8 +204,8 @@ function selectSoon(document: EditedDocument, view: EditorView): void {
 }
 
 /**
- * What was edited elsewhere, for the text: in a task of its own, so that moving 500 nodes is not one long
- * task, but before anything that is done to the text itself.
+ * Queues outside edits for the text. They run in a task of their own, so that moving 500 nodes does not block, but
+ * before any edit of the text itself.
  */
 class Incoming {
   readonly #view: EditorView;
@@ -245,7 +245,7 @@ function take(view: EditorView, edits: readonly TextEdit[]): void {
 
 const mostDiagnostics = 200;
 
-/** Shows problems at their lines, and the text of the node that is selected elsewhere. */
+/** Shows problems at their lines, and scrolls to the node that is selected elsewhere. */
 function follow(view: EditorView, document: EditedDocument, incoming: Incoming): () => void {
   let { problems, broken, selection } = document.state();
   let isFirst = true;
@@ -281,7 +281,7 @@ function diagnosticsOf(document: EditedDocument): Diagnostic[] {
   if (!root) return [];
   return problems.slice(0, mostDiagnostics).map(({ path, message, severity }) => {
     const { offset, length } = deepest(root, path).node;
-    // A problem of a whole object is shown at its first line.
+    // The problem of a whole object is shown at its first line.
     const end = text.indexOf("\n", offset);
     const to = Math.min(offset + length, end < 0 ? text.length : end);
     return { from: offset, to, severity, message };

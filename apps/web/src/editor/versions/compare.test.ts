@@ -4,7 +4,7 @@ import { compare } from "./compare.ts";
 
 const box = (id: string, name: string, x = 0) => ({ id, name, x, y: 0 });
 
-test("two versions differ by what their nodes hold and their lines, not by where they are drawn", () => {
+test("two versions differ by the content of their nodes and by their lines, not by positions", () => {
   const before = {
     boxes: [box("a", "A"), box("b", "B"), box("c", "C")],
     lines: [

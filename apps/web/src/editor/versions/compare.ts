@@ -3,13 +3,13 @@ import type { DocumentKind, DrawnEdge, DrawnNode } from "../kind.ts";
 
 export type Mark = "added" | "removed" | "changed";
 
-/** What is different between two versions of a document: marks of nodes and lines, by their ids in each. */
+/** The differences of two versions: marks by node id and line id in each. */
 export type Comparison = {
   before: { nodes: ReadonlyMap<string, Mark>; edges: ReadonlyMap<string, Mark> };
   after: { nodes: ReadonlyMap<string, Mark>; edges: ReadonlyMap<string, Mark> };
 };
 
-/** Compares two versions by what their nodes are and hold; where they are drawn makes no difference. */
+/** Compares two versions by the content of their nodes, ignoring positions. */
 export function compare(kind: DocumentKind, before: unknown, after: unknown): Comparison {
   const [old, now] = [kind.read(before), kind.read(after)];
   const oldNodes = new Map(old.nodes.map((node) => [node.id, node]));

@@ -12,7 +12,7 @@ type Version = { label: string; text: string };
 
 type Props = { kind: DocumentKind; before: Version; after: Version };
 
-/** Two versions as drawings, with what was added, removed and changed marked in them and counted. */
+/** Two versions as drawings, with added, removed and changed nodes marked and counted. */
 export function DrawnComparison({ kind, before, after }: Props) {
   const old = useMemo(() => new EditedDocument(kind, before.text), [kind, before.text]);
   const now = useMemo(() => new EditedDocument(kind, after.text), [kind, after.text]);
@@ -37,7 +37,7 @@ export function DrawnComparison({ kind, before, after }: Props) {
   );
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-5">
-      <p role="status">{said.length > 0 ? said.join(", ") : "They are drawn the same."}</p>
+      <p role="status">{said.length > 0 ? said.join(", ") : "No visible differences."}</p>
       <div className="grid min-h-0 flex-1 grid-cols-2 gap-5 max-md:grid-cols-1">
         <Side label={before.label} document={old} {...marks.before} />
         <Side label={after.label} document={now} {...marks.after} />
@@ -50,7 +50,7 @@ const unmarked: ReadonlyMap<string, Mark> = new Map();
 
 type DrawnProps = { kind: DocumentKind; version: Version };
 
-/** One version as a drawing, to be looked at. */
+/** One version as a read-only drawing. */
 export function DrawnDocument({ kind, version: { label, text } }: DrawnProps) {
   const document = useMemo(() => new EditedDocument(kind, text), [kind, text]);
   return <Side label={label} document={document} nodes={unmarked} edges={unmarked} />;

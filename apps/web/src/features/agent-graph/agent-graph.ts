@@ -16,7 +16,6 @@ import {
 import { type Choices, completionsAt, formOf } from "./form.ts";
 import { readDocument } from "./graph-document.ts";
 
-/** The document of a new graph: a single Start. */
 export const emptyGraph = `${JSON.stringify(
   { nodes: [{ id: "node_1", type: "start", x: 80, y: 160, data: {} }], connections: [] },
   null,
@@ -25,7 +24,7 @@ export const emptyGraph = `${JSON.stringify(
 
 const palette: readonly PaletteItem[] = [
   { type: "agent", label: "Agent", icon: Bot, hint: "Asks a model", key: "a" },
-  { type: "if", label: "Condition", icon: GitBranch, hint: "Chooses what follows", key: "c" },
+  { type: "if", label: "Condition", icon: GitBranch, hint: "Chooses the next node", key: "c" },
   {
     type: "approval",
     label: "User Approval",
@@ -37,13 +36,13 @@ const palette: readonly PaletteItem[] = [
     type: "start",
     label: "Start",
     icon: Play,
-    hint: "Where a run begins",
+    hint: "Starts a run",
     key: "s",
     isHidden: true,
   },
 ];
 
-/** What the editor must know of agent graphs; what can be chosen may come later. */
+/** The kind of agent graph documents. `choices` may return more later. */
 export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
   name: "graph",
   noun: "graph",
@@ -71,7 +70,6 @@ function problemsOf(document: unknown, { tools }: Choices): Problem[] {
   ];
 }
 
-/** To show the bodies of nodes, or only their heads. */
 const folding: NonNullable<DocumentKind["actions"]> = (document, ids) => {
   const { nodes } = readDocument(document);
   const chosen = ids.map((id) => nodes.get(id)).filter((node) => node !== undefined);
@@ -85,7 +83,7 @@ const folding: NonNullable<DocumentKind["actions"]> = (document, ids) => {
   ];
 };
 
-/** What a document is that is no graph, for the message that refuses it; null for a graph. */
+/** The name of another format, for the refusal; null for a graph. */
 export function otherFormatOf(document: unknown): string | null {
   const known = foreignFormat(document);
   if (known !== null) return known;

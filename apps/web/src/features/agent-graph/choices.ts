@@ -3,17 +3,17 @@ import type { GraphConfig } from "@uncaged/workflow-server/api-types";
 import { queryOf } from "../../lib/request.ts";
 import type { Choices } from "./form.ts";
 
-/** The models of the server, as its configuration lists them. */
+/** The models of the server's configuration. */
 export const configQuery = queryOf<GraphConfig>(["config"], "/config");
 
-/** What can be chosen before the server has answered. */
+/** Choices before the server has answered. */
 export const fewChoices: Choices = {
   models: [],
   reasoningEfforts: ["none", "low", "medium", "high"],
   tools: builtInTools,
 };
 
-/** What can be chosen: of the models those that the server has keys for. */
+/** The choices of forms. Models need a configured key. */
 export function choicesOf({ providers }: GraphConfig): Choices {
   const models = providers.filter(({ enabled }) => enabled).flatMap((provider) => provider.models);
   const efforts = models.flatMap(({ reasoningEfforts = [] }) => reasoningEfforts);

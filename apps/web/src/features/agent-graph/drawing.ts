@@ -17,14 +17,11 @@ import {
   textOf,
 } from "./graph-document.ts";
 
-/** The port that lines of the execution end at. */
 export const input = "input";
-/** The port that lines of subagents end at. */
 export const calledAt = "called";
-/** The port that stands for all conditions of a node that is collapsed. */
+/** The port of a folded node that stands for all its conditions. */
 const allConditions = "conditions";
 
-/** Draws a document: what can't be drawn of it is left out. */
 export function drawingOf(document: unknown): Drawing {
   const graph = readDocument(document);
   const start = startOf(graph);
@@ -48,7 +45,7 @@ function nodeAt(node: GraphNode, start: GraphNode | null): Omit<DrawnNode, "port
   };
 }
 
-/** A connection as a line. A collapsed condition has one port for all of its conditions. */
+/** A connection as a line. A folded condition node has one port for all conditions. */
 function edgeOf({ id, source, target, port, index }: GraphLine, { nodes }: ReadGraph): DrawnEdge {
   const from = nodes.get(source);
   const isHidden = from !== undefined && foldsConditions(from) && isCondition(from, port);
@@ -73,7 +70,7 @@ const portAt = (role: Port["role"], side: Side, id: string, label: string | null
   ...{ id, role, side, label, isOpen: true },
 });
 
-/** The ports of a node. A line from or to one that the node does not have keeps it, closed. */
+/** The ports of a node. Lines at unknown ports are kept at a closed port. */
 function portsOf(
   node: GraphNode,
   leaving: readonly GraphLine[],
@@ -98,26 +95,25 @@ function portsOf(
 const closed = (role: Port["role"], side: Side, id: string): Port => ({
   ...portAt(role, side, id, role === "out" ? id : null),
   isOpen: false,
-  hint: "The node has no such port: remove the line.",
+  hint: "Unknown port: remove the line.",
 });
 
-/** Whether a line can begin at a port of a node. */
 export const isExit = (node: GraphNode, id: string): boolean =>
   ownPorts(node).some((port) => port.id === id && port.role === "out" && port.isOpen);
 
 function ownPorts(node: GraphNode): Port[] {
-  const entry = { ...portAt("in", "left", input), hint: "What runs before it" };
-  const exit = { ...portAt("out", "right", output), hint: "What runs after it" };
+  const entry = { ...portAt("in", "left", input), hint: "Previous nodes" };
+  const exit = { ...portAt("out", "right", output), hint: "Next nodes" };
   switch (node.type) {
     case "start":
       return [exit];
     case "agent":
       return [
         entry,
-        { ...portAt("in", "top", calledAt), hint: "The agent that may call it" },
+        { ...portAt("in", "top", calledAt), hint: "Calling agent" },
         exit,
         ...(callsSubagents(node)
-          ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Agents that it may call" }]
+          ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Subagents" }]
           : []),
       ];
     case "if":
@@ -147,7 +143,7 @@ function conditionPorts(node: GraphNode): Port[] {
   });
 }
 
-/** What the body of a node shows: of a collapsed one a line. */
+/** The lines of a node's body; one line if it is folded. */
 function linesOf(node: GraphNode): string[] {
   const lines = bodyOf(node).filter((line) => line.trim() !== "");
   return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 64));

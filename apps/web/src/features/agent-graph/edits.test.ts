@@ -11,7 +11,6 @@ type Drawn = { nodes: unknown[]; connections: { sourceHandle?: string }[] };
 const textOf = (nodes: unknown[], connections: unknown[] = []): string =>
   JSON.stringify({ nodes, connections }, null, 2);
 
-/** The text that an edit makes of another one. */
 function edited(text: string, edit: Edit | Refused | null): string {
   if (edit === null) return text;
   if ("refused" in edit) throw new Error(edit.refused);
@@ -45,8 +44,8 @@ const line = (source: string, target: string, sourceHandle?: string) => ({
   ...(sourceHandle !== undefined && { sourceHandle }),
 });
 
-describe("a node that is added", () => {
-  test("is collapsed, has the defaults of the format, and the next id", () => {
+describe("an added node", () => {
+  test("is folded, has the format's defaults, and gets the next id", () => {
     const text = edited(emptyGraph, kind.add(read(emptyGraph), "agent", { x: 9.6, y: 5.2 }, null));
     expect(read(text).nodes[1]).toEqual({
       ...{ id: "node_2", type: "agent", x: 10, y: 5 },
@@ -63,16 +62,16 @@ describe("a node that is added", () => {
     expect(kind.check(read(next), new AbortController().signal)).toEqual([]);
   });
 
-  test("is no second Start, and is the first where there is none", () => {
+  test("is refused as a second Start, and accepted as the first", () => {
     const one = kind.add(read(emptyGraph), "start", { x: 0, y: 0 }, null);
-    expect(refusal(one)).toBe("There is a Start already.");
+    expect(refusal(one)).toBe("The graph already has a Start.");
     const none = edited("{}", kind.add({}, "start", { x: 0, y: 0 }, null));
     expect(read(none)).toMatchObject({ nodes: [{ id: "node_1", type: "start" }] });
   });
 });
 
 describe("ports", () => {
-  test("of a Start, an agent, an approval and a node of an unknown type", () => {
+  test("of a Start, an agent, an approval and an unknown type", () => {
     const text = textOf([start, agent("a"), lead("b"), { id: "p", type: "input" }, { id: "u" }]);
     expect(portsIn(text, "node_1")).toEqual(["out output right"]);
     const plain = ["in input left", "in called top", "out output right"];
@@ -82,7 +81,7 @@ describe("ports", () => {
     expect(portsIn(text, "u")).toEqual(["in input left", "out output right"]);
   });
 
-  test("of a condition: one for each, and collapsed one that shows how many and takes no line", () => {
+  test("of a condition node: one per condition; one closed port with their number when folded", () => {
     const nodes = [
       condition("one", ["x"], { collapsed: true }),
       condition("two", ["x", "y"]),
@@ -108,7 +107,7 @@ describe("ports", () => {
     expect(kind.connect(read(text), from, { node: "two", port: "input" })).toBeNull();
   });
 
-  test("that a node does not have are shown with their lines, closed", () => {
+  test("that are unknown are shown closed, with their lines", () => {
     const text = textOf([condition("c", ["x"]), agent("a")], [line("c", "a", "condition-7")]);
     expect(portsIn(text, "c")).toContain("out condition-7 right closed");
     expect(linesIn(text)).toEqual(["c.condition-7 a.input"]);
@@ -128,14 +127,14 @@ describe("a line", () => {
     return { text, edit: kind.connect(read(text), ends[0], ends[1], replacing) };
   };
 
-  test("is written as the format has it, whichever end it is begun at", () => {
+  test("is written in the format's form, from whichever end it is drawn", () => {
     const one = connect([], "node_1.output", "a");
     expect(read(edited(one.text, one.edit)).connections).toEqual([line("node_1", "a")]);
     const back = connect([], "a.input", "node_1.output");
     expect(read(edited(back.text, back.edit)).connections).toEqual([line("node_1", "a")]);
   });
 
-  test("to itself, that is there, or that joins two of one role, is ignored", () => {
+  test("is ignored to its own node, as a duplicate, or between two ports of one role", () => {
     expect(connect([], "a.output", "a").edit).toBeNull();
     expect(connect([line("a", "c")], "a.output", "c").edit).toBeNull();
     expect(connect([line("a", "c", "output")], "a.output", "c").edit).toBeNull();
@@ -143,7 +142,7 @@ describe("a line", () => {
     expect(connect([], "a.output", "missing").edit).toBeNull();
   });
 
-  test("of a subagent ends on the port at the top, and its agent's prompt is cleared", () => {
+  test("of a subagent ends at the top port, and clears the subagent's prompt", () => {
     const { text, edit } = connect([line("node_1", "a")], "a.subagent", "b.called");
     const next = edited(text, edit);
     expect(linesIn(next)).toEqual(["node_1.output a.input", "a.subagent b.called"]);
@@ -152,7 +151,7 @@ describe("a line", () => {
     expect(linesIn(edited(onInput.text, onInput.edit))).toEqual(["a.subagent b.called"]);
   });
 
-  test("that breaks a rule of subagents is refused with the rule, and nothing is added", () => {
+  test("is refused with the rule when it breaks a rule of subagents", () => {
     expect(refusal(connect([line("node_1", "b")], "a.subagent", "b.called").edit)).toBe(
       "Subagent connection a -> b: b is part of the execution connection node_1 -> b",
     );
@@ -160,10 +159,12 @@ describe("a line", () => {
       "b is part of the execution connection",
     );
     expect(refusal(connect([], "c.subagent", "b.called").edit)).toContain("not enabled on c");
-    expect(refusal(connect([], "a.output", "node_1").edit)).toContain("Nothing leads to the Start");
+    expect(refusal(connect([], "a.output", "node_1").edit)).toContain(
+      "No line can lead to the Start",
+    );
   });
 
-  test("whose end is dragged elsewhere keeps its position and what else it holds", () => {
+  test("keeps its position and other properties when its end is dragged", () => {
     const kept = { ...line("node_1", "a"), note: "mine" };
     const id = JSON.stringify(["node_1", "output", "a"]);
     const { text, edit } = connect([kept, line("a", "c")], "node_1.output", "c", id);
@@ -174,8 +175,8 @@ describe("a line", () => {
   });
 });
 
-describe("what is removed", () => {
-  test("takes its lines along, and leaves the Start", () => {
+describe("a removal", () => {
+  test("removes the lines of removed nodes, and keeps the Start", () => {
     const text = textOf(
       [start, agent("a"), agent("b")],
       [line("node_1", "a"), line("a", "b"), line("node_1", "b")],
@@ -190,7 +191,7 @@ describe("what is removed", () => {
 });
 
 describe("copy and paste", () => {
-  test("gives new ids, keeps what lies between the nodes, and copies no Start", () => {
+  test("assigns new ids, keeps lines between the copies, and skips the Start", () => {
     const text = textOf(
       [start, { ...agent("a"), x: 100 }, { ...agent("b"), x: 300, y: 50 }],
       [line("node_1", "a"), line("a", "b")],
@@ -207,7 +208,7 @@ describe("copy and paste", () => {
   });
 });
 
-test("moving writes positions alone, and expanding takes the mark away", () => {
+test("moving changes only positions, and unfolding removes the mark", () => {
   const text = textOf([start, agent("a", { collapsed: true })]);
   const at = { id: "a", at: { x: 4.4, y: 0 }, parent: null };
   const moved = edited(text, kind.move?.(read(text), [at]) ?? null);
@@ -231,7 +232,7 @@ test("documents of other formats are recognized", () => {
   for (const [document, name] of formats) expect(otherFormatOf(document)).toBe(name);
 });
 
-test("what is no graph, or a damaged one, is drawn as far as it can be", () => {
+test("an invalid document is drawn as far as possible", () => {
   const damaged = JSON.parse(`{
     "nodes": [null, 5, {"id": ""}, {"id": "a"}, {"id": "a", "type": "agent"}, {"id": "constructor",
       "type": "toString", "x": "1", "data": null}, {"id": "__proto__", "type": "if", "data": {"conditions": [null, 7]}}],

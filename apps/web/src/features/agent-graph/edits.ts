@@ -28,10 +28,10 @@ import {
   subagent,
 } from "./graph-document.ts";
 
-/** Adds a collapsed node, with the data that the format gives it. */
+/** Adds a folded node with its default data. */
 export function addNode(document: unknown, type: string, at: Point): Edit | Refused {
   const graph = readDocument(document);
-  if (type === "start" && startOf(graph)) return { refused: "There is a Start already." };
+  if (type === "start" && startOf(graph)) return { refused: "The graph already has a Start." };
   const defaults: Readonly<Record<string, Data>> = nodeDefaults;
   const data = Object.hasOwn(defaults, type) ? defaults[type] : {};
   const id = `node_${nextNumber(graph)}`;
@@ -45,7 +45,7 @@ export function addNode(document: unknown, type: string, at: Point): Edit | Refu
 
 const roundedAt = ({ x, y }: Point): Point => ({ x: Math.round(x), y: Math.round(y) });
 
-/** Adds items to one of the document's lists, which need not be there yet. */
+/** Adds items to one of the document's lists, which may be missing. */
 function appended(
   document: unknown,
   name: "nodes" | "connections",
@@ -57,7 +57,7 @@ function appended(
   return items.map((value, index) => ({ path: [name, list.length + index], value, insert: true }));
 }
 
-/** Removes lines and nodes, these with their lines; the Start stays. */
+/** Removes lines, and nodes with their lines. The Start stays. */
 export function removeParts(
   document: unknown,
   ids: readonly string[],
@@ -68,7 +68,7 @@ export function removeParts(
   const nodes = ids.map((id) => graph.nodes.get(id)).filter((node) => node !== undefined);
   const removable = nodes.filter((node) => node !== start);
   if (removable.length === 0 && lineIds.length === 0) {
-    return { refused: "The Start can't be deleted: a run begins there." };
+    return { refused: "The Start can't be deleted: a run starts there." };
   }
   const gone = new Set(removable.map(({ id }) => id));
   const removed = new Set(lineIds);
@@ -108,8 +108,8 @@ export function moveNodes(document: unknown, positions: readonly NodePosition[])
 }
 
 /**
- * Draws a line, or leads one elsewhere that is there. One that is there already, or leads from a node to itself, is
- * ignored; one that breaks a rule is refused.
+ * Draws or redirects a line. Duplicates and lines from a node to itself are ignored; lines that break a rule are
+ * refused.
  */
 export function connectPorts(
   document: unknown,
@@ -126,7 +126,7 @@ export function connectPorts(
   const id = lineId(source.id, from.port, target.id);
   if (graph.lines.some((line) => line.id === id)) return null;
   if (target.type === "start")
-    return { refused: "Nothing leads to the Start: a run begins there." };
+    return { refused: "No line can lead to the Start: a run starts there." };
   const connection = connectionOf(source.id, from.port, target.id);
   const refused = violationOf({ ...graph, lines: others }, connection);
   if (refused !== null) return { refused };
@@ -151,14 +151,14 @@ const connectionOf = (source: string, port: string, target: string): Connection 
   ...(port !== output && { sourceHandle: port }),
 });
 
-/** A connection in the place of another one, with what else that one holds. */
+/** Replaces a connection and keeps its other properties. */
 function changed(document: unknown, { index }: GraphLine, connection: Connection): Change {
   const before = isRecord(document) ? listOf(document.connections)[index] : null;
   const { sourceHandle: _, targetHandle: __, ...rest } = isRecord(before) ? before : {};
   return { path: ["connections", index], value: { ...rest, ...connection } };
 }
 
-/** The rule of subagents that a further connection would break. */
+/** The rule of subagents that another connection would break. */
 function violationOf({ nodes, lines }: ReadGraph, connection: Connection): string | null {
   const readable = [...nodes.values()].filter(({ id }) => !id.startsWith("__"));
   return newViolation(
@@ -170,7 +170,7 @@ function violationOf({ nodes, lines }: ReadGraph, connection: Connection): strin
   );
 }
 
-/** A subagent is asked by its caller: it has no prompt of its own. */
+/** A subagent is prompted by its caller and has no prompt of its own. */
 function clearedPrompt(target: GraphNode): Change[] {
   const { userPrompt } = target.data;
   const path = [...pathOfNode(target), "data"];
@@ -179,7 +179,7 @@ function clearedPrompt(target: GraphNode): Change[] {
     : [];
 }
 
-/** What the clipboard gets of some nodes: themselves, and the lines between them. */
+/** The nodes with the lines between them, for the clipboard. */
 export function copyNodes(document: unknown, ids: readonly string[]): unknown {
   const graph = readDocument(document);
   const start = startOf(graph);
@@ -196,13 +196,13 @@ export function copyNodes(document: unknown, ids: readonly string[]): unknown {
   };
 }
 
-/** Adds the nodes of a fragment, under ids of their own; null when it is no part of a graph. */
+/** Pastes a fragment's nodes under new ids; null if it is not a part of a graph. */
 export function pasteNodes(document: unknown, fragment: unknown, at: Point): Edit | Refused | null {
   if (!isRecord(fragment) || !Array.isArray(fragment.nodes)) return null;
   const pasted = readDocument(fragment);
   const given = [...pasted.nodes.values()].filter(({ type }) => type !== "start");
   if (given.length === 0) {
-    return pasted.nodes.size > 0 ? { refused: "There is a Start already." } : null;
+    return pasted.nodes.size > 0 ? { refused: "The graph already has a Start." } : null;
   }
   const first = nextNumber(readDocument(document));
   const ids = new Map(given.map(({ id }, index) => [id, `node_${first + index}`]));
@@ -236,7 +236,7 @@ function cornerOf(nodes: readonly GraphNode[]): Point {
   return { x: Math.min(...placed.map(({ x }) => x)), y: Math.min(...placed.map(({ y }) => y)) };
 }
 
-/** Shows the bodies of nodes, or only their heads. */
+/** Folds or unfolds nodes. */
 export function foldNodes(document: unknown, ids: readonly string[], isFolded: boolean): Edit {
   const { nodes } = readDocument(document);
   const changes = ids.flatMap((id): Change[] => {
@@ -247,15 +247,14 @@ export function foldNodes(document: unknown, ids: readonly string[], isFolded: b
   return { label: isFolded ? "Collapse" : "Expand", changes };
 }
 
-/** Sets the prompt that a run begins with. */
 export function editPrompt(document: unknown, text: string): Edit | Refused {
   const start = startOf(readDocument(document));
-  if (!start) return { refused: "There is no Start." };
+  if (!start) return { refused: "The graph has no Start." };
   const changes = setInData(document, start, ["initialInput"], text);
   return { label: "Edit the prompt", merge: "prompt", changes };
 }
 
-/** Sets a value in a node's data, which need not be an object yet. */
+/** Sets a value in a node's data, which may not be an object yet. */
 export function setInData(
   document: unknown,
   node: GraphNode,
@@ -272,7 +271,7 @@ export function setInData(
   return [{ path: at, value: { [name]: inner } }];
 }
 
-/** What becomes of a condition's lines when the conditions are renumbered; those of removed ones go. */
+/** Moves lines to the new numbers of their conditions, and removes the lines of removed conditions. */
 export function renumbered(
   { lines }: ReadGraph,
   node: GraphNode,

@@ -21,7 +21,7 @@ const texts: [name: string, text: string][] = [
 ];
 
 test.each(texts)(
-  "%s is drawn as a whole, can be run, and is changed only where it is edited",
+  "%s is drawn completely, can run, and changes only where it is edited",
   (_, text) => {
     const document = JSON.parse(text) as Document;
     expect(otherFormatOf(document)).toBeNull();

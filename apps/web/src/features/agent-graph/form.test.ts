@@ -15,7 +15,7 @@ const branches = ["condition-0", "condition-1", "condition-2", "false"].map((sou
   sourceHandle,
 }));
 
-/** The document with a field's value; one undo makes it what it was, to the last character. */
+/** The document after a field's edit. Asserts that one undo restores the text exactly. */
 function set(document: object, node: string, path: DocumentPath, value: unknown): Drawn {
   const edit = kind.form(document, node)?.edit?.(path, value);
   if (!edit || "refused" in edit) throw new Error(edit?.refused ?? "no form");
@@ -43,7 +43,7 @@ const handles = ({ connections }: Pick<Drawn, "connections">): string[] =>
   });
 
 describe("the conditions of a node", () => {
-  test("that one is removed from: its lines go, and the higher ones are renumbered", () => {
+  test("lose the lines of a removed condition, and higher ones are renumbered", () => {
     const next = set(branching({ conditions: three }), "if", ["conditions", 1], undefined);
     expect(next.nodes[0]?.data).toEqual({ conditions: [condition("a"), condition("c")] });
     expect(handles(next)).toEqual([
@@ -53,7 +53,7 @@ describe("the conditions of a node", () => {
     ]);
   });
 
-  test("take their lines along when they change places", () => {
+  test("keep their lines when they are reordered", () => {
     const document = branching({ conditions: three });
     const [a, b, c] = three;
     const next = set(document, "if", ["conditions"], [c, a, b]);
@@ -65,7 +65,7 @@ describe("the conditions of a node", () => {
     ]);
   });
 
-  test("grow and are edited without a change of their lines", () => {
+  test("are added and edited without a change of lines", () => {
     const document = branching({ conditions: three });
     const more = set(document, "if", ["conditions", 3], condition("d"));
     expect(more.nodes[0]?.data).toEqual({ conditions: [...three, condition("d")] });
@@ -74,7 +74,7 @@ describe("the conditions of a node", () => {
     expect([handles(more), handles(other)]).toEqual([handles(document), handles(document)]);
   });
 
-  test("are written in the new form when the old one is edited, also where nothing is right", () => {
+  test("in the legacy form are converted when edited, even without a right side", () => {
     const old = branching({ condition: "x", note: 1 });
     expect(kind.form(old, "if")?.value).toMatchObject({
       conditions: [{ operator: "contains", value: "x" }],
@@ -106,7 +106,7 @@ describe("an agent", () => {
     ],
   };
 
-  test("whose subagents are turned off loses its lines to them, and no other", () => {
+  test("loses its subagent lines when subagents are turned off, and no others", () => {
     const off = set(team, "a", ["tools", "subagents"], false);
     expect(off.connections).toEqual([team.connections[1]]);
     expect(off.nodes[0]?.data).toEqual({ tools: { subagents: false, readFile: true } });
@@ -116,15 +116,15 @@ describe("an agent", () => {
     expect(set(team, "a", ["agentName"], "x").connections).toHaveLength(2);
   });
 
-  test("that another one calls has its prompt locked, with the reason", () => {
+  test("that is a subagent has a locked prompt, with the reason", () => {
     expect(kind.form(team, "b")?.locked).toEqual({
-      userPrompt: "Agent asks this agent: it has no prompt of its own.",
+      userPrompt: "Agent calls this agent and sends the prompt.",
     });
     expect(kind.form(team, "a")?.locked).toBeUndefined();
-    expect(() => set(team, "b", ["userPrompt"], "x")).toThrow("no prompt of its own");
+    expect(() => set(team, "b", ["userPrompt"], "x")).toThrow("gets its prompt from its caller");
   });
 
-  test("has a form of all that the format has, with what can be chosen", () => {
+  test("has a form of all fields of the format, with choices", () => {
     const schema = kind.form(team, "a")?.schema as { properties: Record<string, unknown> };
     expect(Object.keys(schema.properties)).toEqual([
       ...["agentName", "systemPrompt", "userPrompt", "model", "reasoningEffort", "tools", "join"],

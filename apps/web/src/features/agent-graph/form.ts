@@ -25,14 +25,14 @@ import {
   subagent,
 } from "./graph-document.ts";
 
-/** What can be chosen in forms: the models that the server has keys for, and the tools of its bundles. */
+/** Choices of forms: models with a configured key, and tools of the server's bundles. */
 export type Choices = {
   models: readonly string[];
   reasoningEfforts: readonly string[];
   tools: readonly string[];
 };
 
-/** The form of a node's data; null for a node of no known type. */
+/** The form of a node's data; null for an unknown type. */
 export function formOf(document: unknown, id: string, choices: Choices): NodeForm | null {
   const graph = readDocument(document);
   const node = graph.nodes.get(id);
@@ -45,7 +45,7 @@ export function formOf(document: unknown, id: string, choices: Choices): NodeFor
     path: [...pathOfNode(node), "data"],
     value: valueOf(node),
     ...(caller !== null && {
-      locked: { userPrompt: `${name} asks this agent: it has no prompt of its own.` },
+      locked: { userPrompt: `${name} calls this agent and sends the prompt.` },
     }),
     ...(node.type === "agent" && { expressions: ["userPrompt"] }),
     edit: (path, value) => editOf(document, graph, node, path, value),
@@ -68,7 +68,7 @@ function editOf(
     return { label, merge, changes: conditionChanges(document, graph, node, path, value) };
   }
   if (path[0] === "userPrompt" && callerOf(graph, node.id) !== null) {
-    return { refused: "A subagent has no prompt of its own." };
+    return { refused: "A subagent gets its prompt from its caller." };
   }
   const changes = setInData(document, node, path, value);
   return {
@@ -77,7 +77,7 @@ function editOf(
   };
 }
 
-/** An agent that may call no subagents any more has no lines to them. */
+/** Removes the subagent lines of an agent that may not call subagents. */
 function linesWithout(
   { lines }: ReadGraph,
   node: GraphNode,
@@ -92,7 +92,7 @@ function linesWithout(
     .map(removalOfLine);
 }
 
-/** Conditions take their lines with them when one is removed or they change places. */
+/** Moves the lines of conditions when conditions are removed or reordered. */
 function conditionChanges(
   document: unknown,
   graph: ReadGraph,
@@ -146,7 +146,7 @@ function listAfter(
   return value === undefined ? before.toSpliced(index, 1) : before.toSpliced(index, 1, value);
 }
 
-/** What a form shows beside what the format has of a field. */
+/** Additions of the form to the format's schema. */
 type Shown = Readonly<Record<string, JsonSchema>>;
 
 const long = { format: "multiline" };
@@ -169,7 +169,7 @@ const runs = { title: "When several paths lead here" };
 
 let formats: ReadonlyMap<string, JsonSchema> | null = null;
 
-/** The schema of a type's data, as the format of graphs has it. */
+/** The schema of a type's data in the format. */
 function formatOf(type: string): JsonSchema | undefined {
   formats ??= new Map(byType());
   return formats.get(type);
@@ -226,7 +226,7 @@ const conditionSchema: JsonSchema = {
   required: ["operator", "value"],
 };
 
-/** A switch for each tool: those there are, and those that the document names. */
+/** A switch for each tool of the server or the document. */
 function toolsSchema({ tools }: Data, choices: Choices): JsonSchema {
   const named = isRecord(tools) ? Object.keys(tools) : [];
   const names = new Set([...choices.tools, ...named]);
@@ -243,11 +243,10 @@ function toolsSchema({ tools }: Data, choices: Choices): JsonSchema {
 }
 
 const inScope: readonly Completion[] = [
-  { text: "{{PREVIOUS_OUTPUT}}", detail: "what the node before it gave" },
-  { text: "{{APPROVAL_DECISION}}", detail: "approve or reject, of the approval before it" },
-  { text: "{{APPROVAL_NOTE}}", detail: "the note of the approval before it" },
+  { text: "{{PREVIOUS_OUTPUT}}", detail: "output of the previous node" },
+  { text: "{{APPROVAL_DECISION}}", detail: "decision of the previous approval: approve or reject" },
+  { text: "{{APPROVAL_NOTE}}", detail: "note of the previous approval" },
 ];
 
-/** What is filled in in a prompt. */
 export const completionsAt = (path: DocumentPath): readonly Completion[] =>
   path.at(-1) === "userPrompt" ? inScope : [];

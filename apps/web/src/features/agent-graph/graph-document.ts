@@ -3,40 +3,39 @@ import { isRecord } from "../../lib/json.ts";
 
 export type Data = Readonly<Record<string, unknown>>;
 
-/** A node of a document; of the type `input`, as old documents have it, it is an approval. */
+/** A node of a document. The legacy type `input` is read as an approval. */
 export type GraphNode = {
   id: string;
   type: string;
-  /** Its position among the document's nodes. */
+  /** Its index in the document's nodes. */
   index: number;
   data: Data;
   at: Point | null;
 };
 
-/** A connection of a document, by the port that it leaves its source from. */
+/** A connection, with the port of its source. */
 export type GraphLine = {
-  /** The same as long as the connection is. */
+  /** Stable while the connection exists. */
   id: string;
   source: string;
   target: string;
   port: string;
-  /** Its position among the document's connections. */
+  /** Its index in the document's connections. */
   index: number;
 };
 
-/** What can be drawn of a document. */
 export type ReadGraph = {
   nodes: ReadonlyMap<string, GraphNode>;
-  /** Also those of which an end is missing. */
+  /** Includes lines with a missing end. */
   lines: readonly GraphLine[];
 };
 
-/** The handle of an agent's lines to those that it may call. */
+/** The handle of an agent's lines to its subagents. */
 export const subagent = "subagent";
-/** The handle of lines that nothing was decided for. */
+/** The default handle. */
 export const output = "output";
 
-/** Reads a document as far as it is one; of several nodes with one id the first is drawn. */
+/** Reads the valid parts of a document. The first of several nodes with the same id is drawn. */
 export function readDocument(document: unknown): ReadGraph {
   const { nodes, connections } = isRecord(document) ? document : {};
   const read = new Map<string, GraphNode>();
@@ -78,17 +77,16 @@ function readLine(given: unknown, nodes: ReadGraph["nodes"]): Omit<GraphLine, "i
 export const lineId = (source: string, port: string, target: string): string =>
   JSON.stringify([source, port, target]);
 
-/** The port that a handle is drawn at. Each handle of an agent but `subagent` is its output. */
+/** The port of a handle. All handles of an agent except `subagent` are its output. */
 function portOf(node: GraphNode | undefined, handle: string): string {
   if (node?.type === "if" && handle === "true") return conditionPort(0);
   if (node?.type === "if" || node?.type === "approval") return handle || output;
   return handle === subagent ? subagent : output;
 }
 
-/** A condition as it is tested. */
 export type Condition = { operator: string; value: string };
 
-/** The conditions of a node; the old form is one text that the input must contain. */
+/** The conditions of a node. The legacy form is one text that the input must contain. */
 export function conditionsOf({ conditions, condition }: Data): readonly unknown[] {
   if (conditions === undefined && typeof condition === "string") {
     return [{ operator: "contains", value: condition }];
@@ -106,7 +104,7 @@ export function readCondition(given: unknown): Condition {
 
 export const conditionPort = (index: number): string => `condition-${index}`;
 
-/** The number of the condition that a port belongs to; null for other ports. */
+/** The number of the condition of a port; null for other ports. */
 export function conditionAt(port: string): number | null {
   const number = /^condition-(\d+)$/.exec(port)?.[1];
   return number === undefined ? null : Number(number);
@@ -115,17 +113,15 @@ export function conditionAt(port: string): number | null {
 export const callsSubagents = ({ type, data }: GraphNode): boolean =>
   type === "agent" && isRecord(data.tools) && data.tools.subagents === true;
 
-/** The agent that calls a node, when it is a subagent. */
 export const callerOf = ({ lines }: ReadGraph, id: string): string | null =>
   lines.find(({ port, target }) => port === subagent && target === id)?.source ?? null;
 
-/** The Start that a run begins at. */
+/** The Start node of a run. */
 export function startOf({ nodes }: ReadGraph): GraphNode | null {
   for (const node of nodes.values()) if (node.type === "start") return node;
   return null;
 }
 
-/** A node as people know it. */
 export function nameOfNode({ type, data, id }: Pick<GraphNode, "type" | "data" | "id">): string {
   if (type === "agent") return textOf(data.agentName).trim() || "Agent";
   const names: Readonly<Record<string, string>> = {
@@ -138,7 +134,7 @@ export function nameOfNode({ type, data, id }: Pick<GraphNode, "type" | "data" |
 
 export const pathOfNode = ({ index }: GraphNode): DocumentPath => ["nodes", index];
 
-/** The first number that no node's id has, nor any below it. */
+/** The first number above the numbers of all node ids. */
 export function nextNumber({ nodes }: ReadGraph): number {
   let highest = 0;
   for (const id of nodes.keys()) {

@@ -25,7 +25,7 @@ afterEach(() => {
 const graph = { nodes: [{ id: "s", type: "start" }], connections: [] };
 const inLines = `${JSON.stringify(graph, null, 2)}\n`;
 
-test("what was edited here comes first, then the server's default, then a single Start", async () => {
+test("the draft comes first, then the server's default, then a single Start", async () => {
   expect(await beginGraph()).toEqual({ text: emptyGraph, notices: [] });
   answer = () => Response.json(graph);
   expect(await beginGraph()).toEqual({ text: inLines, notices: [] });
@@ -38,15 +38,15 @@ test("what was edited here comes first, then the server's default, then a single
   expect((await beginGraph()).text).toBe(inLines);
 });
 
-test("a text that was typed half is gone on with", async () => {
+test("an invalid draft text is restored", async () => {
   store.set(draftKey, inLines);
   store.set(`${draftKey}-text`, '{ "nodes": [');
   expect(await beginGraph()).toEqual({ text: '{ "nodes": [', notices: [] });
 });
 
-test("what is stored and is no graph is kept aside, and reported", async () => {
+test("an invalid stored graph is set aside and reported", async () => {
   const wrong: [string, string][] = [
-    ["{", "It is no JSON"],
+    ["{", "Invalid JSON"],
     ['{"version":"1","steps":[]}', "it is a step workflow"],
     ['{"nodes":[]}', "nodes and connections must be lists."],
     ['{"nodes":[1],"connections":[]}', "a node has no id."],
@@ -63,7 +63,7 @@ test("what is stored and is no graph is kept aside, and reported", async () => {
   }
 });
 
-test("a default that is none, a full storage and one that is disabled are reported", async () => {
+test("an invalid default, a full storage and a disabled storage are reported", async () => {
   answer = () => Response.json({ error: "it has no nodes" }, { status: 400 });
   expect((await beginGraph()).notices).toEqual([
     "The server's default graph can't be read: it has no nodes",
@@ -76,7 +76,7 @@ test("a default that is none, a full storage and one that is disabled are report
     throw new Error("full");
   };
   Object.assign(globalThis, { localStorage: { ...storage, setItem: full } });
-  expect((await beginGraph()).notices[1]).toBe("There was no room to keep it: {");
+  expect((await beginGraph()).notices[1]).toBe("It could not be stored: {");
   Object.assign(globalThis, { localStorage: { getItem: full } });
   expect(await beginGraph()).toEqual({
     text: emptyGraph,

@@ -3,15 +3,15 @@ import { isRecord, readJson } from "../../lib/json.ts";
 import { ApiError, request } from "../../lib/request.ts";
 import { emptyGraph, otherFormatOf } from "./agent-graph.ts";
 
-/** Where the browser keeps the graph that is edited. */
+/** Storage key of the edited graph. */
 export const draftKey = "agentflow-workflow";
-/** Where it keeps what was found there and is no graph. */
+/** Storage key of an invalid graph that was found under the draft's key. */
 export const brokenKey = "agentflow-workflow-broken";
 
-/** The text that an editor begins with, and what its reader should know about it. */
+/** The initial text of an editor, with notices for the user. */
 type Begun = { text: string; notices: string[] };
 
-/** The graph that was edited here before, else the server's own, else a single Start. */
+/** The stored draft, else the server's default graph, else a single Start. */
 export async function beginGraph(): Promise<Begun> {
   const notices: string[] = [];
   const text = storedGraph(notices) ?? (await defaultGraph(notices)) ?? emptyGraph;
@@ -27,13 +27,13 @@ function storedGraph(notices: string[]): string | null {
     return null;
   }
   const { text: typed } = readDraft(browserStorage, draftKey);
-  // It need not be JSON yet: the editor shows where it breaks.
+  // It may be invalid JSON: the editor shows the position.
   if (typed !== null && typed !== text) return typed;
   if (text === null || text.trim() === "") return null;
   const { value, problem } = readJson(text);
   const reason = problem ?? misshapeOf(value);
   if (reason === null) return isEmpty(value) ? null : inLines(text, value);
-  notices.push(`What this browser had stored is no graph: ${reason} It is kept as ${brokenKey}.`);
+  notices.push(`The stored graph is invalid: ${reason} It is kept as ${brokenKey}.`);
   setAside(text, notices);
   return null;
 }
@@ -54,17 +54,17 @@ const isEmpty = (value: unknown): boolean => {
   return nodes.length === 0;
 };
 
-/** What other programs write in one line is read in many. */
+/** Formats JSON that was stored in one line. */
 const inLines = (text: string, value: unknown): string =>
   text.trim().includes("\n") ? text : `${JSON.stringify(value, null, 2)}\n`;
 
 function setAside(text: string, notices: string[]): void {
   try {
-    // First, so that there is room for it.
+    // Removed first, to free its space in the storage.
     localStorage.removeItem(draftKey);
     localStorage.setItem(brokenKey, text);
   } catch {
-    notices.push(`There was no room to keep it: ${text.slice(0, 200)}`);
+    notices.push(`It could not be stored: ${text.slice(0, 200)}`);
   }
 }
 

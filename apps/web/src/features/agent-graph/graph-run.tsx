@@ -14,13 +14,10 @@ import type { Writing } from "./run-view.ts";
 type Props = {
   edited: EditedDocument;
   session: RunSession;
-  /** What its agents have written so far. */
   writing: Writing;
-  /** What leads to the thread of a run. */
   link: (runId: string) => ReactNode;
 };
 
-/** The run console of a graph that is edited. */
 export function GraphRun({ edited, session, writing, link }: Props) {
   const value = useDocumentPart(edited, (state) => state.value);
   const broken = useDocumentPart(edited, (state) => state.broken);
@@ -28,7 +25,7 @@ export function GraphRun({ edited, session, writing, link }: Props) {
   const blocker = useMemo(() => runBlocker(isRecord(later) ? later : {}), [later]);
   const start = useMemo(() => startOf(readDocument(later)), [later]);
   const blocked: Blocked | null = broken
-    ? { message: `The JSON is broken in line ${broken.line}.` }
+    ? { message: `Invalid JSON in line ${broken.line}.` }
     : blocker && { ...blocker, action: <Way edited={edited} {...blocker} /> };
   return (
     <RunConsole
@@ -48,7 +45,7 @@ export function GraphRun({ edited, session, writing, link }: Props) {
 
 type WayProps = { edited: EditedDocument; reason: string; path: DocumentPath };
 
-/** What leads to what keeps a graph from running, or repairs it. */
+/** An action that leads to, or repairs, the reason why the graph can't run. */
 function Way({ edited, reason, path }: WayProps) {
   if (reason === "no_start") {
     const add = () => edited.apply(addNode(edited.state().value, "start", { x: 0, y: 0 }));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { ThreadLog } from "../../lib/thread-log.ts";
 import { committedNodes, liveNodes, writingOf } from "./live.ts";
 
-test("a node shows its newest attempt, an approval its question, and a subagent its call", () => {
+test("a node shows its newest attempt, an approval its question, a subagent its call", () => {
   const log = new ThreadLog();
   let seq = 0;
   const event = (attempt: string, type: string, payload: object) => {

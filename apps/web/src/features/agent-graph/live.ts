@@ -3,7 +3,7 @@ import type { LiveNode } from "../../editor/kind.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import type { Writing } from "./run-view.ts";
 
-/** What the nodes of a run do, by the attempts of its thread. `asking` is the approval that waits for its answer. */
+/** The states of a run's nodes, from the attempts of its thread. `asking` is the approval that can be answered. */
 export function liveNodes(
   cards: readonly Card[],
   asking: string | null,
@@ -23,7 +23,7 @@ export function liveNodes(
   return live;
 }
 
-/** What the running attempts of each node have written since their last model call began, in the order of their start. */
+/** The text of each node's running attempts since their last model call began, in the order of their start. */
 export function writingOf(cards: readonly Card[]): Writing {
   const writing = new Map<string, string[]>();
   for (const { attempt } of cards) {
@@ -35,7 +35,7 @@ export function writingOf(cards: readonly Card[]): Writing {
   return writing;
 }
 
-/** The nodes that a run can begin again at: each has a step of its own. */
+/** The nodes with a committed step: a run can be retried from them. */
 export const committedNodes = (cards: readonly Card[]): ReadonlySet<string> =>
   new Set(cards.flatMap((card) => (card.step === null ? [] : (nodeOf(card) ?? []))));
 

@@ -7,7 +7,7 @@ import type {
 import { isRecord, readJson } from "../../lib/json.ts";
 import { linesOf, pathOf, request, requestStream } from "../../lib/request.ts";
 
-/** What a run's stream sends: its id, its log, and where it got to. */
+/** A message of a run's stream: its id, its log, its outcome. */
 export type RunMessage =
   | { type: "start"; runId: string }
   | { type: "log"; entry: WorkflowLogEntry }
@@ -36,13 +36,13 @@ export const cancelRun = (runId: string) =>
   request<unknown>("/cancel", { ...post, json: { runId } });
 
 /**
- * Goes on with a run that failed or was interrupted, or begins again at a node; the id may be that of another run that
- * has its steps.
+ * Continues a failed or interrupted run, or retries it from a node. The returned id may belong to a new run that keeps
+ * the steps.
  */
 export const retryRun = (runId: string, nodeId?: string) =>
   request<{ runId: string }>("/retry", { ...post, json: { runId, nodeId } });
 
-/** So long a page may be busy with what has arrived before its reader gets a turn. */
+/** The time for processing messages before the page handles input again. */
 const busyMs = 20;
 
 async function* streamOf(
@@ -61,7 +61,7 @@ async function* streamOf(
   }
 }
 
-/** The event of a line `data: {json}`; null for any other line. */
+/** The event of a line `data: {json}`; null for other lines. */
 export function eventIn(line: string): RunMessage | null {
   if (!line.startsWith("data:")) return null;
   const { value } = readJson(line.slice("data:".length));

@@ -21,20 +21,17 @@ import { RunItemView } from "./run-items.tsx";
 import { isOpen, type RunSession, type RunState, type ShownRun } from "./run-session.ts";
 import { isInterrupted, itemsOf, shownStatus, type Writing } from "./run-view.ts";
 
-/** Why the graph that is edited can't be run, and what leads its reader there. */
+/** The reason why the graph can't run, with an action that helps. */
 export type Blocked = { message: string; action?: ReactNode };
 
 type Props = {
   session: RunSession;
-  /** What its agents have written so far. */
   writing: Writing;
-  /** The prompt of the graph that is edited; null when it has no Start. */
+  /** The prompt of the edited graph; null without a Start. */
   prompt: string | null;
   onPrompt: (text: string) => void;
   blocked: Blocked | null;
-  /** Runs the graph that is edited. */
   onRun: () => void;
-  /** What leads to the thread of a run. */
   link: (runId: string) => ReactNode;
 };
 
@@ -53,7 +50,7 @@ const RunBadge = ({ status }: { status: RunStatus }) => (
   </Badge>
 );
 
-/** A session as it is drawn: what arrives within a frame is drawn together. */
+/** Subscribes to a session. Changes within a frame are drawn together. */
 export function useRun(session: RunSession): RunState {
   const [subscribe] = useState(() => (listener: () => void) => {
     let frame = 0;
@@ -71,7 +68,6 @@ export function useRun(session: RunSession): RunState {
   return useSyncExternalStore(subscribe, session.snapshot);
 }
 
-/** Starts a graph, shows what it does, and asks what its approvals ask. */
 export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun, link }: Props) {
   const { run, busy, starting, problem } = useRun(session);
   const isRunning = run !== null ? isOpen(run) : busy === "starting";
@@ -84,7 +80,7 @@ export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun,
           <>
             <Items session={session} writing={writing} graph={starting} run={null} isBusy />
             <p role="status" className="flex items-center gap-4 text-muted">
-              <LoaderCircle className="text-blue" /> The run starts.
+              <LoaderCircle className="text-blue" /> Starting the run.
             </p>
           </>
         )}
@@ -102,7 +98,7 @@ export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun,
         )}
         {!run && busy === null && problem === null && (
           <p className="text-muted">
-            Write a prompt and run the graph: what its agents do is shown here.
+            Write a prompt and run the graph to see its agents work here.
           </p>
         )}
       </div>
@@ -167,7 +163,7 @@ function Head({ session, run, isBusy, link }: HeadProps) {
   );
 }
 
-/** So many of the newest items are drawn at once. */
+/** Limit of the items drawn at once; the newest are kept. */
 const mostItems = 30;
 
 type ItemsProps = Pick<Props, "session" | "writing"> & {
@@ -184,7 +180,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const box = end.current?.parentElement;
-    // Who has scrolled up reads on there.
+    // Keeps the place of a user who has scrolled up.
     if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 400)
       box.scrollTop = box.scrollHeight;
   }, [items.length, logs.length, status, written]);
@@ -202,7 +198,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
           {`Show ${Math.min(from, mostItems)} earlier`}
         </Button>
       )}
-      <div role="log" aria-label="What the run does" className="flex flex-col gap-6">
+      <div role="log" aria-label="Log of the run" className="flex flex-col gap-6">
         {items.slice(from).map((item, index) => (
           <RunItemView
             key={from + index}

@@ -170,7 +170,7 @@ function ApprovalView({ item, asked, isBusy }: ApprovalProps) {
         <p className="text-small text-muted">
           {isOver
             ? "The run ended without an answer."
-            : "It can be answered when what runs beside it has ended."}
+            : "Available when the other running nodes have finished."}
         </p>
       )}
     </Item>

@@ -4,7 +4,7 @@ import { runKey, RunSession, type RunState } from "./run-session.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;
 
-/** What the server answers, by method and path: a list one after the other, the last one always. */
+/** Answers of the server by method and path. The last one of a list repeats. */
 let answers: Record<string, Handler[]> = {};
 const asked: string[] = [];
 
@@ -87,7 +87,7 @@ const status =
   ({ run }: RunState) =>
     run?.status === wanted;
 
-test("a run is started with a copy of the graph, and its id is kept until it ends", async () => {
+test("a run starts with a copy of the graph, and its id is stored until it ends", async () => {
   let sent: unknown;
   answers["POST /api/run-stream"] = [
     async (request) => {
@@ -116,7 +116,7 @@ test("a run is started with a copy of the graph, and its id is kept until it end
   expect(store.size).toBe(0);
 });
 
-test("a refusal is shown, and the run that could not begin leaves nothing", async () => {
+test("a refusal is shown, and a run that did not start leaves no trace", async () => {
   answers["POST /api/run-stream"] = [json({ error: "OPENAI_API_KEY is required" }, 503)];
   const session = made();
   await session.start(graph);
@@ -126,7 +126,7 @@ test("a refusal is shown, and the run that could not begin leaves nothing", asyn
   expect(store.size).toBe(0);
 });
 
-test("a stream that breaks off is followed: the run is asked for, and then its events", async () => {
+test("a broken stream is followed: the run is read, then its events", async () => {
   answers["POST /api/run-stream"] = [stream(begun, log("one"))];
   answers["GET /api/run/R1"] = [json({ error: "broken" }, 500), json(record("running"))];
   answers["GET /api/run/R1/events"] = [
@@ -139,7 +139,7 @@ test("a stream that breaks off is followed: the run is asked for, and then its e
   expect([run?.logs.length, problem]).toEqual([1, null]);
 });
 
-test("after a reload an unknown run is forgotten, and one that can't be read is asked for again", async () => {
+test("after a reload an unknown run is forgotten, and an unreadable run is read again", async () => {
   store.set(runKey, "R1");
   const unknown = made();
   unknown.recover();
@@ -162,7 +162,7 @@ test("after a reload an unknown run is forgotten, and one that can't be read is 
   expect(store.get(runKey)).toBe("R1");
 });
 
-test("after a reload a run that waits can be answered, one that was lost says so, an ended one ends", async () => {
+test("after a reload a waiting run can be answered, a lost run is reported, an ended run ends", async () => {
   const shown = async (found: RunRecord) => {
     store.set(runKey, "R1");
     answers["GET /api/run/R1"] = [json(found)];
@@ -180,7 +180,7 @@ test("after a reload a run that waits can be answered, one that was lost says so
   }
 });
 
-test("an answer that comes too late shows what the run does now", async () => {
+test("a late answer shows the current state of the run", async () => {
   answers["POST /api/run-stream"] = [stream(begun, done(paused))];
   answers["POST /api/resume-stream"] = [json({ error: "Run is already being resumed." }, 409)];
   answers["GET /api/run/R1"] = [json(paused), json(record("completed"))];
@@ -195,7 +195,7 @@ test("an answer that comes too late shows what the run does now", async () => {
   expect(session.snapshot()).toMatchObject({ problem: null, run: { status: "completed" } });
 });
 
-test("cancelling shows the server's status, retrying the run that goes on", async () => {
+test("cancelling shows the server's status, retrying shows the run that continues", async () => {
   answers["POST /api/run-stream"] = [stream(begun, done(paused))];
   answers["POST /api/cancel"] = [json({ error: "no" }, 500), json({ status: "cancelled" })];
   answers["GET /api/run/R1"] = [json(record("cancelled"))];
@@ -214,7 +214,7 @@ test("cancelling shows the server's status, retrying the run that goes on", asyn
   expect(session.snapshot().run).toBeNull();
 });
 
-test("an interrupted run is found again after each reload, until it is continued to its end", async () => {
+test("an interrupted run is restored after each reload until it is continued to its end", async () => {
   store.set(runKey, "R1");
   const lost = { ...entry("Run was interrupted"), nodeId: "system", type: "error" as const };
   const interrupted = record("failed", { logs: [lost] });
@@ -231,7 +231,7 @@ test("an interrupted run is found again after each reload, until it is continued
   expect(store.size).toBe(0);
 });
 
-test("a run begins again at a node: the new run is shown", async () => {
+test("a retry from a node shows the new run", async () => {
   let sent: unknown;
   answers["POST /api/run-stream"] = [stream(begun, done(record("completed")))];
   answers["POST /api/retry"] = [
@@ -250,7 +250,7 @@ test("a run begins again at a node: the new run is shown", async () => {
   expect(store.get(runKey)).toBe("R2");
 });
 
-test("a run that another one took the place of is not asked for any more", async () => {
+test("a replaced run is not read", async () => {
   answers["GET /api/run/R1"] = [json(record("running"))];
   answers["GET /api/run/R1/events"] = [stream(begun)];
   store.set(runKey, "R1");
@@ -264,7 +264,7 @@ test("a run that another one took the place of is not asked for any more", async
   expect(asked).toHaveLength(length);
 });
 
-test("without a storage a run is started all the same", async () => {
+test("a run starts without a storage", async () => {
   const refuse = () => {
     throw new Error("disabled");
   };

@@ -17,53 +17,53 @@ import {
 } from "./run-client.ts";
 import { isInterrupted } from "./run-view.ts";
 
-/** A graph as a run has it: it may be wrong, as far as the server takes it. */
+/** The graph of a run, which may be invalid. */
 export type RunGraph = RunRecord["workflow"];
 
-/** A run that is shown, with the graph that it runs: a copy, which no edit of the canvas changes. */
+/** A visible run with a copy of its graph, independent of edits. */
 export type ShownRun = {
   runId: string;
   graph: RunGraph;
   status: RunStatus;
   logs: readonly WorkflowLogEntry[];
-  /** The approval that can be answered now, the number of its question, and what is to be approved. */
+  /** The open approval, with the number of its question and its subject. */
   asking: { nodeId: string; question: number; subject: unknown } | null;
-  /** It is paused, and what runs beside its approval goes on. */
+  /** Paused while other nodes are still running, so the approval can't be answered yet. */
   isPausing: boolean;
-  /** It is paused, and nothing is left that could be answered. */
+  /** Paused without a question that could be answered. */
   isLost: boolean;
 };
 
 export type RunState = {
   run: ShownRun | null;
-  /** What was asked of the server and is not answered yet. */
+  /** The pending request. */
   busy: "starting" | "recovering" | "answering" | "cancelling" | "retrying" | null;
-  /** The graph of a run that is being started. */
+  /** The graph of a run that is starting. */
   starting: RunGraph | null;
-  /** Why the server refused, or can't be reached: the run is kept. */
+  /** The error of the last request. The run is kept. */
   problem: string | null;
 };
 
-/** Where the id of the run is kept that a reload finds again. */
+/** Storage key of the run's id, for a reload. */
 export const runKey = "agentflow-run-id";
 
 const nothing: RunState = { run: null, busy: null, starting: null, problem: null };
 
 const isActive = (status: RunStatus): boolean => status === "running" || status === "pending";
 
-/** Whether nothing else can be begun: the run goes on, or waits for its answer. */
+/** Whether a run is active or waits for an answer, so that no other can start. */
 export const isOpen = ({ status, isLost }: ShownRun): boolean =>
   isActive(status) || (status === "paused" && !isLost);
 
-/** One run of an editor: started, followed, answered, cancelled, found again after a reload. */
+/** A run of an editor: starts, follows, answers, cancels and restores it. */
 export class RunSession {
   #state = nothing;
   readonly #listeners = new Set<() => void>();
-  /** Ends what follows the run that was shown before. */
+  /** Aborted to stop following the previous run. */
   #following = new AbortController();
   readonly #againMs: number;
 
-  /** The server is asked again after `againMs` when it was not reached, or a stream broke off. */
+  /** `againMs` is the delay before reconnecting. */
   constructor(againMs = 2_000) {
     this.#againMs = againMs;
   }
@@ -85,7 +85,7 @@ export class RunSession {
     if (run) this.#set({ run: { ...run, ...change } });
   }
 
-  /** Shows the run that was shown before the page was loaded again, if there was one. */
+  /** Restores the run that was visible before a reload. */
   recover(): void {
     const runId = stored.read();
     if (runId === null) return;
@@ -93,7 +93,6 @@ export class RunSession {
     void this.#follow(runId, this.#begin());
   }
 
-  /** Stops following: the run goes on without it. */
   close(): void {
     this.#following.abort();
   }
@@ -114,7 +113,7 @@ export class RunSession {
     await this.#read(answerRun(run.runId, question, answer, signal), signal, run.graph);
   }
 
-  /** The status that is shown is the server's: it comes by the stream, or is asked for. */
+  /** Cancels the run. Its status changes by the stream or the next read. */
   async cancel(): Promise<void> {
     const { run } = this.#state;
     if (!run) return;
@@ -127,7 +126,7 @@ export class RunSession {
     }
   }
 
-  /** Runs what failed again, or a node and what follows it, with all that was done before. */
+  /** Retries failed nodes, or a node and its successors. Earlier steps are kept. */
   async retry(nodeId?: string): Promise<void> {
     const { run } = this.#state;
     if (!run) return;
@@ -153,7 +152,7 @@ export class RunSession {
     return this.#following.signal;
   }
 
-  /** Takes a stream that was asked for; where it breaks off, the run is followed. */
+  /** Reads the stream of a request. If it breaks off, the run is followed. */
   async #read(
     events: AsyncIterable<RunMessage>,
     signal: AbortSignal,
@@ -169,7 +168,7 @@ export class RunSession {
       this.#set({ busy: null, starting: null, problem: textOf(error) });
       const { run } = this.#state;
       if (!run || (isRefused && error.status !== 409)) return;
-      // Somebody else may have answered, or it can't be answered yet.
+      // Another client may have answered, or other nodes are still running.
       await this.#follow(run.runId, signal);
       if (isRefused && this.#state.run?.asking) this.#set({ problem: error.message });
       return;
@@ -179,7 +178,6 @@ export class RunSession {
     else if (!signal.aborted) this.#set({ busy: null, starting: null });
   }
 
-  /** Whether the stream came to its end. */
   async #takeAll(
     events: AsyncIterable<RunMessage>,
     signal: AbortSignal,
@@ -234,7 +232,7 @@ export class RunSession {
       isPausing: isWaiting && !canAnswer,
       isLost: status === "paused" && !isWaiting,
     };
-    // An interrupted run has not ended: a reload finds it, to continue it.
+    // An interrupted run can continue after a reload.
     if (!isActive(status) && !isWaiting && !isInterrupted(status, logs)) stored.write(null);
     this.#set({ run, busy: null, starting: null });
   }
@@ -244,7 +242,7 @@ export class RunSession {
     this.#set({ ...nothing, problem });
   }
 
-  /** Shows a run as the server has it, and what it does until it ends or asks; asks again while it can't be reached. */
+  /** Reads a run and follows it until it ends or asks. Reconnects while the server is unreachable. */
   async #follow(runId: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -252,7 +250,7 @@ export class RunSession {
         if (signal.aborted) return;
         this.#set({ problem: null });
         this.#show(record);
-        // What runs beside an approval goes on after the run has paused.
+        // Nodes beside an approval continue after the run has paused.
         const { run } = this.#state;
         if (!run || !(isActive(run.status) || run.isPausing || run.asking)) return;
         if (await this.#catchUp(followRun(runId, signal), signal)) return;
@@ -266,7 +264,7 @@ export class RunSession {
     }
   }
 
-  /** Takes a stream that begins at the run's start: of its log what is not shown yet. */
+  /** Reads a stream from the run's start and skips the known part of the log. */
   async #catchUp(events: AsyncIterable<RunMessage>, signal: AbortSignal): Promise<boolean> {
     const logs: WorkflowLogEntry[] = [];
     for await (const event of events) {
@@ -286,7 +284,7 @@ export class RunSession {
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** A reload without storage begins anew: nothing else depends on it. */
+/** Without storage a reload does not restore the run. */
 const stored = {
   read(): string | null {
     try {

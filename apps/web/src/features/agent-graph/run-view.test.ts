@@ -26,7 +26,7 @@ const agentIn = (items: readonly RunItem[], at = 0) => {
   return item;
 };
 
-test("a run is its prompt, its agents, its checks and its approvals, in the order in which they began", () => {
+test("a run has a prompt, agents, checks and approvals, in the order of their starts", () => {
   const logs = logsOf(
     ["s", "step_start", "start node"],
     ["a", "step_start", "Writer agent node"],
@@ -56,7 +56,7 @@ test("a run is its prompt, its agents, its checks and its approvals, in the orde
   ]);
 });
 
-test("a node that runs again has an item for each time", () => {
+test("a node has an item for each of its runs", () => {
   const round: Line[] = [
     ["a", "step_start"],
     ["a", "llm_response", "text"],
@@ -70,7 +70,7 @@ test("a node that runs again has an item for each time", () => {
   expect(agentIn(items, 2).state).toBe("running");
 });
 
-test("an agent at work shows what it has written so far, each of those that run at once its own", () => {
+test("a running agent shows its text so far, each concurrent one its own", () => {
   const logs = logsOf(["b", "step_start"], ["a", "llm_response", "whole"], ["b", "step_start"]);
   const each = {
     nodes: [...graph.nodes.slice(0, 2), { id: "b", type: "agent", data: { join: "each" } }],
@@ -84,7 +84,7 @@ test("an agent at work shows what it has written so far, each of those that run 
   expect([0, 1, 2].map((at) => agentIn(items, at).text)).toEqual(["one", "whole", null]);
 });
 
-test("calls of subagents are a tree under the root's agent, and are counted", () => {
+test("calls of subagents are a counted tree under the root agent", () => {
   const call = (type: WorkflowLogEntry["type"], callId: string, more = {}): Line => [
     ...(["a", type] as const),
     JSON.stringify({ type, parentNodeId: "a", subagentNodeId: "b", callId, ...more }),
@@ -111,7 +111,7 @@ test("calls of subagents are a tree under the root's agent, and are counted", ()
   expect([ended.state, ended.calls[0]?.state]).toEqual(["stopped", "stopped"]);
 });
 
-test("a subagent at work shows what it has written so far, and its answer once it has ended", () => {
+test("a running subagent shows its text so far, and its answer after its end", () => {
   const call = (type: WorkflowLogEntry["type"], callId: string, more = {}): Line => [
     ...(["a", type] as const),
     JSON.stringify({ type, parentNodeId: "a", subagentNodeId: "b", callId, ...more }),
@@ -131,13 +131,13 @@ test("a subagent at work shows what it has written so far, and its answer once i
   ]);
 });
 
-test("what was at work when its worker was lost is stopped once it begins anew", () => {
+test("an agent whose worker was lost is stopped once it restarts", () => {
   const logs = logsOf(["a", "step_start"], ["a", "step_start"]);
   const items = itemsOf(graph, logs, "running");
   expect([agentIn(items).state, agentIn(items, 1).state]).toEqual(["stopped", "running"]);
 });
 
-test("what fails is shown once, and a completed run with a failed model has failed", () => {
+test("a failure is shown once, and a completed run with a failed model counts as failed", () => {
   const logs = logsOf(["a", "step_start"], ["a", "llm_error", "no key"]);
   expect(agentIn(itemsOf(graph, logs, "failed"))).toMatchObject({
     state: "failed",
@@ -150,7 +150,7 @@ test("what fails is shown once, and a completed run with a failed model has fail
   expect([isInterrupted("failed", lost), isInterrupted("failed", logs)]).toEqual([true, false]);
 });
 
-test("a log of nodes that are not in the graph, or of hostile names, is shown as it is", () => {
+test("entries of unknown nodes, and hostile names, are shown as they are", () => {
   const logs = logsOf(
     ["gone", "llm_response", "x"],
     ["__proto__", "llm_error", "y"],
@@ -163,7 +163,7 @@ test("a log of nodes that are not in the graph, or of hostile names, is shown as
   ]);
 });
 
-test("lines of a stream that are no events are passed over", () => {
+test("lines of a stream without an event are skipped", () => {
   expect(eventIn('data: {"type":"start","runId":"1"}')).toEqual({ type: "start", runId: "1" });
   for (const line of ["", ": ping", "id: 5", "data: {", "data: 5", 'data: {"type":5}']) {
     expect(eventIn(line)).toBeNull();

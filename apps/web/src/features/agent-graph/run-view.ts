@@ -4,15 +4,12 @@ import { type GraphNode, nameOfNode, readDocument, startOf, textOf } from "./gra
 
 type WorkState = "running" | "done" | "failed" | "stopped";
 
-/** A call of a subagent, with those that it made. */
 export type Call = {
   id: string;
   nodeId: string;
   name: string;
   state: WorkState;
-  /** What it was asked; once it has ended its answer, or its error. */
   message: string | null;
-  /** What it has written so far, while it runs. */
   text: string | null;
   calls: Call[];
 };
@@ -23,7 +20,6 @@ export type AgentItem = {
   name: string;
   state: WorkState;
   prompt: string | null;
-  /** What it answered, or its error; while it runs what it has written so far. */
   text: string | null;
   calls: Call[];
 };
@@ -33,13 +29,11 @@ export type ApprovalItem = {
   nodeId: string;
   name: string;
   prompt: string;
-  /** The text that its answer was logged with. */
   answer: string | null;
-  /** The run has ended without an answer. */
+  /** The run ended without an answer. */
   isOver: boolean;
 };
 
-/** What a run's console shows, in the order in which it began. */
 export type RunItem =
   | { kind: "prompt"; text: string }
   | AgentItem
@@ -49,18 +43,14 @@ export type RunItem =
 
 const unanswered = { answer: null, isOver: false };
 
-/** What is asked where the approval has no prompt. */
+/** Default prompt of an approval. */
 const noPrompt = "Approval required before continuing.";
 
-/** What the running attempts of a node have written, by the node's id. */
 export type Writing = ReadonlyMap<string, readonly string[]>;
 
 const nothingWritten: Writing = new Map();
 
-/**
- * The items of a run's console. Names and prompts are those of the graph that runs, whatever becomes of the one that
- * is edited.
- */
+/** The items of a run's console, with names and prompts of the graph that ran. */
 export function itemsOf(
   graph: unknown,
   logs: readonly WorkflowLogEntry[],
@@ -79,7 +69,6 @@ export function itemsOf(
   return items;
 }
 
-/** Takes the entries of a log one after the other; they belong to the last run of their node. */
 class Taking {
   readonly #nodes: ReadonlyMap<string, GraphNode>;
   readonly #items: RunItem[];
@@ -123,7 +112,7 @@ class Taking {
     }
   }
 
-  /** The run has ended: nothing that is open goes on. */
+  /** Ends open items after the run has ended. */
   stop(): void {
     for (const item of this.#items) {
       if (item.kind === "agent") stop(item);
@@ -144,7 +133,7 @@ class Taking {
 
   #begin(nodeId: string): AgentItem {
     const before = this.#last.get(nodeId);
-    // What was at work when its worker was lost begins anew.
+    // A node that was running when its worker was lost starts again.
     const isAgain = this.#nodes.get(nodeId)?.data.join !== "each";
     if (isAgain && before?.kind === "agent") stop(before);
     const name = this.#nameOf(nodeId);
@@ -169,7 +158,7 @@ class Taking {
 
   #ask(nodeId: string): ApprovalItem {
     const last = this.#last.get(nodeId);
-    // One that waited behind another one is logged a second time.
+    // An approval that waited behind another one is logged twice.
     if (last?.kind === "approval" && last.answer === null) return last;
     const prompt = textOf(this.#nodes.get(nodeId)?.data.prompt).trim() || noPrompt;
     const name = this.#nameOf(nodeId);
@@ -203,7 +192,7 @@ class Taking {
   }
 }
 
-/** Gives what runs its text so far, agents and their subagents. One node may run several times at once. */
+/** Adds the text so far to running agents and subagents. A node may run several times at once. */
 function write(items: readonly RunItem[], writing: Writing): void {
   if (writing.size === 0) return;
   const agents = items.filter((item) => item.kind === "agent");
@@ -222,7 +211,7 @@ function stop(one: AgentItem | Call): void {
   for (const call of one.calls) stop(call);
 }
 
-/** What the calls below an agent do: "Subagents: 1 running · 2 done · 1 failed". */
+/** A summary such as "Subagents: 1 running · 2 done · 1 failed". */
 export function summaryOf(calls: readonly Call[]): string {
   const all = calls.flatMap(withInner);
   const count = (...states: WorkState[]) =>
@@ -234,11 +223,11 @@ export function summaryOf(calls: readonly Call[]): string {
 
 const withInner = (call: Call): Call[] => [call, ...call.calls.flatMap(withInner)];
 
-/** The status as people are shown it: a completed run in which a model failed has failed. */
+/** The visible status. A completed run with a failed model call counts as failed. */
 export const shownStatus = (status: RunStatus, logs: readonly WorkflowLogEntry[]): RunStatus =>
   status === "completed" && logs.some(({ type }) => type === "llm_error") ? "failed" : status;
 
-/** Whether a run was interrupted: nothing is wrong with it, and it can go on. */
+/** Whether a run was interrupted and can continue. */
 export const isInterrupted = (status: RunStatus, logs: readonly WorkflowLogEntry[]): boolean =>
   status === "failed" &&
   logs.findLast(({ type }) => type === "error")?.content === "Run was interrupted";

@@ -17,11 +17,11 @@ import { decided, type Question, questionOf, requestOf, takesText, textRequest }
 type Props = {
   thread: Pick<Thread, "threadId">;
   question: NumberedStep;
-  /** How often the reader asked to be brought here: then the focus is in the form. */
+  /** Counts requests to show the form. Each one focuses it. */
   asked: number;
 };
 
-/** Answers a waiting thread: by a form of what it asks for, a decision, or a text. */
+/** The form that answers a waiting thread. */
 export function AnswerForm({ thread, question: step, asked }: Props) {
   const { threadId } = thread;
   const client = useQueryClient();
@@ -65,7 +65,7 @@ export function AnswerForm({ thread, question: step, asked }: Props) {
         <Form question={question} keep={keep} isBusy={send.isPending} onAnswer={send.mutate} />
       )}
       {expiresAt !== null && (
-        <p className="text-small text-muted">Answers are taken until {moment(expiresAt)}.</p>
+        <p className="text-small text-muted">Answers are accepted until {moment(expiresAt)}.</p>
       )}
       {send.error && <FailureNotice error={send.error} />}
     </div>
@@ -95,7 +95,7 @@ function TextAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
         label={decision ? "Or another answer" : "Your answer"}
         rows={3}
         value={text}
-        hint={schema === null ? "A text; what is JSON is taken as its value." : hintOf(schema)}
+        hint={schema === null ? "A text. Valid JSON is sent as its value." : hintOf(schema)}
         onChange={({ target }) => setText(target.value)}
       />
       <Buttons
@@ -122,7 +122,7 @@ const hintOf = (schema: unknown): string | undefined => fieldsOf(schema)[0]?.hin
 function SchemaAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
   const all = useMemo(() => fieldsOf(question.schema).map(chosen), [question]);
   const { decision } = question;
-  // What the buttons decide is not asked for a second time.
+  // The buttons set this property.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
   const { controls, value, submit } = useSchemaForm(fields, { keep });
   const form = useRef<HTMLFormElement>(null);
@@ -149,7 +149,7 @@ function SchemaAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
   );
 }
 
-/** A field that holds nothing before the reader has chosen: an answer has no default. */
+/** A field without a default: an answer is never preselected. */
 function chosen(field: FormField): FormField {
   const { choices, kind } = field;
   if (kind === "boolean") return { ...field, kind: "choice", choices: [true, false], draft: "" };

@@ -11,7 +11,7 @@ const question = (meta: Record<string, unknown>) =>
   });
 
 describe("a decision", () => {
-  test("is no answer to a question that is open, or asks for a text", () => {
+  test("does not answer an open question or a text question", () => {
     for (const meta of [
       {},
       { schema: true },
@@ -23,13 +23,13 @@ describe("a decision", () => {
     }
   });
 
-  test("is a value where a boolean is asked for", () => {
+  test("is the value of a boolean question", () => {
     const asked = question({ schema: { type: "boolean" } });
     expect(decided(asked, undefined, false)).toBe(false);
     expect(requestOf(asked, true)).toEqual({ content: "true", value: true, question: 3 });
   });
 
-  test("goes into the property for it, beside what else was filled in", () => {
+  test("sets its property beside the other fields", () => {
     const schema = { type: "object", properties: { approved: { type: "boolean" }, why: {} } };
     expect(decided(question({ schema }), { approved: false, why: "good" }, true)).toEqual({
       approved: true,
@@ -37,7 +37,7 @@ describe("a decision", () => {
     });
   });
 
-  test("of a Pause that asks for nothing else is what its Branch reads: $answer.approved", () => {
+  test("of an unspecific Pause is the value that its Branch reads: $answer.approved", () => {
     for (const form of [undefined, { type: "object" }]) {
       const pause = question({ for: "pause", token: "t", form });
       expect(requestOf(pause, decided(pause, undefined, false))).toEqual({
@@ -54,7 +54,7 @@ describe("a decision", () => {
 describe("an approval", () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
 
-  test("carries what is to be approved, and is not a form", () => {
+  test("carries its subject and is not a form", () => {
     expect(question({ schema, input: { text: "a" } }).approval).toEqual({ subject: { text: "a" } });
     expect(question({ schema }).approval).toEqual({ subject: undefined });
     expect(question({}).approval).toBeNull();
@@ -65,14 +65,14 @@ describe("an approval", () => {
 });
 
 describe("a text", () => {
-  test("is an answer where it is asked for, and where nothing in particular is", () => {
+  test("is the answer of a text question and of an unspecific one", () => {
     const texts = [{}, { schema: { type: "string" } }, { for: "pause" }].map(question);
     expect(texts.map(takesText)).toEqual([true, true, true]);
     const others = [{ type: "string", enum: ["a"] }, { type: "number" }, { type: "object" }];
     expect(others.map((schema) => takesText(question({ schema })))).toEqual([false, false, false]);
   });
 
-  test("is sent with its JSON left to the server, unless a text is asked for", () => {
+  test("is sent for the server to parse as JSON, except for a text question", () => {
     expect(textRequest(question({ token: "t" }), '{"a":1}')).toEqual({
       content: '{"a":1}',
       question: 3,

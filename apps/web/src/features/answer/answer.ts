@@ -2,24 +2,24 @@ import { isApproval } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
-/** What a thread asks for with its `__wait__` step. */
+/** The question of a `__wait__` step. */
 export type Question = {
-  /** The number of its step, which an answer to it names. */
+  /** The number of its step. An answer names it. */
   number: number;
   text: string;
-  /** What a form asks for; null where anything is taken, as a text or as the JSON that a text is. */
+  /** Schema of the answer; null accepts any text, which is parsed as JSON if possible. */
   schema: unknown;
-  /** Milliseconds since the epoch; null when it waits for ever. */
+  /** Milliseconds since the epoch; null without a timeout. */
   expiresAt: number | null;
-  /** Whether the answer is a decision, and the property that takes it, null for the value itself. */
+  /** Set for a decision. `property` takes the decision; null if the value itself does. */
   decision: { property: string | null } | null;
-  /** The tool call that a person is to decide on; null for any other question. */
+  /** The tool call to decide on; null for other questions. */
   call: AskedCall | null;
-  /** The subject of the approval; undefined when the question does not carry it, null for other questions. */
+  /** The subject of the approval; undefined if the question does not carry it, null for other questions. */
   approval: { subject: unknown } | null;
 };
 
-/** A call that a model wants to make. */
+/** A tool call of a model. */
 export type AskedCall = { tool: string; input: unknown };
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
@@ -27,7 +27,7 @@ const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 export function questionOf({ content, meta, number }: NumberedStep): Question {
   const { expiresAt } = meta;
   const asked = meta.schema ?? meta.form;
-  // A Pause of a step workflow that asks for nothing in particular asks for an approval.
+  // A Pause without a specific question asks for an approval.
   const isPause = meta.for === "pause" && !asksForContent(asked);
   const schema = isPause || asked === undefined || asked === true ? null : asked;
   return {
@@ -57,23 +57,21 @@ function decisionOf(schema: unknown): Question["decision"] {
   return property === undefined ? null : { property };
 }
 
-/** Whether a question is answered by a text, whose JSON it is where it asks for nothing in particular. */
+/** Whether the answer is a text, parsed as JSON if the question accepts anything. */
 export const takesText = ({ schema }: Question): boolean =>
   schema === null || (isRecord(schema) && schema.type === "string" && !("enum" in schema));
 
-/** The request that answers with a text as it was typed. */
 export const textRequest = (question: Question, text: string): AnswerThread =>
   question.schema === null
     ? { content: text, question: question.number }
     : requestOf(question, text);
 
-/** The request that answers with a value. */
 export function requestOf(question: Question, value: unknown): AnswerThread {
   const content = typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
   return { content, value, question: question.number };
 }
 
-/** What a decision answers, beside what else was filled in. */
+/** The answer of a decision, with the other fields of the form. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {
   if (!decision) return value;
   if (decision.property === null) return isYes;

@@ -20,7 +20,7 @@ type Props = {
 /** Text typed before a decision; `input` is null until it is edited. */
 type Typed = { reason: string; input: string | null };
 
-/** Decides on a tool call: as it is, with another input, or not at all. */
+/** Approves a tool call as it is, approves it with another input, or rejects it. */
 export function CallAnswer({ question, call, keep, isBusy, onAnswer }: Props) {
   const [{ reason, input }, setTyped] = useKept<Typed>(keep, { reason: "", input: null });
   const decide = (value: object) => onAnswer(requestOf(question, value));
@@ -45,7 +45,7 @@ export function CallAnswer({ question, call, keep, isBusy, onAnswer }: Props) {
         <>
           <TextField
             label="Reason for a rejection (optional)"
-            hint={`The model reads it in place of the result of ${call.tool}.`}
+            hint={`The model gets it instead of the result of ${call.tool}.`}
             value={reason}
             onChange={({ target }) => setTyped({ reason: target.value, input })}
           />
@@ -99,11 +99,11 @@ function Edited({ text, setText, isBusy, onDecide, onCancel }: EditedProps) {
   return (
     <form onSubmit={submit} className="flex flex-col gap-7" noValidate>
       <TextArea
-        label="Input in place of the model's"
-        hint="JSON; the model reads that you have changed it."
+        label="Input instead of the model's"
+        hint="JSON. The model is told that you changed it."
         problem={problem}
         code
-        // The one thing to do here, which a button has just asked for.
+        // Opened by a button, for typing here.
         autoFocus
         rows={Math.min(20, text.split("\n").length + 1)}
         value={text}

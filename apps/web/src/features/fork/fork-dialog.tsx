@@ -15,12 +15,11 @@ import { RerunForm } from "./rerun-form.tsx";
 type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
-  /** Where it was asked for. */
   point: ForkPoint;
   onClose: () => void;
 };
 
-/** Makes a new thread from the steps of one, with the values at a point as the reader edits them. */
+/** Creates a thread from the steps of another one, with edited values. */
 export function ForkDialog({ thread, steps, point, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
@@ -56,24 +55,24 @@ function titleOf({ kind, number }: ForkPoint, role: string): string {
 }
 
 function whatHappens(point: ForkPoint, length: number): string {
-  const again = point.number <= length ? ` Step ${point.number} is done again.` : "";
-  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread stays as it is.`;
+  const again = point.number <= length ? ` Step ${point.number} runs again.` : "";
+  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread does not change.`;
 }
 
 function whatBegins({ steps, stepID }: RunValues): string {
   const values =
     stepID === null
-      ? "These are the values that it goes on with."
-      : `It goes on with ${stepID}, and with the values from before it.`;
-  return `${keeping(steps)} ${values} This thread stays as it is.`;
+      ? "It continues with these values."
+      : `It continues at ${stepID}, with the values before that step.`;
+  return `${keeping(steps)} ${values} This thread does not change.`;
 }
 
 function keeping(kept: number): string {
-  if (kept === 0) return "A new thread begins from the start.";
-  return `A new thread keeps ${counted(kept, "step")} without doing ${kept === 1 ? "it" : "them"} again.`;
+  if (kept === 0) return "A new thread starts from the beginning.";
+  return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
 }
 
-/** A longer text would hold up the page at each key. */
+/** Editing longer texts would block the page at each key. */
 const mostEdited = 200_000;
 
 const shownOf = (text: string): string =>
@@ -82,17 +81,17 @@ const shownOf = (text: string): string =>
 const editable = ({ length }: string) =>
   length > mostEdited && {
     readOnly: true,
-    hint: `It has ${size(length)}: too much to be edited here. The new thread has it as it is.`,
+    hint: `Too long to edit here (${size(length)}). The new thread gets it unchanged.`,
   };
 
-/** What a new thread of roles goes on from: the content and the meta of the last step that is kept. */
+/** Edits the start of a new thread of roles: content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
-  // The dialog keeps what it showed when it was opened, also while the thread runs on.
+  // The dialog keeps its initial values while the thread runs on.
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
-  // What nobody has edited was JSON before, and may be long.
+  // Unedited meta is valid and may be long.
   const meta = draft.meta === before.meta ? "{}" : draft.meta;
   const problems = useMemo(() => problemsIn({ ...draft, meta }), [draft, meta]);
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
@@ -129,7 +128,7 @@ function ForkForm({ thread, steps, point, onClose }: Props) {
           <TextArea
             code
             label={`Meta of step ${kept.number}, ${kept.role}`}
-            hint="JSON. What you change here is what the next role reads."
+            hint="JSON. The next role reads your changes."
             {...editable(before.meta)}
             rows={7}
             value={shownOf(draft.meta)}

@@ -12,7 +12,7 @@ const step = (number: number, role: string, meta = {}): NumberedStep => ({
 const steps = [step(1, "planner", { plan: "a" }), step(2, "coder"), step(3, "tester")];
 
 describe("a fork", () => {
-  test("keeps the step that it is asked for at, a rerun does it again", () => {
+  test("keeps the chosen step; a rerun runs it again", () => {
     const fork = { kind: "fork", number: 2 } as const;
     const rerun = { kind: "rerun", number: 2 } as const;
     const draft = draftAt(fork, steps, "p");
@@ -22,7 +22,7 @@ describe("a fork", () => {
     expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
   });
 
-  test("sends only what was changed", () => {
+  test("sends only changed values", () => {
     const point = { kind: "fork", number: 1 } as const;
     const before = draftAt(point, steps, "p");
     const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
@@ -35,7 +35,7 @@ describe("a fork", () => {
     });
   });
 
-  test("can begin before the first step, and behind the last one at what failed", () => {
+  test("can start before the first step, and after the last one at a failure", () => {
     const first = { kind: "rerun", number: 1 } as const;
     const draft = draftAt(first, steps, "p");
     expect(draft).toMatchObject({ content: "", meta: "{}" });
@@ -45,7 +45,7 @@ describe("a fork", () => {
     expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
   });
 
-  test("reports what is wrong with what was typed", () => {
+  test("reports invalid input", () => {
     const draft = draftAt({ kind: "fork", number: 1 }, steps, "p");
     expect(problemsIn(draft)).toEqual({});
     expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
@@ -66,7 +66,7 @@ describe("a rerun", () => {
     localVars: {},
   };
 
-  test("names the steps that it keeps, the path, and what was changed", () => {
+  test("names the kept steps, the path and the changed values", () => {
     expect(rerunOf("T", begin, { $a: 1 }, { on: "h2", maxRounds: " 7" })).toEqual({
       checkpoint: { threadId: "T", steps: 4 },
       stepID: "Set_A",
@@ -77,7 +77,7 @@ describe("a rerun", () => {
     });
   });
 
-  test("goes on where the steps stand when no step is known", () => {
+  test("continues at the current steps when the step is unknown", () => {
     const nowhere = { ...begin, stepID: null, path: [] };
     expect(rerunOf("T", nowhere, {}, { on: "", maxRounds: "" })).toEqual({
       checkpoint: { threadId: "T", steps: 4 },

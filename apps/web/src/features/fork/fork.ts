@@ -11,15 +11,15 @@ import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../
 export const keptBy = ({ kind, number }: ForkPoint): number =>
   kind === "fork" ? number : number - 1;
 
-/** What can be changed of what goes on from there, as texts. */
+/** The editable values of a fork, as texts. */
 export type ForkDraft = Limits & {
   prompt: string;
-  /** The last kept step's. */
+  /** The content of the last kept step. */
   content: string;
   meta: string;
 };
 
-/** The values at a point, from which the thread goes on. */
+/** The values at a point. */
 export function draftAt(
   point: ForkPoint,
   steps: readonly NumberedStep[],
@@ -40,7 +40,7 @@ export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, st
   return { ...(meta !== null && { meta }), ...problemOfRounds(draft.maxRounds) };
 }
 
-/** The request for a new thread: the steps to keep, and what was changed, no more. */
+/** The request for a new thread: the kept steps and the changed values. */
 export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): ForkThread {
   const edit = {
     ...(after.content !== before.content && { content: after.content }),
@@ -54,7 +54,7 @@ export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): F
   };
 }
 
-/** With which version and rounds a new thread goes on, as texts; empty where they stay as they were. */
+/** Version and limit of rounds of a new thread, as texts; empty for no change. */
 export type Limits = { on: string; maxRounds: string };
 
 export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
@@ -62,7 +62,7 @@ export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: 
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
 });
 
-/** The values at a point. They never change, for the steps before it don't. */
+/** The values at a point, which never change. */
 export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
     queryKey: ["runs", threadId, kind, number],

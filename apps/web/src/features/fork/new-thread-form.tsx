@@ -14,10 +14,9 @@ type Props = {
   point: ForkPoint;
   limits: Limits;
   onLimits: (change: Partial<Limits>) => void;
-  /** What can be changed beside the limits, where it is seldom changed. */
+  /** Rarely changed fields, beside the limits. */
   seldom?: ReactNode;
   hasProblem: boolean;
-  /** Resolves to the new thread's id. */
   make: () => Promise<string>;
   onClose: () => void;
   children: ReactNode;
@@ -64,7 +63,7 @@ function LimitFields({ thread, limits, onChange }: LimitFieldsProps) {
       <SelectField
         label="Version"
         value={limits.on}
-        hint="The new thread may go on with another version of the workflow."
+        hint="The new thread may use another version of the workflow."
         onChange={({ target }) => onChange({ on: target.value })}
       >
         <option value="">{thread.hash}, as before</option>
@@ -79,7 +78,7 @@ function LimitFields({ thread, limits, onChange }: LimitFieldsProps) {
         label="Max rounds"
         inputMode="numeric"
         placeholder={`as before: ${thread.maxRounds}`}
-        hint="It counts all steps, those that are kept included."
+        hint="Counts all steps, including kept ones."
         value={limits.maxRounds}
         problem={problemOfRounds(limits.maxRounds).maxRounds}
         onChange={({ target }) => onChange({ maxRounds: target.value })}

@@ -8,7 +8,7 @@ import { NewThreadForm } from "./new-thread-form.tsx";
 
 type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
 
-/** The values that a new thread of a step workflow goes on with, each edited on its own. */
+/** The values of a new thread of a step workflow, each edited on its own. */
 export function RerunForm({ thread, point, begin, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;
@@ -40,15 +40,15 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
     >
       {within !== null && (
         <p className="text-muted">
-          This step is of the workflow that <code>{within}</code> runs. The values are that
-          workflow's own.
+          This step belongs to the workflow that <code>{within}</code> runs. The values are from
+          that workflow.
         </p>
       )}
       <ValueList title="Variables" values={variables} {...listed} />
       <ValueList title="Locals" values={localVars} {...listed} />
       <ValueList title="Params" values={params} {...listed} />
       {Object.keys(all).length === 0 && (
-        <p className="text-muted">The workflow declares no variables and no params.</p>
+        <p className="text-muted">The workflow declares no variables or params.</p>
       )}
     </NewThreadForm>
   );

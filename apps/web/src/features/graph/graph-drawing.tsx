@@ -24,7 +24,6 @@ import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-m
 type Props = {
   graph: Graph;
   label: string;
-  /** What can be done with a node; nothing when not given. */
   actions?: NodeActions;
 };
 
@@ -36,10 +35,10 @@ const describedBy = (text: string) => ({
   "node.a11yDescription.default": text,
   "node.a11yDescription.keyboardDisabled": text,
 });
-const leading = describedBy("Press Enter for what can be done with it.");
-const still = describedBy("It can be read, not changed.");
+const leading = describedBy("Press Enter for its menu.");
+const still = describedBy("Read-only.");
 
-/** As wide as the page, and as high as that makes the graph: the page scrolls, the graph is not made tiny. */
+/** Full width, with the height of the graph: the page scrolls, the graph stays readable. */
 function boxOf({ nodes }: Layout): CSSProperties {
   const positions = [...nodes.values()];
   const width = Math.max(1, ...positions.map(({ x }) => x + nodeSize.width)) + around;
@@ -49,10 +48,10 @@ function boxOf({ nodes }: Layout): CSSProperties {
 
 const around = 60;
 const mostHeight = 20_000;
-/** In a graph that is higher than a window the buttons stand where its reader begins. */
+/** In a graph that is higher than a window the buttons are at its top. */
 const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
 
-/** A node where the layout has it. What can be pressed is named by what it shows. */
+/** Places a node by the layout. */
 const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
   id: node.id,
   type: "role",
@@ -86,7 +85,6 @@ const edgeAt = (
 
 const fitted = { padding: 0.04, minZoom: 0.5, maxZoom: 1 };
 
-/** Keeps the whole of a growing graph in view, until its reader moves or enlarges it. */
 function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean> }) {
   const { fitView } = useReactFlow();
   const width = useStore((store) => store.width);
@@ -97,11 +95,11 @@ function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean
   return null;
 }
 
-/** Draws a graph; it can be moved and enlarged, not changed. */
+/** A read-only graph that can be moved and zoomed. */
 export function GraphDrawing({ graph, label, actions }: Props) {
   const figure = useRef<HTMLElement>(null);
   const isMoved = useRef(false);
-  // Counts and states change all the time: only another shape is laid out again.
+  // Counts and states change often: only a new shape needs a new layout.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
   const nodes = graph.nodes.map((node) => nodeAt(node, layout, actions !== undefined));
@@ -115,7 +113,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
       style={boxOf(layout)}
       className="graph mt-7.5 min-h-240 w-full overflow-hidden rounded-lg border"
       aria-label={label}
-      // Before the drawing has them: to it they would mean to select, and to move about.
+      // Captured, because React Flow selects and moves nodes by these keys.
       onKeyDownCapture={(event) => {
         const node = nodeOf(event.target);
         if (!node || !opens(event)) return;
@@ -131,7 +129,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         edgeTypes={edgeTypes}
         fitView
         fitViewOptions={fitted}
-        // What moves it without an event is this page.
+        // Moves without an event come from this page.
         onMoveStart={(event) => {
           if (event) isMoved.current = true;
         }}
@@ -165,7 +163,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
   );
 }
 
-/** The line through some points, with round corners, as the `d` of an SVG path. */
+/** The `d` of an SVG path through points, with round corners. */
 function pathThrough(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (!first) return "";
@@ -224,7 +222,7 @@ function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
 
 type Route = Layout["edges"][number];
 
-/** An edge on the route of the layout, so that one and the reverse one are separate. */
+/** An edge along the layout's route, so that it does not cover its reverse edge. */
 function RoutedEdge({ id, label, data, markerEnd }: EdgeProps) {
   const { points, label: position } = data as Route;
   return (

@@ -17,14 +17,13 @@ type Props = {
   actions: Omit<NodeActions, "failedNumber">;
 };
 
-/** A thread's roles, or the steps of its document, each with the state of its last attempt. */
 export function GraphView({ hash, log, status, actions }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
   if (isPending) return <Skeleton lines={8} />;
   const { cards } = log;
   const steps = documentSteps(bundle?.descriptor);
   const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
-  // What a question is asked in waits too; without a worker nothing else goes on.
+  // The node that asks waits too. Without a worker, other nodes are lost.
   const halted = status === "waiting" ? "waiting" : "lost";
   const stateOf = ({ state }: GraphNode): GraphNode["state"] =>
     state === "running" && !isLive(status) ? halted : state;
@@ -32,7 +31,7 @@ export function GraphView({ hash, log, status, actions }: Props) {
   if (graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">
-        <p>The graph grows with the steps: who followed whom, and how often.</p>
+        <p>The graph grows with the steps of the thread.</p>
       </Empty>
     );
   }
@@ -49,10 +48,11 @@ export function GraphView({ hash, log, status, actions }: Props) {
 
 const mostSteps = 1_000;
 
-/** A version as a graph: the steps of its document, or who followed whom in its newest thread. */
+/** The graph of a version: the steps of its document, or the order of roles in its newest thread. */
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
   const document = documentSteps(descriptor);
-  if (document) return <GraphDrawing graph={documentGraph(document, [])} label="Its steps" />;
+  if (document)
+    return <GraphDrawing graph={documentGraph(document, [])} label="Steps of the workflow" />;
   return <NewestThread key={hash} hash={hash} />;
 }
 
@@ -65,19 +65,21 @@ function NewestThread({ hash }: { hash: string }) {
   if (id === undefined || graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">
-        <p>Code decides which role comes next. Who follows whom is drawn from its newest thread.</p>
+        <p>
+          The code of this workflow chooses the next role. The graph appears after its first thread.
+        </p>
       </Empty>
     );
   }
   return (
     <>
       <p className="wrap-anywhere text-muted">
-        Who followed whom in its newest thread,{" "}
+        The order of the roles in the newest thread,{" "}
         <Link to="/threads/$id" params={{ id }} className="mono">
           {id}
         </Link>
       </p>
-      <GraphDrawing graph={graph} label="Its roles" />
+      <GraphDrawing graph={graph} label="Roles of the workflow" />
     </>
   );
 }

@@ -6,12 +6,11 @@ import { documentGraph, documentSteps, roleGraph } from "./graph.ts";
 type Spec = {
   role: string;
   path?: Path;
-  /** Committed without it; null for an attempt that goes on. */
+  /** Committed by default; null for a running attempt. */
   outcome?: "failed" | "skipped" | "cancelled" | null;
   meta?: Record<string, unknown>;
 };
 
-/** The cards of attempts, one after the other. */
 function cardsOf(...specs: (Spec | string)[]) {
   const log = new ThreadLog();
   let seq = 0;
@@ -33,7 +32,7 @@ function cardsOf(...specs: (Spec | string)[]) {
 }
 
 describe("the graph of a thread's roles", () => {
-  test("has who followed whom and how often", () => {
+  test("has the order of the roles with counts", () => {
     const { nodes, edges } = roleGraph(cardsOf("plan", "code", "test", "code", "test"));
     expect(nodes.map(({ id, count, lastStep }) => [id, count, lastStep])).toEqual([
       ["plan", 1, 1],
@@ -47,7 +46,7 @@ describe("the graph of a thread's roles", () => {
     ]);
   });
 
-  test("marks what runs, also when it has not yet committed anything", () => {
+  test("marks running roles before their first commit", () => {
     const { nodes, edges } = roleGraph(cardsOf("plan", { role: "code", outcome: null }));
     expect(nodes.map(({ id, state }) => [id, state])).toEqual([
       ["plan", "committed"],
@@ -56,7 +55,7 @@ describe("the graph of a thread's roles", () => {
     expect(edges).toMatchObject([{ from: "plan", to: "code" }]);
   });
 
-  test("marks what failed, until it is done again", () => {
+  test("marks failed roles until they run again", () => {
     const failed = { role: "code", outcome: "failed" } as const;
     expect(roleGraph(cardsOf("plan", failed)).nodes[1]).toMatchObject({
       state: "failed",
@@ -94,7 +93,7 @@ describe("the graph of a document", () => {
   };
   const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
 
-  test("has its steps, marked by their attempts", () => {
+  test("has the document's steps, marked by their attempts", () => {
     const branch = { role: "Branch_B", outcome: null };
     for (const held of [document, JSON.stringify(document)]) {
       const read = documentSteps({ stepWorkflow: { document: held } }) ?? [];
@@ -113,7 +112,7 @@ describe("the graph of a document", () => {
     }
   });
 
-  test("marks what was left out, and what a Stop has cancelled: nothing of it runs", () => {
+  test("marks skipped steps and steps that a Stop cancelled", () => {
     const left = { role: "Set_C", outcome: "skipped" } as const;
     const cancelled = { role: "Branch_B", outcome: "cancelled" } as const;
     const { nodes } = documentGraph(steps, cardsOf("LLM_A", left, "Stop_E", cancelled));
@@ -133,7 +132,7 @@ describe("the graph of a document", () => {
     expect(nodes[2]).toMatchObject({ state: "waiting", lastStep: 1 });
   });
 
-  test("marks the step that runs a child workflow by what runs in that", () => {
+  test("marks the step that runs a child workflow by the child's steps", () => {
     const path = [{ in: "Set_C", run: "01-1" }];
     const { nodes } = documentGraph(steps, cardsOf({ role: "Set_X", path, outcome: null }));
     expect(nodes.map(({ state, count }) => [state, count])[2]).toEqual(["running", 0]);
@@ -141,7 +140,7 @@ describe("the graph of a document", () => {
     expect(done.nodes.map(({ state }) => state)).toEqual(["idle", "idle", "committed", "idle"]);
   });
 
-  test("is none where the descriptor holds none", () => {
+  test("is missing if the descriptor holds no document", () => {
     expect(documentSteps({ description: "x" })).toBeNull();
     expect(documentSteps({ stepWorkflow: { document: null } })).toBeNull();
     expect(documentSteps(null)).toBeNull();

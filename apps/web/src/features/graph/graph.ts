@@ -5,19 +5,17 @@ import { isRecord, readJson } from "../../lib/json.ts";
 import { type Card, nameOf, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
 import type { NodeState } from "../../ui/states.tsx";
 
-/** A role or a step of a document, and how often it was committed. */
 export type GraphNode = {
   id: string;
   label: string;
   note: string | null;
   count: number;
-  /** That of its last attempt. */
   state: NodeState;
-  /** The number of its last step, for who wants to see it. */
+  /** The number of its last step. */
   lastStep: number | null;
 };
 
-/** Who leads to whom: how often, or under which condition. */
+/** A line between nodes; the label is a count or a condition. */
 type GraphEdge = {
   from: string;
   to: string;
@@ -27,12 +25,10 @@ type GraphEdge = {
 
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
-/** Whether a node's step runs in the document itself. */
+/** Whether a card's step is in the document itself, not in a child workflow. */
 const isOwn = ({ attempt }: Card): boolean => !attempt.path.some((part) => "run" in part);
 
-/**
- * The roles of a thread: who followed whom, and how often. An answer belongs to the node of its question.
- */
+/** The roles of a thread in their order, with counts. An answer belongs to the node of its question. */
 export function roleGraph(cards: readonly Card[]): Graph {
   const nodes = new Map<string, GraphNode>();
   const follows = new Map<string, number>();
@@ -76,7 +72,7 @@ const idle = { count: 0, state: "idle" as NodeState, lastStep: null as number | 
 
 type StepRecord = Readonly<Record<string, unknown>> & { id: string };
 
-/** The steps of a step workflow's document, as its descriptor holds it; null when it holds none. */
+/** The steps of the document in a descriptor; null if it holds none. */
 export function documentSteps(descriptor: unknown): StepRecord[] | null {
   const mark = isRecord(descriptor) ? descriptor.stepWorkflow : null;
   const text = isRecord(mark) ? mark.document : null;
@@ -87,7 +83,7 @@ export function documentSteps(descriptor: unknown): StepRecord[] | null {
   );
 }
 
-/** A document as a graph, with how often each step was committed in a thread, and the state of its last attempt. */
+/** A document as a graph, with counts and states of a thread's attempts. */
 export function documentGraph(documents: readonly StepRecord[], cards: readonly Card[]): Graph {
   const byNode = Map.groupBy(cards, nodeIdOf);
   const question = questionAmong(cards);
@@ -127,7 +123,7 @@ const edgesOf = (step: StepRecord): GraphEdge[] =>
       case "onError":
         return { from: step.id, to, kind: "error", label: "on error" };
       case "timeout":
-        return { from: step.id, to, kind: "error", label: "too late" };
+        return { from: step.id, to, kind: "error", label: "on timeout" };
       default:
         return { from: step.id, to, kind, label: null };
     }

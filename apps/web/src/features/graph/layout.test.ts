@@ -7,7 +7,7 @@ const node = (id: string) =>
 
 const edge = (from: string, to: string) => ({ from, to, label: null, kind: "next" }) as const;
 
-test("nodes may have the names of what every object has", () => {
+test("nodes may have the names of Object.prototype's properties", () => {
   const names = ["constructor", "__proto__", "toString"];
   const graph: Graph = {
     nodes: names.map(node),
@@ -19,7 +19,7 @@ test("nodes may have the names of what every object has", () => {
   expect(edges.every(({ points }) => points.length > 1)).toBe(true);
 });
 
-test("an edge from a node to itself begins and ends at that node", () => {
+test("an edge from a node to itself starts and ends at that node", () => {
   const { nodes, edges } = layoutOf({ nodes: [node("a")], edges: [edge("a", "a")] });
   const { x = 0, y = 0 } = nodes.get("a") ?? {};
   const points = edges[0]?.points ?? [];

@@ -5,7 +5,7 @@ export const nodeSize = { width: 190, height: 56 };
 
 export type Point = { x: number; y: number };
 
-/** The positions of a graph: of each node its left and upper edge, of each edge its route and its label. */
+/** Positions: the upper left corner of each node, the route and label of each edge. */
 export type Layout = {
   nodes: ReadonlyMap<string, Point>;
   edges: readonly { points: readonly Point[]; label: Point }[];
@@ -15,7 +15,7 @@ export function layoutOf({ nodes, edges }: Graph): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 40, ranksep: 56, edgesep: 28 });
   graph.setDefaultEdgeLabel(() => ({}));
-  // By numbers: it looks names up in plain objects, and a role may be called constructor.
+  // Numeric keys: dagre looks names up in plain objects, and a role may be called `constructor`.
   const keys = new Map(nodes.map(({ id }, index) => [id, String(index)]));
   const keyOf = (id: string): string => keys.get(id) ?? "";
   for (const key of keys.values()) graph.setNode(key, { ...nodeSize });
@@ -39,7 +39,7 @@ export function layoutOf({ nodes, edges }: Graph): Layout {
 
 const loop = { reach: 28, half: 16 };
 
-/** From the right side of a node back to it: the layout's own route would not touch the node. */
+/** The route from the right side of a node back to it. The layout's own route would not touch the node. */
 function loopAt({ x, y }: Point): Layout["edges"][number] {
   const side = x + nodeSize.width / 2;
   const out = side + loop.reach;

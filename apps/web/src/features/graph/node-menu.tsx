@@ -5,19 +5,18 @@ import type { ForkPoint } from "../../lib/threads.ts";
 import { MenuAt, MenuItem } from "../../ui/menu.tsx";
 import type { GraphNode } from "./graph.ts";
 
-/** What a reader can do with a node; each gets the number of a step. */
 export type NodeActions = {
-  /** The number that the node's step has got when its thread failed at it; null for all others. */
+  /** The step number of the node if the thread failed at it; null otherwise. */
   failedNumber: (node: GraphNode) => number | null;
   onDetails: (number: number) => void;
   onForkPoint: (point: ForkPoint) => void;
-  /** Whether its steps can be done again: not where the thread has moved to another host. */
+  /** False if the thread has moved to another host. */
   canRerun: boolean;
 };
 
 type Props = { node: GraphNode; actions: NodeActions; menu: ReturnType<typeof useNodeMenu> };
 
-/** What can be done with a node: of one that has not run, its id can be copied. */
+/** The menu of a node. A node without attempts offers only its id. */
 export function NodeMenu({ node, actions, menu }: Props) {
   const { id, label, lastStep } = node;
   const { failedNumber, onDetails, onForkPoint, canRerun } = actions;
@@ -67,21 +66,19 @@ export function NodeMenu({ node, actions, menu }: Props) {
 
 const boxes = ".react-flow__node";
 
-/** The node of a drawing that something happened to; null when it happened beside them. */
 export const nodeOf = (target: EventTarget): HTMLElement | null =>
   target instanceof Element ? target.closest<HTMLElement>(boxes) : null;
 
 export const opens = ({ key, shiftKey }: KeyboardEvent): boolean =>
   key === "Enter" || key === " " || key === "ContextMenu" || (key === "F10" && shiftKey);
 
-/** Whose menu is open in a drawing, or was last. */
 export function useNodeMenu(drawing: RefObject<HTMLElement | null>) {
   const [id, setId] = useState<string | null>(null);
   const [isOpen, setOpen] = useState(false);
   return {
     id,
     isOpen,
-    // A graph that grows is drawn again: the node is looked for when it is needed.
+    // Looked up when needed: a growing graph replaces its elements.
     anchor: (): HTMLElement | null => {
       const all = drawing.current?.querySelectorAll<HTMLElement>(boxes) ?? [];
       return [...all].find(({ dataset }) => dataset.id === id) ?? null;

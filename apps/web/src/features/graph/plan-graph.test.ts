@@ -6,7 +6,7 @@ const planned = [
   { id: "report", description: "Report", depends_on: ["look", "gone"] },
 ];
 
-test("a plan is drawn with its dependencies, before it has run", () => {
+test("a plan is drawn with its dependencies before its first run", () => {
   const { nodes, edges } = planGraph(planned);
   expect(nodes.map(({ id, state, note }) => [id, state, note])).toEqual([
     ["look", "idle", "Look"],
@@ -15,7 +15,7 @@ test("a plan is drawn with its dependencies, before it has run", () => {
   expect(edges).toEqual([{ from: "look", to: "report", label: null, kind: "next" }]);
 });
 
-test("a run gives the steps their states, and what it added is drawn too", () => {
+test("a run gives the steps their states, and its added steps are drawn", () => {
   const row = (step_id: string, status: "succeeded" | "failed" | "skipped") => ({
     ...{ id: `sr_${step_id}`, run_id: "run_1", step_id, status, output_json: null, error: null },
     ...{ started_at: null, completed_at: null, duration_ms: null },

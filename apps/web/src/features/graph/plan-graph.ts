@@ -14,8 +14,8 @@ const states: Record<StepStatus, GraphNode["state"]> = {
 };
 
 /**
- * The steps of a plan, each with its state in a run, when one is given; `asked` are those that a decision is wanted
- * about. What was added to the run has no lines: its plan does not have it.
+ * The steps of a plan with their states in a run. `asked` are the steps that wait for a decision. Steps added by the
+ * run have no lines.
  */
 export function planGraph(
   planned: readonly PlannedStep[],

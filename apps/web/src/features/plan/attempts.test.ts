@@ -5,7 +5,7 @@ const record = (role: string, number: number, meta: Record<string, unknown>) => 
   ...{ role, number, meta, content: "", timestamp: number * 1_000 },
 });
 
-test("the attempts of a step are those of its records, with interruptions and delays", () => {
+test("the attempts of a step come from its records, with interruptions and delays", () => {
   const attempts = attemptsOf([
     record("look", 1, { event: "started", attempt: 1 }),
     record("report", 2, { event: "started", attempt: 1 }),

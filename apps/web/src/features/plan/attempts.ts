@@ -1,20 +1,19 @@
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 
-/** One attempt of a step of a run. */
 export type PlanAttempt = {
-  /** Counts from 1, also across the series that a user asked for. */
+  /** Counts from 1 across manual retries. */
   number: number;
   state: "running" | "succeeded" | "failed";
   startedAt: number;
   endedAt: number | null;
   error: string | null;
-  /** When the next one begins. */
+  /** Start of the next attempt. */
   nextAt: number | null;
-  /** How often it was begun again because it was interrupted. */
+  /** Restarts after interruptions. */
   interruptions: number;
 };
 
-/** The attempts of each step of a run, from the records of its thread. */
+/** The attempts of each step, from the records of the run's thread. */
 export function attemptsOf(records: readonly NumberedStep[]): Map<string, PlanAttempt[]> {
   const all = new Map<string, PlanAttempt[]>();
   for (const { role, meta, timestamp } of records) {

@@ -12,12 +12,12 @@ import { SandboxFacts } from "./sandbox-facts.tsx";
 
 type Props = {
   plan: PlanView;
-  /** What the plan is, where the page is of several. */
+  /** Identifies the plan on a page with several. */
   about?: ReactNode;
   onConfirmed?: () => void;
 };
 
-/** What a confirmation would confirm, and its buttons: exactly this plan, by its hash. */
+/** The content of a plan with the buttons that confirm or reject this exact version, by its hash. */
 export function Confirmation({ plan, about, onConfirmed }: Props) {
   const { id, hash, preview, draft, phase } = plan;
   const client = useQueryClient();

@@ -12,11 +12,11 @@ import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
   wanted: readonly WantedDecision[];
-  /** The name of a plan, where the page is of several. */
+  /** The name of a plan, on a page with several. */
   nameOf?: (workflowId: string) => ReactNode;
 };
 
-/** The steps that have failed and about which a person decides. */
+/** Failed steps that wait for a decision. */
 export function Decisions({ wanted, nameOf }: Props) {
   if (wanted.length === 0) return null;
   return (
@@ -40,8 +40,8 @@ const choices: readonly { decision: PlanDecision; label: string; icon: ReactNode
 ];
 
 const hints: Record<PlanDecision, string> = {
-  retry: "Do the step again",
-  skip: "Leave out the step and what depends on it",
+  retry: "Run the step again",
+  skip: "Skip the step and all steps that depend on it",
   abort: "End the run",
 };
 
@@ -55,7 +55,7 @@ function Decision({ wanted, name }: { wanted: WantedDecision; name: ReactNode })
   return (
     <div className="flex flex-col gap-5">
       <p className="wrap-anywhere">
-        {name ? <>{name}: the step</> : "The step"} <code>{stepId}</code> has failed in{" "}
+        {name ? <>{name}: the step</> : "The step"} <code>{stepId}</code> failed in{" "}
         <Link to="/threads/$id" params={{ id: threadId }} className="underline">
           this run
         </Link>

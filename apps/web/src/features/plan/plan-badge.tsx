@@ -40,7 +40,6 @@ const cancelled: Look = { word: "cancelled", icon: Ban, look: "text-gray bg-gray
 
 type Props = { state: State; error?: string | null };
 
-/** The phase of a plan, or the state of a run or a step. */
 export function PlanBadge({ state, error = null }: Props) {
   const isCancelled = state === "failed" && error?.startsWith("cancelled");
   const { word, icon, look } = isCancelled ? cancelled : looks[state];

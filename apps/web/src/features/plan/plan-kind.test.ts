@@ -14,7 +14,7 @@ const drawn = (document: EditedDocument) => {
   return [nodes.map(({ id }) => id), edges.map(({ source, target }) => `${source} ${target}`)];
 };
 
-test("a plan is drawn, steps are added, connected and deleted, and all of it is undone", () => {
+test("a plan is drawn, steps are added, connected and deleted, and all edits are undone", () => {
   const document = open(step("look"), step("report", "look"));
   const { text } = document.state();
   const value = () => document.state().value;
@@ -27,7 +27,7 @@ test("a plan is drawn, steps are added, connected and deleted, and all of it is 
     ["look report", "look step-1"],
   ]);
   expect(planKind.connect(value(), at("step-1", "out"), at("look", "in"))).toMatchObject({
-    refused: expect.stringContaining("circle"),
+    refused: expect.stringContaining("cycle"),
   });
   document.apply(planKind.paste(value(), planKind.copy(value(), ["look", "report"]), at0, null));
   expect(drawn(document)[1]).toContain("step-2 step-3");
@@ -40,7 +40,7 @@ test("a plan is drawn, steps are added, connected and deleted, and all of it is 
 
 const at0 = { x: 0, y: 0 };
 
-test("whatever a document is, it is drawn as far as it is a plan", async () => {
+test("any document is drawn as far as it is a plan", async () => {
   for (const odd of [null, [], "x", { steps: 1 }, { steps: [null, { id: 1 }, { id: "a" }] }]) {
     const { nodes } = planKind.read(odd);
     expect(nodes.length).toBe(isRecordWithA(odd) ? 1 : 0);

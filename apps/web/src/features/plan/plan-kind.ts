@@ -22,7 +22,7 @@ type Step = {
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The steps that can be drawn; of several with one id the first. */
+/** The valid steps; the first of several with the same id. */
 function stepsOf(document: unknown): Map<string, Step> {
   const steps = new Map<string, Step>();
   const given = listOf(isRecord(document) ? document.steps : []);
@@ -43,14 +43,21 @@ function nodeOf({ id, index, description }: Step): DrawnNode {
     ...{ id, type: "step", title: id, lines: [line], at: null, parent: null },
     ...{ isContainer: false, isFixed: false, path: ["steps", index] },
     ports: [
-      { id: "in", role: "in", side: "left", label: null, isOpen: true, hint: "What it waits for" },
+      {
+        id: "in",
+        role: "in",
+        side: "left",
+        label: null,
+        isOpen: true,
+        hint: "Steps that it waits for",
+      },
       {
         id: "out",
         role: "out",
         side: "right",
         label: null,
         isOpen: true,
-        hint: "What waits for it",
+        hint: "Steps that wait for it",
       },
     ],
   };
@@ -68,7 +75,7 @@ const edgesOf = ({ id, index, dependsOn }: Step, steps: ReadonlyMap<string, Step
     ];
   });
 
-/** A dependency on what is no step can't be drawn; all else is checked when the plan is saved. */
+/** Reports dependencies on unknown steps, which can't be drawn. The rest is checked when the plan is saved. */
 function problemsOf(document: unknown): Problem[] {
   const steps = stepsOf(document);
   return [...steps.values()].flatMap(({ index, dependsOn }) =>
@@ -78,7 +85,7 @@ function problemsOf(document: unknown): Problem[] {
         : [
             {
               path: ["steps", index, "depends_on", at],
-              message: `It depends on ${JSON.stringify(from)}, which is no step`,
+              message: `Depends on ${JSON.stringify(from)}, which is not a step`,
               severity: "error",
             },
           ],
@@ -101,7 +108,7 @@ function addStep(document: unknown): Edit {
   return { label: "Add a step", changes: insertion(document, [step]), select: [id] };
 }
 
-/** The changes that remove steps with the dependencies on them, and lines. */
+/** Removes lines, and steps with the dependencies on them. */
 function remove(document: unknown, nodes: readonly string[], edges: readonly string[]): Edit {
   const steps = stepsOf(document);
   const gone = new Set(nodes);
@@ -128,7 +135,7 @@ function connect(
   if (!target || !steps.has(from.node)) return null;
   if (from.node === to.node) return { refused: "A step can't depend on itself." };
   if (comesAfter(steps, from.node, to.node)) {
-    return { refused: `${from.node} comes after ${to.node} already: that would be a circle.` };
+    return { refused: `${from.node} already comes after ${to.node}: that would be a cycle.` };
   }
   const removed = replacing === undefined ? [] : remove(document, [], [replacing]).changes;
   const { index, dependsOn, value } = target;
@@ -140,7 +147,7 @@ function connect(
   return { label: "Connect steps", changes: [...removed, added] };
 }
 
-/** Whether a step waits for another one, at once or by others. */
+/** Whether a step depends on another one, directly or indirectly. */
 function comesAfter(steps: ReadonlyMap<string, Step>, id: string, other: string): boolean {
   const seen = new Set<string>();
   const next = [id];
@@ -158,7 +165,7 @@ function copy(document: unknown, nodes: readonly string[]): unknown {
   return { steps: nodes.flatMap((id) => steps.get(id)?.value ?? []) };
 }
 
-/** Copies get ids of their own; what they depend on among each other goes with them. */
+/** Pastes steps under new ids and keeps the dependencies among them. */
 function paste(document: unknown, fragment: unknown): Edit | null {
   const copies = [...stepsOf(fragment).values()];
   if (copies.length === 0) return null;
@@ -191,13 +198,13 @@ const stepSchema = {
     inputs: {
       type: "object",
       title: "Inputs",
-      description: "Texts may have $steps.<id>.output and $trigger_data.",
+      description: "Texts may contain $steps.<id>.output and $trigger_data.",
       additionalProperties: { type: "string" },
     },
   },
 };
 
-/** What the editor must know of plans. Where their steps are drawn is computed. */
+/** The kind of plan documents. Positions are computed. */
 export const planKind: DocumentKind<"plan"> = {
   name: "plan",
   noun: "plan",
@@ -219,7 +226,7 @@ export const planKind: DocumentKind<"plan"> = {
   form(document, id) {
     const step = stepsOf(document).get(id);
     if (!step) return null;
-    const locked = { id: "Other steps name it: change it in the JSON." };
+    const locked = { id: "Other steps refer to it: change it in the JSON." };
     return { schema: stepSchema, path: ["steps", step.index], value: step.value, locked };
   },
 };

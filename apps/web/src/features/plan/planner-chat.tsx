@@ -25,9 +25,9 @@ import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
-  /** Where the first message goes: a request, or what is to change of a plan. */
+  /** Path of the first message: a request, or a change of a plan. */
   path: string;
-  /** The conversation that the page's address names; null before it has begun. */
+  /** The conversation in the page's address; null for a new one. */
   session: string | null;
   onSession: (session: string) => void;
   label: string;
@@ -35,10 +35,10 @@ type Props = {
   action: string;
 };
 
-/** The turn that goes on: what the user wrote, and what the planner has written so far. */
+/** The current turn: the user's text and the planner's text so far. */
 type Turn = { text: string; written: string };
 
-/** A conversation with the planner, from a request to a plan. The server has it: a reload shows it again. */
+/** A conversation with the planner. The server stores it, so a reload restores it. */
 export function PlannerChat({ path, session, onSession, label, hint, action }: Props) {
   const client = useQueryClient();
   const known = useQuery({ ...conversationQuery(session ?? ""), enabled: session !== null });
@@ -55,7 +55,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   const isMissing = known.error instanceof ApiError && known.error.status === 404;
   const { messages = [], turn: state = null } = (!isMissing && known.data) || {};
 
-  /** Shows a turn until it has ended; what it came to is read from the server. */
+  /** Shows a turn until it ends, then reads the conversation. */
   const show = async (stream: AsyncIterable<PlannerMessage>, signal?: AbortSignal) => {
     let id = session;
     let words: string | null = null;
@@ -73,7 +73,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         } else if (message.name === "error") throw new ApiError(400, message.data);
         else return endOf(message.data.turn);
       }
-      // A turn that was to be followed may have ended before.
+      // A followed turn may have ended before.
       if (words !== null || isSending.current) throw lost();
     } catch (reason) {
       failure = reason instanceof ApiError ? reason : lost();
@@ -82,7 +82,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         const read = { ...conversationQuery(id ?? ""), staleTime: 0 };
         const after = id === null ? null : await client.query(read).catch(() => null);
         if (failure) setError(failure);
-        // What was kept nowhere can be sent again.
+        // A message that was not stored can be sent again.
         if (failure && words !== null && !after?.messages.some(({ by }) => by === "user"))
           setText(words);
         setTurn(null);
@@ -93,10 +93,10 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   };
   const endOf = ({ type, content }: { type: string; content: string }) => {
     if (type !== "error") return;
-    if (content === "stopped") setNote("Stopped. The conversation goes on with your next message.");
+    if (content === "stopped") setNote("Stopped. Your next message continues the conversation.");
     else setError(new ApiError(400, { code: "PLANNER_ERROR", message: content, hint: null }));
   };
-  // A page that was loaded again follows the turn that goes on.
+  // After a reload, follows the running turn.
   const follow = useEffectEvent((id: string, signal: AbortSignal) => {
     if (!isSending.current) void show(followPlanner(id, signal), signal);
   });
@@ -151,7 +151,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         <div className="w-full">
           <TextArea
             label={hasBegun ? "Your message" : label}
-            hint={hasBegun ? "Enter sends it, Shift Enter begins a line." : hint}
+            hint={hasBegun ? "Enter sends, Shift+Enter starts a new line." : hint}
             rows={3}
             value={text}
             onChange={({ target }) => setText(target.value)}
@@ -188,23 +188,22 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
 const lost = (): ApiError =>
   new ApiError(0, {
     code: "NOT_REACHED",
-    message: "the server was lost before the planner's turn had ended",
-    hint: "load the page again: it shows how the turn stands",
+    message: "lost the server before the planner's turn ended",
+    hint: "reload the page to see the state of the turn",
   });
 
 const states = {
-  elsewhere: "The planner is at work on this for another program. What comes of it is shown here.",
-  interrupted:
-    "The planner was interrupted: the last message has no answer, and is lost. Write it again.",
+  elsewhere: "The planner is working on this for another program. The result appears here.",
+  interrupted: "The planner was interrupted, and the last message is lost. Send it again.",
 } as const;
 
 type StateProps = { state: "at work" | keyof typeof states | null; isMissing: boolean };
 
-/** Why a conversation does not go on as its reader expects. */
+/** Explains why a conversation is interrupted or missing. */
 function State({ state, isMissing }: StateProps) {
   const text =
     state === null || state === "at work"
-      ? isMissing && "This conversation is not there: it may never have had an answer. Begin again."
+      ? isMissing && "Conversation not found: it may never have had an answer. Start a new one."
       : states[state];
   if (!text) return null;
   return (

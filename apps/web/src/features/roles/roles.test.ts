@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { propertiesOf } from "./roles.tsx";
 
-test("a schema's fields are listed with their types in words", () => {
+test("a schema's fields are listed with readable types", () => {
   const schema = {
     required: ["verdict"],
     properties: {
@@ -26,6 +26,6 @@ test("a schema's fields are listed with their types in words", () => {
   ]);
 });
 
-test("a schema without fields has none", () => {
+test("a schema without fields has no rows", () => {
   expect([true, null, { type: "string" }, []].map(propertiesOf)).toEqual([[], [], [], []]);
 });

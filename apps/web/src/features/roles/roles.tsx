@@ -6,7 +6,7 @@ import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { Pre } from "../../ui/value.tsx";
 
-/** A version's descriptor: what a start takes, and the roles with their schemas. */
+/** A version's descriptor: its input and its roles, with their schemas. */
 export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   if (!descriptor) {
     return (
@@ -20,13 +20,13 @@ export function Roles({ descriptor }: { descriptor: Descriptor | null }) {
   return (
     <div className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,25rem),1fr))] items-start gap-7.5">
       {input !== undefined && (
-        <Values title={<span className="text-accent">What a start takes</span>} schema={input} />
+        <Values title={<span className="text-accent">Input of the workflow</span>} schema={input} />
       )}
       {roles.map(([name, { description, schema }]) => (
         <Values key={name} title={name} description={description} schema={schema} />
       ))}
       {roles.length === 0 && (
-        <Empty icon={<Users />} title="It names no roles">
+        <Empty icon={<Users />} title="No roles">
           <p>A descriptor may name the roles of a workflow and the schemas of their results.</p>
         </Empty>
       )}
@@ -44,7 +44,7 @@ const Values = ({ title, description, schema }: ValuesProps) => (
   </section>
 );
 
-/** What a schema asks for, field by field, and as it is written. */
+/** The fields of a schema, and its source. */
 function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
     return <p className="text-muted">{schema === false ? "No values." : "Any values."}</p>;
@@ -72,7 +72,7 @@ const factOf = ({ name, type, isRequired, description }: Property): Fact => [
 
 type Property = {
   name: string;
-  /** In a word or two: `text`, `list of text`, `one of "a", "b"`. */
+  /** A short type: `text`, `list of text`, `one of "a", "b"`. */
   type: string;
   isRequired: boolean;
   description: string | null;

@@ -10,7 +10,7 @@ import { Spacer } from "../../ui/page.tsx";
 import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
 import { Loaded } from "../../ui/states.tsx";
 
-/** The texts of a version: those that it was built from, and the bundle itself. */
+/** The sources of a version and its bundle. */
 export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: Bundle }) {
   const sources = ownFirst(all);
   const [chosen, choose] = useState<string | null>(null);
@@ -45,7 +45,7 @@ export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: 
   );
 }
 
-// What a workflow brings along from elsewhere is seldom what its reader looks for.
+// The workflow's own files come before those of packages.
 const ownFirst = (files: readonly string[]): string[] => {
   const isOwn = (file: string) => !file.startsWith("../") && !file.includes("node_modules");
   return [...files.filter(isOwn).toReversed(), ...files.filter((file) => !isOwn(file))];
@@ -55,7 +55,7 @@ const lineHeight = 20;
 
 type Props = { text: string; file: string; label: string };
 
-/** The text of a file, with its lines numbered. However long it is, only what is seen is made. */
+/** The text of a file with line numbers. Only visible lines are rendered. */
 function SourceText({ text, file, label }: Props) {
   const lines = useMemo(() => tokensOf(text, file), [text, file]);
   const widest = useMemo(() => Math.max(...text.split("\n").map(({ length }) => length)), [text]);

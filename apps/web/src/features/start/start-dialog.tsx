@@ -14,7 +14,7 @@ import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 type Props = {
   isOpen: boolean;
   onClose: () => void;
-  /** The workflow that is chosen first: a name, or name@hash. */
+  /** The workflow to preselect: a name, or name@hash. */
   workflow?: string;
   /** Initial values of the form. */
   values?: StartValues;
@@ -74,7 +74,7 @@ function Start({ onClose, first, values }: StartProps) {
 
 function NoWorkflows() {
   return (
-    <Empty title="There is no workflow yet">
+    <Empty title="No workflow yet">
       <p>Add one here, or in a terminal:</p>
       <Command>uncaged-workflow add greet greet.ts</Command>
       <ButtonLink to="/add" look="solid">
@@ -84,7 +84,7 @@ function NoWorkflows() {
   );
 }
 
-/** A workflow that declares no input may read params all the same. */
+/** A workflow without a declared input may still read params. */
 const anyParams: FormField = {
   name: "",
   kind: "json",
@@ -103,7 +103,7 @@ type StartFormProps = {
   onClose: () => void;
 };
 
-/** The input of a new thread: the prompt, the workflow's own params, and limits. */
+/** The form for a new thread: the prompt, the workflow's params, and limits. */
 function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
   const { data: form, error } = useQuery(formQuery(workflow));
   const schema = form?.input ?? null;
@@ -141,7 +141,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
         autoFocus
         rows={4}
         value={prompt}
-        hint="What the thread is to do. Every role can read it."
+        hint="The task of the thread. Every role can read it."
         onChange={({ target }) => setPrompt(target.value)}
       />
       {form && schema === null && controls}
@@ -155,7 +155,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
         <TextField
           label="Max rounds"
           inputMode="numeric"
-          placeholder="the workflow's own"
+          placeholder="the workflow's default"
           value={limits.maxRounds}
           problem={shown.maxRounds}
           onChange={({ target }) => setLimits({ ...limits, maxRounds: target.value })}
@@ -184,7 +184,7 @@ export function problemsIn({ maxRounds, maxCost }: Limits): Record<string, strin
   };
 }
 
-/** The request that starts a thread. What was left empty is left to the workflow. */
+/** The request that starts a thread. Empty fields are left out. */
 export function startOf(
   workflow: string,
   prompt: string,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { problemsIn, startOf } from "./start-dialog.tsx";
 
 describe("the request that starts a thread", () => {
-  test("leaves to the workflow what was left empty", () => {
+  test("leaves empty fields out", () => {
     expect(startOf("greet", "you", undefined, { maxRounds: "", maxCost: " " })).toEqual({
       workflow: "greet",
       prompt: "you",
@@ -21,7 +21,7 @@ describe("the request that starts a thread", () => {
 });
 
 describe("a limit", () => {
-  test("must be a number that makes sense", () => {
+  test("must be a valid number", () => {
     expect(Object.keys(problemsIn({ maxRounds: "1.5", maxCost: "-1" }))).toEqual([
       "maxRounds",
       "maxCost",

@@ -28,10 +28,10 @@ const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   corrupt: { icon: FileWarning, ink: "text-red", soft: "bg-red-soft" },
 };
 
-/** What is said of a thread that ran out of rounds. */
+/** The text of a thread that ran out of rounds. */
 export const stoppedText = (steps: number): string => `stopped at ${counted(steps, "step")}`;
 
-/** The background of what is about a status. */
+/** The background colour of a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
 const stopped = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
@@ -39,9 +39,9 @@ const asleep = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
 
 type BadgeProps = {
   status: Status;
-  /** Until when it sleeps, which is how it waits. */
+  /** End of its sleep, in milliseconds since the epoch. */
   sleepingUntil?: number | null | undefined;
-  /** How many steps it had when it was stopped for having as many as it may. */
+  /** Number of steps at which it was stopped by its limit. */
   stoppedAt?: number | null;
   large?: boolean;
 };

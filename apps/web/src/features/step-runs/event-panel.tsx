@@ -9,11 +9,10 @@ const atOnce = 200;
 
 type Props = {
   lines: RunLines;
-  /** Shows a step on the canvas. */
   onStep: (id: string) => void;
 };
 
-/** What happens in a run: messages of tools, checkpoints, pauses, reruns, and all else but its tokens. */
+/** The events of a run except tokens. */
 export function EventPanel({ lines: { lines, dropped }, onStep }: Props) {
   const [search, setSearch] = useState("");
   const [shown, setShown] = useState(atOnce);
@@ -27,14 +26,14 @@ export function EventPanel({ lines: { lines, dropped }, onStep }: Props) {
         <SearchField label="Search the events" value={search} onChange={setSearch} />
       </div>
       {dropped > 0 && (
-        <p className="text-small text-muted">The first {dropped} events are not shown here.</p>
+        <p className="text-small text-muted">The first {dropped} events are hidden.</p>
       )}
       {found.length > visible.length && (
         <Button small onClick={() => setShown(shown + 2 * atOnce)}>
           Show earlier events
         </Button>
       )}
-      {visible.length === 0 && <p className="text-muted">Nothing has happened yet.</p>}
+      {visible.length === 0 && <p className="text-muted">No events yet.</p>}
       <ol className="divide-y rounded-md border empty:hidden" aria-live="off">
         {visible.map((line) => (
           <EventRow key={line.key} line={line} begun={begun} onStep={onStep} />

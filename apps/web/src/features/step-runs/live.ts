@@ -4,7 +4,7 @@ import type { LiveNode } from "../../editor/kind.ts";
 import { type Card, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 
-/** What each step does in a run: its newest attempt, with what ran in its child workflow. */
+/** The state of each step in a run, from its newest attempt and its child workflow. */
 export function liveNodes(
   cards: readonly Card[],
   status: Status | null,
@@ -16,7 +16,7 @@ export function liveNodes(
     const id = nodeIdOf(card);
     if (id === null || id.startsWith("__")) continue;
     const live = liveOf(card, (nodes.get(id)?.run ?? 0) + 1, now);
-    // What has no worker any more has not ended, and goes on when the run does.
+    // Without a worker, a running attempt is lost; the run may continue it.
     nodes.set(id, live.state === "running" && isHalted ? { ...live, state: "lost" } : live);
   }
   const asked = status === "waiting" ? questionAmong(cards)?.meta.stepID : null;

@@ -13,7 +13,7 @@ type Props = {
   onStarted: (runID: string) => void;
 };
 
-/** Asks for the params of a run, and starts it with the document as it is. */
+/** Asks for params and runs the document as it is. */
 export function RunDialog({ document, isOpen, onClose, onStarted }: Props) {
   return (
     <Dialog

@@ -5,21 +5,20 @@ import { counted, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { Stream } from "../../lib/stream.ts";
 
-/** One thing that happened in a run, as the panel of events shows it. */
 export type RunLine = {
   key: string;
   at: number;
-  /** The event's type; `checkpoint` for a committed step, `rerun` for a step with which a run began again. */
+  /** The event's type; `checkpoint` for a committed step, `rerun` for a step that a run restarted at. */
   type: string;
   stepID: string | null;
   text: string;
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** More than this is read by nobody; the oldest are dropped. */
+/** Limit of lines; the oldest are dropped. */
 const most = 2_000;
 
-/** What has a place of its own in the trace, or means something to the engine alone. */
+/** Events that the trace shows elsewhere, or that are internal. */
 const hidden: ReadonlySet<string> = new Set([
   "llm_token",
   "llm_thinking",
@@ -28,7 +27,7 @@ const hidden: ReadonlySet<string> = new Set([
   "worker_start",
 ]);
 
-/** What happened in a run, less the tokens, in the order of its log. */
+/** The events of a run except tokens, in log order. */
 export class RunLines {
   #lines: readonly RunLine[] = [];
   dropped = 0;
@@ -50,7 +49,7 @@ export class RunLines {
     if (role.startsWith("__") && !isRerun) return;
     const type = isRerun ? "rerun" : "checkpoint";
     const stepID = isRerun && typeof meta.stepID === "string" ? meta.stepID : role;
-    const text = isRerun ? content : `step ${number} is committed`;
+    const text = isRerun ? content : `step ${number} committed`;
     this.#add({ key: `step ${number}`, at, type, stepID, text, payload: meta });
   }
 
@@ -68,7 +67,6 @@ const written = (value: unknown): string => {
   return text.length > 160 ? `${text.slice(0, 159)}…` : text;
 };
 
-/** An event in one line. */
 function textOf(type: string, payload: Payload): string {
   return Object.hasOwn(texts, type) ? (texts[type]?.(payload) ?? "") : "";
 }
@@ -82,7 +80,7 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   step_start: ({ type }) => written(type),
   step_done: ({ selected }) => (selected ? `chose ${written(selected)}` : ""),
   step_error: failed,
-  step_skipped: ({ condition }) => `${written(condition)} does not hold`,
+  step_skipped: ({ condition }) => `condition not met: ${written(condition)}`,
   step_print: ({ value }) => written(value),
   llm_tool_use: ({ name, input }) => `${written(name)} ${written(input)}`,
   llm_tool_result: ({ content }) => written(content),
@@ -100,11 +98,11 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   file_done: ({ path, size_bytes: bytes }) => `${written(path)}, ${size(Number(bytes ?? 0))}`,
   pause_start: ({ reason }) => written(reason),
   pause_rejected: ({ reason }) => written(reason),
-  pause_timeout: ({ timeoutAction }) => `goes on at ${written(timeoutAction)}`,
+  pause_timeout: ({ timeoutAction }) => `continues at ${written(timeoutAction)}`,
   var_changed: ({ name, newValue }) => `${written(name)} = ${written(newValue)}`,
 };
 
-/** What happens in a run while a page shows it; null shows none. */
+/** The events of a run, live; null for none. */
 export function useRunLines(runID: string | null): RunLines {
   const { lines } = useMemo(() => ({ runID, lines: new RunLines() }), [runID]);
   const [, setDrawn] = useState(0);

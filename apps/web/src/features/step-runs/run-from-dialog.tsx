@@ -15,15 +15,15 @@ import {
 
 type Props = {
   document: FlowDocument;
-  /** The step that it begins at; null while the dialog is closed. */
+  /** The step to start from; null while the dialog is closed. */
   stepID: string | null;
-  /** The run whose values and steps it goes on with, if there is one. */
+  /** The run whose values and steps are kept; null for none. */
   runID: string | null;
   onClose: () => void;
   onStarted: (runID: string) => void;
 };
 
-/** Runs a document from one of its steps, with the values that are given for it. */
+/** Runs a document from one of its steps, with edited values. */
 export function RunFromDialog({ document, stepID, runID, onClose, onStarted }: Props) {
   return (
     <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={onClose} wide>
@@ -88,13 +88,13 @@ function FromForm({ document, stepID, begin, onClose, onStarted }: FormProps) {
     >
       <p className="text-muted">
         {threadId === null
-          ? "No run is selected: the values are those that the workflow declares. The steps before this one do not run."
-          : "The values are those of the selected run. Its steps before this one are kept and do not run again."}
+          ? "No run is selected, so these are the declared values. Earlier steps do not run."
+          : "These are the values of the selected run. Its earlier steps are kept and do not run again."}
       </p>
       <ValueList title="Variables" values={variables} {...listed} />
       <ValueList title="Params" values={params} {...listed} />
       {Object.keys(all).length === 0 && (
-        <p className="text-muted">The workflow declares no variables and no params.</p>
+        <p className="text-muted">The workflow declares no variables or params.</p>
       )}
     </DialogForm>
   );

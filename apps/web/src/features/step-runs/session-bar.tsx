@@ -12,13 +12,13 @@ import type { Session } from "./sessions.ts";
 type Props = {
   sessions: readonly Session[];
   selected: string | null;
-  /** The status of the selected run, as its stream reports it. */
+  /** Status of the selected run, from its stream. */
   status: Status | null;
   onSelect: (runID: string) => void;
   onForget: (runID: string) => void;
 };
 
-/** The runs that were started here, each a tab: the selected one is shown on the canvas. */
+/** The editor's runs as tabs. The canvas shows the selected one. */
 export function SessionBar({ sessions, selected, status, onSelect, onForget }: Props) {
   const now = useNow(10_000, sessions.length > 0);
   if (sessions.length === 0) return null;
@@ -54,14 +54,14 @@ const dots: Record<Status, string> = {
 type TabProps = {
   session: Session;
   isSelected: boolean;
-  /** Its status where that is known sooner than by asking for it. */
+  /** Its status if a stream reports it. */
   known: Status | null;
   now: number;
   onSelect: () => void;
   onForget: () => void;
 };
 
-/** How often the state of a run is read that no stream of this page follows. */
+/** Poll interval for runs without a stream. */
 const readEveryMs = 2_000;
 
 function SessionTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
@@ -91,7 +91,7 @@ function SessionTab({ session, isSelected, known, now, onSelect, onForget }: Tab
         look="quiet"
         icon={<X />}
         aria-label={`Forget ${session.label}`}
-        title="Take it out of this bar; its thread stays"
+        title="Remove it from this bar; its thread stays"
         onClick={onForget}
       />
     </span>
@@ -100,7 +100,6 @@ function SessionTab({ session, isSelected, known, now, onSelect, onForget }: Tab
 
 type ControlsProps = { thread: Thread; status: Status; isPausing: boolean };
 
-/** Pauses, resumes and cancels the selected run, and shows what it has used. */
 export function RunControls({ thread, status, isPausing: pauses }: ControlsProps) {
   const { threadId } = thread;
   const { work, isPausing, pause, resume } = useControl(threadId, status, pauses);

@@ -2,16 +2,15 @@ import { useCallback, useMemo, useSyncExternalStore } from "react";
 import { browserStorage, type DraftStorage } from "../../editor/document/draft.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 
-/** A run that was started in an editor. */
 export type Session = { runID: string; label: string; startedAt: number };
 
 export type SessionList = { all: readonly Session[]; selected: string | null };
 
-/** A run is kept in the bar for a day; its thread stays for as long as anybody wants it. */
+/** Time for which the bar lists a run. Its thread is kept longer. */
 const keptMs = 24 * 60 * 60 * 1_000;
 const most = 12;
 
-/** What is stored of sessions, less what is too old or is none. */
+/** Reads stored sessions, without expired and invalid ones. */
 export function readSessions(text: string | null, now: number): SessionList {
   const value = text === null ? null : readJson(text).value;
   const { all, selected } = isRecord(value) ? value : {};
@@ -40,7 +39,7 @@ export function withoutSession({ all, selected }: SessionList, runID: string): S
   return { all: left, selected: selected === runID ? (left.at(-1)?.runID ?? null) : selected };
 }
 
-/** Texts that a reload keeps; where the browser keeps nothing, as one with a full storage, this page does. */
+/** Texts that survive a reload. If the storage is full or disabled, they are kept in memory. */
 export class KeptTexts {
   readonly #storage: DraftStorage;
   readonly #unkept = new Map<string, string>();
@@ -73,7 +72,7 @@ const kept = new KeptTexts(browserStorage);
 
 const changed = "uncaged-sessions";
 
-/** The sessions of an editor, which a reload keeps, and all tabs share. */
+/** The sessions of an editor. They survive a reload, and tabs share them. */
 export function useSessions(key: string) {
   const subscribe = useCallback((listener: () => void) => {
     addEventListener("storage", listener);

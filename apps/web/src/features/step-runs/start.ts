@@ -6,14 +6,13 @@ import { ApiError, pathOf, request } from "../../lib/request.ts";
 
 const root = "/workflow";
 
-/** A document as an editor holds it; whether it is valid the server decides. */
+/** An edited document. The server validates it. */
 export type FlowDocument = Readonly<Record<string, unknown>>;
 
-/** Starts a run of a document as it is, saved or not. */
 export const startRun = (workflow: FlowDocument, params: unknown) =>
   request<{ runID: string }>("/run", { root, method: "POST", json: { workflow, params } });
 
-/** What a run from a step begins with: the values there, and the run whose steps are kept, if there is one. */
+/** The start of a run from a step: values there, and the run whose steps are kept, if any. */
 export type Beginning = {
   threadId: string | null;
   steps: number;
@@ -21,7 +20,6 @@ export type Beginning = {
   variables: Readonly<Record<string, unknown>>;
 };
 
-/** Runs a document from a step, with other values. */
 export function startFrom(
   workflow: FlowDocument,
   stepID: string,
@@ -34,7 +32,7 @@ export function startFrom(
   return request<RunState>("/rerun", { root, method: "POST", json });
 }
 
-/** The values that a step of a run began with; of one that has not run there those at the run's end. */
+/** The values at the start of a run's step; if it has not run, the values at the end of the run. */
 export async function beginningIn(
   runID: string,
   stepID: string,
@@ -53,7 +51,7 @@ export async function beginningIn(
   return { threadId: runID, steps, params, variables };
 }
 
-/** The values that a document declares, where nothing has run. */
+/** The declared initial values, for a document without a run. */
 export function declaredBeginning(document: FlowDocument): Beginning {
   const { params, registry } = registryOf(document);
   const given = params.map(({ name, default: value }) => [name, value ?? null] as const);
@@ -65,7 +63,7 @@ export function declaredBeginning(document: FlowDocument): Beginning {
   };
 }
 
-/** What a run's params must be, as a JSON Schema; null where there are none. */
+/** The JSON Schema of the params; null without params. */
 export function paramsOf(document: FlowDocument): unknown {
   const { params } = registryOf(document);
   if (params.length === 0) return null;
@@ -73,7 +71,7 @@ export function paramsOf(document: FlowDocument): unknown {
   return inputSchema(isRecord(registry) ? (registry.params as string[]) : []);
 }
 
-/** A registry that can't be read declares nothing: the check reports why. */
+/** An invalid registry declares nothing: the check reports it. */
 function registryOf({
   registry,
 }: FlowDocument): Pick<Registry, "params"> & { registry?: Registry } {

@@ -9,7 +9,7 @@ const hour = 60 * 60 * 1_000;
 const session = (runID: string, startedAt = 0) => ({ runID, label: "Run", startedAt });
 
 describe("the sessions of an editor", () => {
-  test("are kept for a day, twelve at the most, and what is none is left out", () => {
+  test("are kept for a day, at most twelve, without invalid ones", () => {
     const stored = JSON.stringify({
       all: [session("old", 0), session("new", 20 * hour), { runID: 3 }, null],
       selected: "old",
@@ -30,13 +30,13 @@ describe("the sessions of an editor", () => {
     ]);
   });
 
-  test("are forgotten one by one: the last that is left is selected then", () => {
+  test("are removed one by one, and the last remaining one is selected", () => {
     const two = withSession(withSession(readSessions(null, 0), session("a")), session("b"));
     expect(withoutSession(two, "b")).toEqual({ all: [session("a")], selected: "a" });
     expect(withoutSession(two, "a").selected).toBe("b");
   });
 
-  test("are kept by the page where the browser keeps nothing, and by the browser once it does", () => {
+  test("are kept in memory if the storage fails, and in the storage once it works", () => {
     const stored = new Map<string, string>();
     let isOff = true;
     const use = <Result>(act: () => Result): Result => {
@@ -64,7 +64,7 @@ describe("the events of a run", () => {
     ...{ type, payload, seq },
   });
 
-  test("are all but its tokens, with its checkpoints and reruns", () => {
+  test("are all events except tokens, with checkpoints and reruns", () => {
     const lines = new RunLines();
     lines.takeEvent(event("llm_token", { delta: "x" }, 1));
     lines.takeEvent(event("tool_message", { name: "ReadFile", level: "warn", message: "big" }, 2));
@@ -76,19 +76,19 @@ describe("the events of a run", () => {
     expect(lines.lines.map(({ type, stepID, text }) => [type, stepID, text])).toEqual([
       ["tool_message", "Tool_A", "ReadFile, warn: big"],
       ["var_changed", "Tool_A", '$x = {"a":1}'],
-      ["checkpoint", "Tool_A", "step 1 is committed"],
+      ["checkpoint", "Tool_A", "step 1 committed"],
       ["rerun", "Tool_A", "again"],
     ]);
   });
 
-  test("are the last 2,000, and the number of the others is known", () => {
+  test("are the last 2,000, with the number of dropped ones", () => {
     const lines = new RunLines();
     for (let n = 0; n < 2_010; n += 1) lines.takeEvent(event("step_print", { value: n }, n));
     expect([lines.lines.length, lines.dropped, lines.lines[0]?.text]).toEqual([2_000, 10, "10"]);
   });
 });
 
-test("a step shows its newest attempt, how often it ran, and whether it waits", () => {
+test("a step shows its newest attempt, its number of runs, and whether it waits", () => {
   const step = (number: number, role: string, meta = {}) => ({
     number,
     role,
@@ -112,7 +112,7 @@ test("a step shows its newest attempt, how often it ran, and whether it waits", 
   expect(liveNodes(cards.slice(0, 1), "interrupted", 10).get("Set_A")?.state).toBe("lost");
 });
 
-test("a run from a step begins with what the document declares, where nothing has run", () => {
+test("a run from a step of a document without a run starts with the declared values", () => {
   const registry = {
     params: ["goal(STRING)", "n(INT) = 2"],
     vars: ["$x(STRING) = hi", "$y(OBJECT)"],

@@ -4,7 +4,7 @@ import { listOf, type StepRecord, typeOf } from "./steps.ts";
 
 const longest = 44;
 
-/** What the body of a step shows: what it does, with what, and where its result goes. */
+/** The lines of a step's body: its action, its inputs, the target of its result. */
 export function linesOf(step: StepRecord, registry: Readonly<Record<string, unknown>>): string[] {
   const { next } = step;
   const condition = step.if === undefined ? [] : [`if ${written(step.if)}`];
@@ -18,22 +18,21 @@ export function linesOf(step: StepRecord, registry: Readonly<Record<string, unkn
 
 type Body = (step: StepRecord, registry: Readonly<Record<string, unknown>>) => string[];
 
-/** The name that a step's id has behind its type and digits. */
+/** The part of a step's id after its type and number. */
 const calleeOf = ({ id }: StepRecord, known: readonly string[] = []): string => nameOf(id, known);
 
-/** The name of the tool that a step runs. */
 export function toolOf(step: StepRecord): string {
   const name = step.tool ?? step.toolName;
   return typeof name === "string" && name !== "" ? name : calleeOf(step);
 }
 
-/** The inputs of a call, by the name that counts. */
+/** The inputs of a call; `in` takes precedence over `input`. */
 export function inputsOf({ in: inputs, input }: StepRecord): Readonly<Record<string, unknown>> {
   const found = inputs ?? input;
   return isRecord(found) ? found : {};
 }
 
-/** A value as a line has it: an expression without its `=`, a text as it is. */
+/** The text of a value: an expression without its `=`, a text as it is. */
 function written(value: unknown): string {
   if (typeof value === "string")
     return value.startsWith("==") ? value.slice(1) : value.replace(/^=/, "");
@@ -68,7 +67,7 @@ const bodies: Readonly<Record<string, Body>> = {
     ];
   },
   Tool: (step) => [
-    `${step.tool === "" ? "which tool?" : toolOf(step)}${goesOn(step) ? ", goes on after an error" : ""}`,
+    `${step.tool === "" ? "which tool?" : toolOf(step)}${goesOn(step) ? ", continues after an error" : ""}`,
     ...entries(inputsOf(step), 2),
     ...resultLines(step),
   ],

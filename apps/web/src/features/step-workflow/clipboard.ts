@@ -11,7 +11,7 @@ type Fragment = { format: typeof format; steps: StepRecord[] };
 
 const format = "uncaged-steps";
 
-/** Steps with all that lies in them, for the clipboard. */
+/** Copies steps with their content. */
 export function copySteps(document: unknown, nodes: readonly string[]): Fragment {
   const steps = stepsOf(document);
   const all = withContents(steps, nodes);
@@ -21,7 +21,7 @@ export function copySteps(document: unknown, nodes: readonly string[]): Fragment
   };
 }
 
-/** The steps of a fragment, of a whole workflow too, or one step. */
+/** The steps of a fragment, of a whole workflow, or a single step. */
 function stepsIn(fragment: unknown): StepRecord[] {
   if (!isRecord(fragment)) return [];
   const isOne = typeof fragment.id === "string" && !("steps" in fragment);
@@ -29,13 +29,10 @@ function stepsIn(fragment: unknown): StepRecord[] {
   return list.filter((one): one is StepRecord => isRecord(one) && typeof one.id === "string");
 }
 
-/** How far from its original a copy lies that was put by hand. */
+/** Offset of a copy from a hand-placed original. */
 const shift = 40;
 
-/**
- * Adds the steps of a fragment under fresh ids. Those that led to each other still do; what led elsewhere
- * ends there.
- */
+/** Pastes the steps of a fragment under new ids. References among them are kept; others are removed. */
 export function pasteSteps(
   document: unknown,
   fragment: unknown,

@@ -4,20 +4,20 @@ import { isRecord } from "../../lib/json.ts";
 import { linesOf } from "./body.ts";
 import { isContainer, listOf, type StepRecord, type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** The ports of a step, by what leads on from them. */
+/** The ports of a step, by kind of reference. */
 const ports = {
   in: { id: "in", role: "in", side: "left", label: null, isOpen: true },
-  next: { id: "next", role: "out", side: "right", label: null, isOpen: true, hint: "what follows" },
+  next: { id: "next", role: "out", side: "right", label: null, isOpen: true, hint: "next step" },
   children: {
     ...{ id: "children", role: "out", side: "left", label: "all", isOpen: true },
-    hint: "what runs in it",
+    hint: "first steps inside",
   },
   case: {
     ...{ id: "case", role: "out", side: "left", label: "case", isOpen: true },
     hint: "another case",
   },
   error: { id: "error", role: "out", side: "right", label: "on error", isOpen: true },
-  timeout: { id: "timeout", role: "out", side: "right", label: "too late", isOpen: true },
+  timeout: { id: "timeout", role: "out", side: "right", label: "on timeout", isOpen: true },
 } as const satisfies Record<string, Port>;
 
 export type OutPort = Exclude<keyof typeof ports, "in">;
@@ -30,7 +30,7 @@ export const portOf: Readonly<Record<Reference["kind"], OutPort>> = {
   timeout: "timeout",
 };
 
-/** A document as it is drawn; a construct comes before what lies in it. */
+/** Draws a document. A construct comes before its content. */
 export function drawSteps(document: unknown): Drawing {
   const steps = stepsOf(document);
   const inner = Map.groupBy(steps.all.keys(), (id) => steps.containers.get(id) ?? null);
@@ -68,7 +68,7 @@ export function titleOf({ id, meta }: StepRecord): string {
   return typeof title === "string" && title !== "" ? title : id;
 }
 
-/** Where a step was put by hand: `meta.x` and `meta.y`. */
+/** The hand-set position of a step: `meta.x` and `meta.y`. */
 function placeOf({ meta }: StepRecord): Point | null {
   if (!isRecord(meta)) return null;
   const { x, y } = meta;

@@ -14,15 +14,14 @@ import { enclosingChanges, pastChanges, withoutReference } from "./references.ts
 import { freshId, newStep } from "./new-step.ts";
 import { liesIn, listOf, type Steps, stepsOf, withContents } from "./steps.ts";
 
-/** Adds a step of a type; in a construct it is the first step of a chain of its own. Without a place the layout finds one. */
+/** Adds a step. In a construct it starts a chain of its own. Without a position, the layout places it. */
 export function addStep(
   document: unknown,
   type: string,
   parent: string | null,
   at: Point | null,
 ): Edit | Refused {
-  if (!isRecord(document))
-    return { refused: "The document is no object: there is nothing to add to." };
+  if (!isRecord(document)) return { refused: "The document is not an object." };
   const steps = stepsOf(document);
   const id = freshId(steps, type);
   const { step: bare, declared } = newStep(type, id, steps.registry);
@@ -38,7 +37,6 @@ export function addStep(
   };
 }
 
-/** The changes that put steps behind all others. */
 export const appended = ({ count }: Steps, added: readonly object[]): Change[] =>
   count === null
     ? [{ path: ["steps"], value: added }]
@@ -46,7 +44,6 @@ export const appended = ({ count }: Steps, added: readonly object[]): Change[] =
 
 type EdgeAt = { source: string; reference: Reference };
 
-/** The reference that an edge is drawn of. */
 function edgeAt(steps: Steps, edge: string): EdgeAt | null {
   for (const source of steps.all.keys()) {
     if (!edge.startsWith(`${source} `)) continue;
@@ -58,7 +55,7 @@ function edgeAt(steps: Steps, edge: string): EdgeAt | null {
   return null;
 }
 
-/** Removes steps with what lies in them, and lines; what led to a step then leads to what came behind it. */
+/** Removes lines, and steps with their content. References to a removed step lead to its successor. */
 export function removeSteps(
   document: unknown,
   nodes: readonly string[],
@@ -93,7 +90,7 @@ function removalLabel(gone: readonly string[], lines: number, rerouted: number):
   return `Delete ${what}, reroute ${rerouted} reference${rerouted === 1 ? "" : "s"}`;
 }
 
-/** Keeps where steps were put by hand; one that was put into another construct, or out of one, runs there. */
+/** Moves steps. A step moved into or out of a construct also runs there. */
 export function moveSteps(document: unknown, positions: readonly NodePosition[]): Edit {
   const steps = stepsOf(document);
   const known = positions.filter(({ id }) => steps.all.has(id));
@@ -121,7 +118,7 @@ function placeChanges({ all }: Steps, id: string, { x, y }: NodePosition["at"]):
   ];
 }
 
-/** Takes steps out of their chains, which close behind them, and begins chains of their constructs with them. */
+/** Removes steps from their chains, closes the gaps, and starts chains in their new constructs. */
 function reparented(steps: Steps, moved: readonly NodePosition[]): Change[] {
   const ids = new Set(moved.map(({ id }) => id));
   const leading = new Set(
@@ -149,7 +146,7 @@ function reparented(steps: Steps, moved: readonly NodePosition[]): Change[] {
   return [...pastChanges(steps, ids), ...ends, ...begun];
 }
 
-/** Draws a line: `replacing` is one whose end was dragged here. */
+/** Draws a line. `replacing` is the id of a line whose end was dragged here. */
 export function connectSteps(
   document: unknown,
   from: PortAt,
@@ -178,9 +175,9 @@ function whyNot(steps: Steps, { node, port }: PortAt, to: string): string | null
   const isInside = port === "children" || port === "case";
   if (isInside && node === to) return `${node} can't run inside itself.`;
   if (port === "children" && liesIn(steps, node, to))
-    return `${node} lies in ${to}: it can't run that.`;
+    return `${node} is inside ${to}, so it can't run it.`;
   if (!isInside && liesIn(steps, to, node)) {
-    return `${to} lies in ${node}: what follows ${node} must lie outside.`;
+    return `${to} is inside ${node}: the step after ${node} must be outside.`;
   }
   return null;
 }
@@ -205,13 +202,13 @@ function lineChanges(steps: Steps, { node, port }: PortAt, to: string): Change[]
   }
 }
 
-/** Gives a step another id; all that name it follow. */
+/** Renames a step and updates all references to it. */
 export function renameStep(document: unknown, id: string, wanted: string): Edit | Refused {
   const steps = stepsOf(document);
   const found = steps.all.get(id);
-  if (!found) return { refused: `There is no step ${id}.` };
+  if (!found) return { refused: `Step ${id} not found.` };
   if (wanted.trim() === "") return { refused: "A step needs an id." };
-  if (steps.all.has(wanted)) return { refused: `There is a step ${wanted} already.` };
+  if (steps.all.has(wanted)) return { refused: `A step ${wanted} already exists.` };
   const references = [...steps.all.values()].flatMap(({ step, path }) =>
     steps.outline
       .referencesOf(step.id)

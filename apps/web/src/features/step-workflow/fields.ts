@@ -7,7 +7,7 @@ import { documentedNames, type KnownTool } from "./tools.ts";
 
 type Fields = Readonly<Record<string, JsonSchema>>;
 
-/** Two names of one field: the second is shown only where the document has it. */
+/** Two names of one field. The second is shown only if the document uses it. */
 const aliases: readonly (readonly [string, string])[] = [
   ["in", "input"],
   ["tool", "toolName"],
@@ -27,7 +27,7 @@ const last = [
   "type",
 ];
 
-/** The schema of a step's form: that of its type in the format, with what only the document knows. */
+/** The schema of a step's form: the format's schema of its type, extended by names of the document. */
 export function schemaFor(
   step: StepRecord,
   ids: readonly string[],
@@ -56,11 +56,11 @@ export function schemaFor(
   };
 }
 
-/** The calls of tools are written with `input`, all others with `in`. */
+/** Tool calls use `input`, other steps use `in`. */
 const prefers = (type: string | null, name: string): boolean =>
   name === "input" && (type === "Tool" || type === "Subflow");
 
-/** A step's schema in the format. One of no known type has the fields of all. */
+/** The format's schema of a step. Unknown types have all fields. */
 function formatOf({ id, type }: StepRecord) {
   const known = getStepType({ id, ...(typeof type === "string" && { type }) }) ?? "Noop";
   return schemaOfStep(known) as {
@@ -70,7 +70,7 @@ function formatOf({ id, type }: StepRecord) {
   };
 }
 
-/** The fields whose form needs more than the format's schema has. */
+/** Fields for which the form extends the format's schema. */
 function special(
   step: StepRecord,
   ids: readonly string[],
@@ -79,7 +79,7 @@ function special(
   const own = formatOf(step).properties;
   const arms = listOf(step.cases).map((pair) => listOf(pair)[1]);
   const some: Record<string, JsonSchema> = {
-    title: { type: "string", title: "Title", description: "What the step is called in pictures." },
+    title: { type: "string", title: "Title", description: "The name of the step in drawings." },
     if: { ...own.if, type: "string" },
     print: { ...own.print, type: "string" },
     next: { ...own.next, ...oneOf(["RETURN", "BREAK", ...ids], step.next) },
@@ -124,10 +124,10 @@ function special(
   );
 }
 
-/** More choices than this make no list that one can choose from. */
+/** With more choices a list is unusable. */
 const mostChoices = 300;
 
-/** One of some names, with those that are there already, which may be others. */
+/** A choice of names, including present values that are not among them. */
 function oneOf(names: readonly string[], ...present: readonly unknown[]): JsonSchema {
   if (names.length === 0 || names.length > mostChoices) return { type: "string", minLength: 0 };
   const others = present.filter((one) => typeof one === "string" && one !== "");
@@ -140,20 +140,24 @@ function outSchema(out: unknown, own: JsonSchema | undefined): JsonSchema {
   return { ...about, type: "object", additionalProperties: valueSchema(isRecord(out) ? out : {}) };
 }
 
-/** What the values of a map are: texts, which may be expressions, or JSON where one is more. */
+/** The schema of a map's values: texts, which may be expressions, or JSON if a value is not a text. */
 const valueSchema = (values: Readonly<Record<string, unknown>>): JsonSchema =>
   Object.values(values).every((value) => typeof value === "string") ? { type: "string" } : {};
 
-/** The inputs of an LLM that have a field of their own. */
+/** The inputs of an LLM that have their own field. */
 const modelInputs: Fields = {
-  prompt: { type: "string", format: "multiline", description: "What the model is asked." },
-  system: { type: "string", format: "multiline", description: "Who it is, and what it must know." },
+  prompt: { type: "string", format: "multiline", description: "The prompt of the model." },
+  system: {
+    type: "string",
+    format: "multiline",
+    description: "The role of the model, and its background.",
+  },
   model: { type: "string", description: "The model, also as provider/model." },
   messages: { description: "A whole conversation, instead of the prompt." },
   output_config: { description: "The form of the answer: text, json_object or json_schema." },
 };
 
-/** The form of what a call gets: of a tool by the tool's own schema. */
+/** The schema of a call's inputs. A tool has its own. */
 export function inputSchema(step: StepRecord, tools: readonly KnownTool[]): JsonSchema {
   const given = inputsOf(step);
   const named = namedInputs(step, tools);
@@ -191,7 +195,11 @@ function namedInputs(
       return {
         properties: {
           workflow_path: { type: "string", description: "The file or the name of the workflow." },
-          params: { type: "object", additionalProperties: {}, description: "Its params." },
+          params: {
+            type: "object",
+            additionalProperties: {},
+            description: "The params of the workflow.",
+          },
         },
         required: ["workflow_path"],
       };
@@ -203,7 +211,7 @@ function namedInputs(
   }
 }
 
-/** A field that takes its own type, or a text that is an expression; texts as they are. */
+/** Accepts an expression besides the field's type. */
 function orExpression(schema: JsonSchema, value: unknown): JsonSchema {
   const { type } = schema;
   const isText = typeof value === "string";

@@ -20,7 +20,6 @@ const kind = stepsKind(toolsOf([readFile]));
 const propertiesOf = (id: string, document: unknown = everyType) =>
   kind.form(document, id)?.schema.properties as Record<string, Record<string, unknown>>;
 
-/** The step with an id after a field of its form was changed. */
 function changed(
   id: string,
   path: (string | number)[],
@@ -35,16 +34,13 @@ function changed(
 }
 
 describe("the form of a step", () => {
-  test.each(everyType.steps.map(({ id }) => id))(
-    "%s has each field that the document has",
-    (id) => {
-      const step = everyType.steps.find((one) => one.id === id) ?? {};
-      const { meta: _, ...fields } = step as Record<string, unknown>;
-      expect(Object.keys(propertiesOf(id))).toEqual(expect.arrayContaining(Object.keys(fields)));
-    },
-  );
+  test.each(everyType.steps.map(({ id }) => id))("%s has each field of the document", (id) => {
+    const step = everyType.steps.find((one) => one.id === id) ?? {};
+    const { meta: _, ...fields } = step as Record<string, unknown>;
+    expect(Object.keys(propertiesOf(id))).toEqual(expect.arrayContaining(Object.keys(fields)));
+  });
 
-  test("of a Tool asks for the inputs of the tool's schema, by their documented names", () => {
+  test("of a Tool has the inputs of the tool's schema, by their documented names", () => {
     const { input, tool, timeout, allowError } = propertiesOf("Tool_010_ReadFile");
     expect(input).toMatchObject({
       required: ["file_path"],
@@ -55,7 +51,7 @@ describe("the form of a step", () => {
     expect("in" in propertiesOf("Tool_010_ReadFile")).toBe(false);
   });
 
-  test("offers the steps where one is named", () => {
+  test("offers step ids where a step is referenced", () => {
     expect(propertiesOf("LLM_Plan").onError?.enum).toContain("Noop_Failed");
     expect(propertiesOf("LLM_Plan").next?.enum).toEqual(
       expect.arrayContaining(["RETURN", "Set_More"]),
@@ -63,7 +59,7 @@ describe("the form of a step", () => {
     expect("next" in propertiesOf("Done_All")).toBe(false);
   });
 
-  test("edits a title, a case by its parts, and a list by what is added", () => {
+  test("edits a title, a case by its parts, and a list by added items", () => {
     expect(changed("LLM_Plan", ["title"], "Plan it")?.meta).toEqual({ title: "Plan it" });
     expect(changed("Set_Start", ["title"], "")?.meta).toEqual({ x: 10, y: 20 });
     expect(changed("Branch_Enough", ["cases", 0, "when"], "=$count > 9")?.cases?.[0]).toEqual([
@@ -80,7 +76,7 @@ describe("the form of a step", () => {
     expect(changed("Fork_Both", ["children"], ["Loop_While"])?.children).toEqual(["Loop_While"]);
   });
 
-  test("leaves a value that it does not change as it is written", () => {
+  test("keeps unchanged values as they are written", () => {
     const text =
       '{"version":"3.18","name":"n","registry":{},"steps":[{"id":"LLM_A","in":{"prompt":"x","max_tokens":1.0e3}}]}';
     const edit = kind.form(JSON.parse(text), "LLM_A")?.edit?.(["in", "prompt"], "y");

@@ -5,7 +5,7 @@ import { renameStep } from "./edits.ts";
 import { listOf, type StepRecord, stepsOf } from "./steps.ts";
 import type { KnownTool } from "./tools.ts";
 
-/** The form of a step: the fields of its type by the format's own JSON Schema. */
+/** The form of a step, by the format's JSON Schema of its type. */
 export function formOf(
   document: unknown,
   node: string,
@@ -21,19 +21,19 @@ export function formOf(
     schema,
     path,
     value: shownValue(step),
-    locked: { id: "“Rename…” changes it, with all that name it." },
+    locked: { id: "“Rename…” changes it, with all references." },
     expressions: expressions.filter((name) => (name.split(".")[0] ?? "") in schema.properties),
     edit: (at, value) => editOf(document, step, path, at, value),
   };
 }
 
-/** Where an expression can stand. */
+/** Fields that accept an expression. */
 const expressions = [
   ...["if", "while", "print", "source", "value", "reason", "in", "input", "out", "cases.when"],
   ...["target", "model", "provider"],
 ];
 
-/** The value as the form has it: the title beside the id, and each case by its parts. */
+/** The value of the form: `title` at the top level, cases as objects. */
 function shownValue(step: StepRecord): Record<string, unknown> {
   const { meta, cases, ...rest } = step;
   return {
@@ -66,7 +66,7 @@ function editOf(
   return { label, merge, changes: [isNew ? { ...change, insert: true as const } : change] };
 }
 
-/** Whether a path leads behind the last item of a list. */
+/** Whether a path is the end of a list. */
 function isAppended(step: StepRecord, at: DocumentPath): boolean {
   let list: unknown = step;
   for (const part of at.slice(0, -1))
@@ -81,7 +81,7 @@ function titleChange({ meta }: StepRecord, home: DocumentPath, value: unknown): 
   return { path: [...home, "meta", "title"], value: isEmpty ? undefined : value };
 }
 
-/** A case is a pair in the document: its parts are by number there. */
+/** Edits cases. The document stores each as a pair. */
 function casesEdit(
   { cases }: StepRecord,
   home: DocumentPath,

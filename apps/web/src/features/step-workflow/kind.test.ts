@@ -13,7 +13,6 @@ const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 const changed = (document: unknown, changes: readonly Change[]): typeof everyType =>
   JSON.parse(applyEdits(pretty(document), editsOf(pretty(document), changes))) as typeof everyType;
 
-/** The document after an edit that must not be refused. */
 function after(document: unknown, edit: Edit | Refused | null) {
   if (edit === null || "refused" in edit) throw new Error(`refused: ${edit?.refused}`);
   return changed(document, edit.changes);
@@ -40,7 +39,7 @@ const flow = (...steps: object[]) => ({
   steps,
 });
 
-/** A loop with a branch in it, a step before and one behind. */
+/** A loop with a branch in it, a step before it and a step after it. */
 const looped = flow(
   { id: "Set_A", target: "$x", value: "1", next: "Loop_B" },
   { id: "Loop_B", source: "=names", children: ["Branch_C"], next: "Stop_Z" },
@@ -65,7 +64,7 @@ test("the icon of a Tool has the letters TL", () => {
 });
 
 describe("a drawing", () => {
-  test("has every type of step, with its constructs around what lies in them", () => {
+  test("has every type of step, with constructs around their content", () => {
     const { nodes, edges } = kind.read(everyType);
     expect(nodes).toHaveLength(everyType.steps.length);
     const offered = new Set(kind.palette.map(({ type }) => type));
@@ -79,7 +78,7 @@ describe("a drawing", () => {
     const bodies = nodes.map(({ id, lines }) => [id, lines] as const);
     expect(Object.fromEntries(bodies)).toMatchObject({
       Tool_010_ReadFile: [
-        "ReadFile, goes on after an error",
+        "ReadFile, continues after an error",
         "file_path: docs/spec.md",
         "→ $text, $plan.raw",
       ],
@@ -89,7 +88,7 @@ describe("a drawing", () => {
     });
   });
 
-  test("has a line for each reference but RETURN and BREAK, cases with their conditions", () => {
+  test("has a line for each reference except RETURN and BREAK, and cases with their conditions", () => {
     const { edges } = kind.read(looped);
     expect(edges.map(({ source, target, label }) => [source, target, label])).toEqual([
       ["Set_A", "Loop_B", null],
@@ -119,16 +118,16 @@ describe("a drawing", () => {
       },
     ],
     [
-      "names of what every object has",
+      "names of Object.prototype's properties",
       { steps: [{ id: "__proto__", next: "constructor" }, { id: "constructor" }] },
     ],
-  ])("is made of %s without an exception", (_, document) => {
+  ])("accepts %s without an exception", (_, document) => {
     const { nodes } = kind.read(document);
     expect(new Set(nodes.map(({ id }) => id)).size).toBe(nodes.length);
     for (const { id } of nodes) expect(kind.form(document, id)).not.toBeNull();
   });
 
-  test("of 5,000 steps has them all", () => {
+  test("has all of 5,000 steps", () => {
     const steps = Array.from({ length: 5_000 }, (_, n) => ({
       id: `Set_${n}`,
       next: `Set_${n + 1}`,
@@ -137,9 +136,9 @@ describe("a drawing", () => {
   });
 });
 
-describe("a document of the reference", () => {
+describe("a reference document", () => {
   test.each(documentedSteps.map(({ what, document }) => [what, document] as const))(
-    "is opened without loss: %s",
+    "opens without loss: %s",
     (_, document) => {
       const text = pretty(document);
       const { nodes } = kind.read(document);
@@ -149,7 +148,7 @@ describe("a document of the reference", () => {
       for (const { id } of nodes) kind.form(document, id);
       expect(pretty(document)).toBe(text);
       expect(kind.recognize(document)).toBeNull();
-      // What is moved and put back has its bytes again but for its place.
+      // A step that is moved back differs only in its stored position.
       const there = after(
         document,
         kind.move?.(document, [{ id: nodes[0]?.id ?? "", at: { x: 1, y: 2 }, parent: null }]) ??
@@ -162,7 +161,7 @@ describe("a document of the reference", () => {
 
 describe("adding", () => {
   test.each(kind.palette.map(({ type }) => type))(
-    "%s gives a step of that type with an id of its own",
+    "%s creates a step of that type with its own id",
     (type) => {
       const one = after(flow(), kind.add(flow(), type, { x: 0, y: 0 }, null));
       const two = after(one, kind.add(one, type, { x: 0, y: 0 }, null));
@@ -172,13 +171,13 @@ describe("adding", () => {
     },
   );
 
-  test("where it is dropped keeps it there", () => {
+  test("places a dropped step where it was dropped", () => {
     const made = after(looped, kind.add(looped, "Noop", { x: 30, y: 70 }, "Loop_B", true));
     expect(kind.read(made).nodes.find(({ id }) => id === "Noop_1")?.at).toEqual({ x: 30, y: 70 });
     expect(drawnIn(made).parents).toMatchObject({ Noop_1: "Loop_B" });
   });
 
-  test("into a loop, a fork and a branch makes it run there", () => {
+  test("into a loop, a fork and a branch makes the step run there", () => {
     const inLoop = after(looped, kind.add(looped, "LLM", { x: 0, y: 0 }, "Loop_B"));
     expect(drawnIn(inLoop).parents).toMatchObject({ LLM_1: "Loop_B" });
     const inBranch = after(looped, kind.add(looped, "LLM", { x: 0, y: 0 }, "Branch_C"));
@@ -190,7 +189,7 @@ describe("adding", () => {
     expect(errorsIn(inBranch).join()).toContain("cases[1][0]");
   });
 
-  test("declares the variable that a Set needs when there is none", () => {
+  test("declares the variable that a Set needs if none is declared", () => {
     const empty = { version: "3.18", name: "n", registry: {}, steps: [] };
     const made = after(empty, kind.add(empty, "Set", { x: 0, y: 0 }, null));
     expect(made.registry.vars).toEqual(["$result(OBJECT)"]);
@@ -199,20 +198,20 @@ describe("adding", () => {
 });
 
 describe("removing", () => {
-  test("a step leads what led to it to what came behind it", () => {
+  test("a step redirects its predecessors to its successor", () => {
     const made = after(looped, kind.remove(looped, ["Loop_B"], []));
     expect(made.steps.map(({ id }) => id)).toEqual(["Set_A", "Stop_Z"]);
     expect(made.steps[0]?.next).toBe("Stop_Z");
     expect(errorsIn(made)).toEqual([]);
   });
 
-  test("the first step of an iteration makes the next one the first", () => {
+  test("the first step of an iteration makes the next step the first", () => {
     const made = after(looped, kind.remove(looped, ["Branch_C"], []));
     expect(made.steps[1]?.children).toEqual(["Set_F"]);
     expect(errorsIn(made)).toEqual([]);
   });
 
-  test("every step of a document with everything leaves no reference behind", () => {
+  test("every step of a full document leaves no reference to it", () => {
     for (const { id } of everyType.steps) {
       const edit = kind.remove(everyType, [id], []);
       const left = errorsIn(after(everyType, edit)).filter((error) => error.includes("no step"));
@@ -220,12 +219,12 @@ describe("removing", () => {
     }
   });
 
-  test("all of a document leaves an empty list", () => {
+  test("all steps of a document leaves an empty list", () => {
     const all = everyType.steps.map(({ id }) => id);
     expect(after(everyType, kind.remove(everyType, all, [])).steps).toEqual([]);
   });
 
-  test("a line ends the chain, or takes the case or the child away", () => {
+  test("a line ends the chain, or removes the case or the child", () => {
     const { edges } = kind.read(looped);
     const idOf = (source: string, target: string) =>
       edges.find((edge) => edge.source === source && edge.target === target)?.id ?? "";
@@ -270,9 +269,9 @@ describe("connecting", () => {
     ).toBeNull();
   });
 
-  test("refuses what can't be, with a reason", () => {
+  test("refuses invalid lines with a reason", () => {
     expect(connect(looped, "Loop_B", "next", "Set_D")).toEqual({
-      refused: "Set_D lies in Loop_B: what follows Loop_B must lie outside.",
+      refused: "Set_D is inside Loop_B: the step after Loop_B must be outside.",
     });
     expect(connect(looped, "Loop_B", "children", "Loop_B")).toMatchObject({
       refused: expect.any(String),
@@ -298,7 +297,7 @@ describe("renaming", () => {
   const rename = (document: unknown, id: string, wanted: string) =>
     kind.form(document, id)?.edit?.(["id"], wanted) ?? null;
 
-  test("takes all references along", () => {
+  test("updates all references", () => {
     for (const { id } of everyType.steps) {
       const made = after(everyType, rename(everyType, id, `${id}x`));
       expect([id, errorsIn(made).filter((error) => error.includes("no step"))]).toEqual([id, []]);
@@ -307,13 +306,13 @@ describe("renaming", () => {
     expect(made.steps[2]?.next).toBe("Set_Last");
   });
 
-  test("to an id that is there is refused", () => {
-    expect(rename(looped, "Set_F", "Set_A")).toEqual({ refused: "There is a step Set_A already." });
+  test("to an existing id is refused", () => {
+    expect(rename(looped, "Set_F", "Set_A")).toEqual({ refused: "A step Set_A already exists." });
   });
 });
 
 describe("copy and paste", () => {
-  test("gives fresh ids, keeps the lines between the copies and ends the others", () => {
+  test("assigns new ids, keeps lines between the copies and ends the others", () => {
     const fragment = kind.copy(looped, ["Loop_B"]);
     const made = after(looped, kind.paste(looped, fragment, { x: 0, y: 0 }, null));
     expect(made.steps).toHaveLength(12);
@@ -322,7 +321,7 @@ describe("copy and paste", () => {
     expect(errorsIn(made)).toEqual([]);
   });
 
-  test("a Tool without a name keeps the one that its id had", () => {
+  test("a Tool without a name keeps the name in its id", () => {
     const document = flow({ id: "Tool_010_ReadFile", input: {}, next: "RETURN" });
     const made = after(
       document,
@@ -331,7 +330,7 @@ describe("copy and paste", () => {
     expect(made.steps[1]).toMatchObject({ id: "Tool_2_ReadFile", tool: "ReadFile" });
   });
 
-  test("takes a step or a workflow as others write it, and nothing else", () => {
+  test("accepts a step or a workflow of another program, and nothing else", () => {
     expect(
       after(looped, kind.paste(looped, { id: "LLM_New" }, { x: 0, y: 0 }, "Loop_B")).steps[1]
         ?.children,
@@ -342,7 +341,7 @@ describe("copy and paste", () => {
 });
 
 describe("moving", () => {
-  test("keeps the place, and beside it what the author wrote in meta", () => {
+  test("stores the position in meta beside the author's values", () => {
     const document = flow({
       id: "Set_A",
       meta: { title: "Begin", colour: 1 },
@@ -358,7 +357,7 @@ describe("moving", () => {
     expect(kind.read(made).nodes[0]?.at).toEqual({ x: 10, y: -3 });
   });
 
-  test("into a construct and out of it makes the step run there", () => {
+  test("into and out of a construct makes the step run there", () => {
     const at = { x: 0, y: 0 };
     const into = after(
       looped,
@@ -379,7 +378,7 @@ test("other formats are recognized", () => {
   expect(named({ name: "x" })).toBe("no step workflow");
 });
 
-test("what is in scope is offered: of a loop its element, of a call its result", () => {
+test("completions include the element of a loop and the result of a call", () => {
   const offered = (node: string, path: string[]) =>
     kind.complete?.(looped, node, path).map(({ text }) => text) ?? [];
   expect(offered("Set_D", ["value"])).toEqual(

@@ -21,7 +21,7 @@ const emptyText = `{
 }
 `;
 
-/** Step workflows as an editor knows them; `tools` are those whose inputs are known. */
+/** The kind of step workflow documents. `tools` are the tools with known inputs. */
 export const stepsKind = (tools: readonly KnownTool[]): DocumentKind => ({
   name: "steps",
   noun: "step workflow",

@@ -2,7 +2,7 @@ import { nameIn, nameOf, prefixOf } from "@uncaged/workflow-steps/document";
 import type { Change } from "../../editor/kind.ts";
 import { listOf, type StepRecord, type Steps } from "./steps.ts";
 
-/** An id of a type that no step has: `LLM_1`. */
+/** An unused id for a type: `LLM_1`. */
 export function freshId({ all, registry }: Steps, type: string): string {
   const field = fields[type];
   const declared = field === undefined ? [] : listOf(registry[field]).flatMap(nameIn);
@@ -10,14 +10,14 @@ export function freshId({ all, registry }: Steps, type: string): string {
   return free ?? numbered(all, (n) => `${type}_${n}`);
 }
 
-/** What the id of a step must name, by its type. */
+/** The registry field that the id of a step must refer to, by type. */
 const fields: Readonly<Record<string, string>> = {
   API: "apis",
   Service: "services",
   Component: "components",
 };
 
-/** An id for the copy of a step. What the id names is kept: of a Tool it may be the tool's name. */
+/** An unused id for a copy. It keeps the name in the id, which may be a tool's name. */
 export function freshCopyId(taken: ReadonlyMap<string, unknown>, id: string): string {
   const prefix = prefixOf(id);
   const isCallee = ["Tool", "API", "Service", "Component"].includes(prefix);
@@ -30,7 +30,7 @@ function numbered(taken: ReadonlyMap<string, unknown>, name: (n: number) => stri
   for (let n = 1; ; n += 1) if (!taken.has(name(n))) return name(n);
 }
 
-/** A new step, and what the registry must declare for it. */
+/** A new step, and the registry changes that it needs. */
 export function newStep(
   type: string,
   id: string,
@@ -48,7 +48,7 @@ const declaration = ({ vars }: Steps["registry"]): Change =>
     ? { path: ["registry", "vars", vars.length], value: "$result(OBJECT)", insert: true }
     : { path: ["registry", "vars"], value: ["$result(OBJECT)"] };
 
-/** What a new step has beside its id, by its type; `variable` is one that is declared. */
+/** Initial fields of a step by type. `variable` is a declared variable. */
 const makers: Readonly<Record<string, (variable: string) => Record<string, unknown>>> = {
   LLM: () => ({ in: { prompt: "" } }),
   Tool: () => ({ tool: "", input: {} }),

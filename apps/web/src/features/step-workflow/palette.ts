@@ -19,7 +19,6 @@ import {
 } from "lucide-react";
 import type { PaletteItem } from "../../editor/kind.ts";
 
-/** The letters TL. */
 const ToolLetters: LucideIcon = createLucideIcon("tool-letters", [
   ["path", { d: "M3 5h9", key: "bar" }],
   ["path", { d: "M7.5 5v14", key: "stem" }],
@@ -29,14 +28,14 @@ const ToolLetters: LucideIcon = createLucideIcon("tool-letters", [
 const item = (type: string, key: string, icon: LucideIcon, hint: string, label = type) =>
   ({ type, key, icon, hint, label }) as const satisfies PaletteItem;
 
-/** The types of steps that an editor offers; `Fork` is a Noop that has children. */
+/** The types of steps to add. `Fork` is a Noop with children. */
 export const palette: readonly PaletteItem[] = [
   item("LLM", "m", Sparkles, "Asks a model"),
   item("Tool", "t", ToolLetters, "Runs a tool: a command, a file, a search"),
-  item("Set", "s", Pencil, "Gives a variable a value"),
-  item("Branch", "b", Split, "Goes on in the first case that holds"),
-  item("Loop", "l", Repeat, "Repeats what is in it, for each item or while a condition holds"),
-  item("Fork", "f", GitFork, "Runs what is in it in parallel"),
+  item("Set", "s", Pencil, "Sets a variable"),
+  item("Branch", "b", Split, "Runs the first case that matches"),
+  item("Loop", "l", Repeat, "Repeats its steps for each item, or while a condition holds"),
+  item("Fork", "f", GitFork, "Runs its steps in parallel"),
   item("Pause", "p", CirclePause, "Asks a person, and waits"),
   item("Write", "w", FilePen, "Writes a file"),
   item("Stop", "e", CircleStop, "Ends the run"),
@@ -46,5 +45,5 @@ export const palette: readonly PaletteItem[] = [
   item("Component", "c", Box, "Calls a component of the registry"),
   item("Download", "d", Download, "Fetches a file"),
   item("Unzip", "z", FileArchive, "Unpacks an archive"),
-  item("Noop", "n", Minus, "Does nothing of its own: a place to meet"),
+  item("Noop", "n", Minus, "Does nothing; joins branches"),
 ];

@@ -2,7 +2,7 @@ import type { Reference } from "@uncaged/workflow-steps/document";
 import type { Change } from "../../editor/kind.ts";
 import { listOf, type Steps, typeOf } from "./steps.ts";
 
-/** The changes after which no step that stays leads to one of `gone`: each leads to what comes behind them. */
+/** Redirects references to removed steps to their successors. */
 export function pastChanges(steps: Steps, gone: ReadonlySet<string>): Change[] {
   return [...steps.all.keys()].flatMap((id) => {
     if (gone.has(id)) return [];
@@ -26,7 +26,7 @@ function rerouted(
     case "next":
       return { path: [...home, ...path], value: next };
     case "child": {
-      // A child that is there already is not named twice.
+      // A child is listed only once.
       const value = isStep && !taken.has(next) ? next : undefined;
       taken.add(value);
       return { path: [...home, ...path], value };
@@ -42,7 +42,7 @@ function rerouted(
   }
 }
 
-/** What follows a step and is not gone: a step, RETURN or BREAK. */
+/** The successor of a removed step: a step, RETURN or BREAK. */
 function behind({ all }: Steps, id: string, gone: ReadonlySet<string>): string {
   const seen = new Set<string>();
   let at: unknown = id;
@@ -54,7 +54,7 @@ function behind({ all }: Steps, id: string, gone: ReadonlySet<string>): string {
   return typeof at === "string" && (isEnd || (all.has(at) && !gone.has(at))) ? at : "RETURN";
 }
 
-/** The changes that make a construct begin with some steps too. `taken` says how many were added before. */
+/** Adds steps to a construct as starts of chains. */
 export function enclosingChanges(
   steps: Steps,
   construct: string,
@@ -73,7 +73,7 @@ export function enclosingChanges(
   return items.map((value) => ({ path: [...path, field, at], value, insert: true }));
 }
 
-/** The change that takes one reference away. */
+/** Removes one reference. */
 export function withoutReference({ all }: Steps, id: string, { kind, path }: Reference): Change[] {
   const home = all.get(id)?.path ?? [];
   switch (kind) {

@@ -6,7 +6,6 @@ import { renameStep } from "./edits.ts";
 
 type Props = { document: EditedDocument; node: string | null; onClose: () => void };
 
-/** Gives a step another id, and all that name it. */
 export function RenameDialog({ document, node, onClose }: Props) {
   return (
     <Dialog title={`Rename ${node ?? ""}`} isOpen={node !== null} onClose={onClose}>
@@ -32,7 +31,7 @@ function RenameForm({ document, node, onClose }: Props & { node: string }) {
         autoFocus
         value={id}
         problem={problem}
-        hint="Its type, an underscore and a name: LLM_Plan. All that name the step follow."
+        hint="The type, an underscore and a name: LLM_Plan. All references change with it."
         onChange={({ target }) => {
           setId(target.value);
           setProblem(null);

@@ -3,7 +3,7 @@ import type { Completion, DocumentPath } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 import { listOf, type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** What can be written in a field of a step: params, variables, and what exists while the step runs. */
+/** The names in scope of a step's field: params, variables, and names that exist while the step runs. */
 export function completionsAt(
   document: unknown,
   node: string,
@@ -27,7 +27,7 @@ export function completionsAt(
 
 const declared = (list: unknown): string[] => listOf(list).flatMap(nameIn);
 
-/** The type that a declaration has behind its name. */
+/** The type in a declaration such as `name(TYPE)`. */
 function typeIn(list: unknown, name: string): string {
   const text = listOf(list).find((one) => nameIn(one)[0] === name);
   const type = typeof text === "string" ? /\(([^()]*)\)/.exec(text)?.[1] : undefined;
@@ -58,12 +58,12 @@ const inLoop: readonly Completion[] = [
   { text: "_iterDir", detail: "a name for files of this iteration" },
 ];
 const ofCall: readonly Completion[] = [
-  { text: "_result", detail: "what the call gave" },
+  { text: "_result", detail: "result of the call" },
   { text: "_meta", detail: "model, usage and time of the call" },
 ];
-const ofTool: readonly Completion[] = [{ text: "_toolResult", detail: "all that the tool gave" }];
+const ofTool: readonly Completion[] = [{ text: "_toolResult", detail: "full result of the tool" }];
 const inHandler: readonly Completion[] = [
-  { text: "_error", detail: "what failed: type, message, code" },
+  { text: "_error", detail: "the error: type, message, code" },
 ];
 
 function isInLoop({ all, containers }: Steps, id: string): boolean {

@@ -9,23 +9,23 @@ import {
 import type { DocumentPath } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 
-/** A step as a document has it: anything, under an id that no step before it has. */
+/** A step of a document. Its id is unique; other fields are unchecked. */
 export type StepRecord = Readonly<Record<string, unknown>> & { readonly id: string };
 
-/** A document of steps, read: whatever can't be a step is left out. */
+/** The parsed steps of a document, without invalid ones. */
 export type Steps = {
   all: ReadonlyMap<string, { step: StepRecord; index: number; path: DocumentPath }>;
-  /** How many items `steps` has, with those that are left out; null when it is no list. */
+  /** Length of `steps` including invalid items; null if it is not a list. */
   count: number | null;
   outline: Outline;
-  /** The construct that each step is drawn in; null at the top. */
+  /** The construct around each step; null at the top level. */
   containers: ReadonlyMap<string, string | null>;
   registry: Readonly<Record<string, unknown>>;
 };
 
 const readOnce = new WeakMap<object, Steps>();
 
-/** Reads a document; the same one is read once. */
+/** Parses a document. Results are cached by document. */
 export function stepsOf(document: unknown): Steps {
   if (!isRecord(document)) return read({});
   const before = readOnce.get(document);
@@ -54,7 +54,7 @@ function read(document: Readonly<Record<string, unknown>>): Steps {
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The type of a step as the palette has it; null for one that is none of the format's. */
+/** The palette's type of a step; null for an unknown type. */
 export function typeOf(step: StepRecord): string | null {
   const { id, type, children } = step;
   const known = getStepType({ id, ...(typeof type === "string" && { type }) });
@@ -67,7 +67,7 @@ export function typeOf(step: StepRecord): string | null {
 export const isContainer = (step: StepRecord): boolean =>
   ["Loop", "Branch", "Fork"].includes(typeOf(step) ?? "") || listOf(step.children).length > 0;
 
-/** The steps with all that lies in them. */
+/** The steps and their content. */
 export function withContents({ containers }: Steps, ids: readonly string[]): Set<string> {
   const found = new Set(ids);
   const isIn = (id: string): boolean => {
@@ -78,14 +78,14 @@ export function withContents({ containers }: Steps, ids: readonly string[]): Set
   return found;
 }
 
-/** Whether a step lies in a construct, however deep. */
+/** Whether a step is in a construct, at any depth. */
 export function liesIn({ containers }: Steps, id: string, construct: string): boolean {
   let around = containers.get(id) ?? null;
   while (around !== null && around !== construct) around = containers.get(around) ?? null;
   return around === construct;
 }
 
-/** The path of the workflow that a step always runs; null for one that runs none, or a computed one. */
+/** The path of the workflow that a step runs; null if it runs none or the path is computed. */
 export function childPathOf(document: unknown, id: string): string | null {
   const step = stepsOf(document).all.get(id)?.step;
   return step && runsWorkflow(step) ? literalPath(step) : null;

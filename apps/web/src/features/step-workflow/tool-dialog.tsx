@@ -8,7 +8,7 @@ import { Dialog, DialogBody } from "../../ui/dialog.tsx";
 
 type Props = { document: EditedDocument; node: string | null; onClose: () => void };
 
-/** What a Tool runs and with what: its fields by the schema of the chosen tool, on a page of their own. */
+/** The form of a Tool step: the tool, and its inputs by the tool's schema. */
 export function ToolDialog({ document, node, onClose }: Props) {
   const value = useDocumentPart(document, (state) => state.value);
   const form = node === null ? null : document.kind.form(value, node);

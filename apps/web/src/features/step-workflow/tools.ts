@@ -2,7 +2,7 @@ import { builtInTools, documentedToolName, ownFieldNames } from "@uncaged/workfl
 import type { JsonSchema } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 
-/** A tool that a step may run, with the schemas of its inputs. */
+/** A tool with the schemas of its inputs. */
 export type KnownTool = {
   name: string;
   description: string;
@@ -12,7 +12,7 @@ export type KnownTool = {
 
 type Listed = { name: string; description: string; input: unknown };
 
-/** The tools of a server as steps call them: each by its documented name and fields, and by its own. */
+/** The tools of a server, under both their documented and their own names and fields. */
 export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   return listed.flatMap((tool): KnownTool[] => {
     const { name, description, input } = tool;
@@ -37,11 +37,11 @@ export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   });
 }
 
-/** The documented name of a tool's field, where the tool takes it by that. */
+/** The documented name of a tool's field, if the tool takes it. */
 const documentedField = (field: string, taken: readonly string[]): string =>
   taken.find((one) => ownFieldNames.get(one) === field) ?? field;
 
-/** The names that a list offers: of a tool with two names the documented one. */
+/** The names in a list: of a tool with two names the documented one. */
 export const documentedNames = (tools: readonly KnownTool[]): string[] => {
   const names = new Set(tools.map(({ name }) => name));
   return [...names].filter(

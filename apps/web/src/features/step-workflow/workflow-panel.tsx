@@ -8,7 +8,7 @@ import { asSchema } from "../../lib/schema.ts";
 
 type Props = { document: EditedDocument; isReadOnly: boolean };
 
-/** What a workflow has beside its steps: its name, its params and variables, and what else its registry declares. */
+/** The name, params, variables and other registry entries of a workflow. */
 export function WorkflowPanel({ document, isReadOnly }: Props) {
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);

@@ -10,7 +10,7 @@ const event = (timestamp: number, attempt: string, type: string, payload: object
   return { tag: "EVENT000", content: "", stepID: null, timestamp, seq, attempt, type, payload };
 };
 
-/** A thread's log of attempts `[role, from, to]`; one without an end goes on. */
+/** A log of attempts `[role, from, to]`; `to` is null for a running one. */
 function logOf(...attempts: [role: string, from: number, to: number | null][]): ThreadLog {
   const log = new ThreadLog();
   log.takeStart({ ...start, forkFrom: null });
@@ -37,7 +37,7 @@ const lanesOf = (log: ThreadLog, status: "running" | "waiting" | "completed", no
   }));
 
 describe("the timeline", () => {
-  test("has a lane a role, and each attempt from its start to its end", () => {
+  test("has a lane per role, and each attempt from its start to its end", () => {
     expect(lanesOf(logOf(["a", 0, 10], ["b", 10, 40], ["a", 60, 65]), "completed")).toEqual([
       {
         role: "a",
@@ -68,13 +68,13 @@ describe("the timeline", () => {
     ]);
   });
 
-  test("lets what goes on reach to now, unless nothing drives it", () => {
+  test("extends running attempts to now, unless they have no worker", () => {
     const log = logOf(["a", 0, 10], ["b", 10, null]);
     expect(lanesOf(log, "running", 60)?.[1]?.bars).toEqual([[null, 10, 60, 0]]);
     expect(lanesOf(log, "waiting", 60)).toHaveLength(1);
   });
 
-  test("leaves out what a fork has copied, and attempts without a known start", () => {
+  test("skips copied attempts and attempts without a known start", () => {
     const log = new ThreadLog();
     log.takeStart({ ...start, forkFrom: { threadId: "00", steps: 1 } });
     const step = { role: "a", content: "", meta: {} };
@@ -83,7 +83,7 @@ describe("the timeline", () => {
     expect(timelineOf(log.cards, "completed", 0)).toBeNull();
   });
 
-  test("shows from a question to its answer, and no other time between attempts", () => {
+  test("shows the time from a question to its answer, and no other time between attempts", () => {
     const log = logOf(["ask", 0, 5], ["__wait__", 5, 6], ["__input__", 90, 90], ["ship", 95, 99]);
     expect(lanesOf(log, "completed")?.map(({ role, totalMs }) => [role, totalMs])).toEqual([
       ["ask", 5],

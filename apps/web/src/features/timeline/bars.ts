@@ -4,14 +4,14 @@ import { sleepRole } from "../../lib/format.ts";
 import { type Card, nameOf } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 
-/** An attempt, or the time that a question waited, in the lane of its role; times in milliseconds. */
+/** An attempt, or the wait for an answer, in the lane of its role. Times are in milliseconds. */
 export type Bar = {
   key: string;
-  /** The number of its step; null while it has none. */
+  /** Its step number; null without a step. */
   number: number | null;
   from: number;
   to: number;
-  /** What is concurrent in a lane has rows of its own, counted from 0. */
+  /** Row within the lane, from 0: concurrent attempts have their own. */
   row: number;
   state: "committed" | "running" | "waiting" | "other";
 };
@@ -23,8 +23,8 @@ type Timeline = { from: number; to: number; lanes: Lane[] };
 type Span = Omit<Bar, "row"> & { role: string };
 
 /**
- * The attempts of a thread by role and time. Time between attempts belongs to none; that from a question
- * to its answer is shown as such. What goes on reaches to `now`. What a fork has copied is left out.
+ * The attempts of a thread by role and time, without attempts copied by a fork. Running attempts end at `now`; the time
+ * between attempts is empty, except waits for answers.
  */
 export function timelineOf(cards: readonly Card[], status: Status, now: number): Timeline | null {
   const attempts = cards.flatMap((card) => spanOf(card, isLive(status) ? now : null));
@@ -73,7 +73,7 @@ function waitsOf(cards: readonly Card[], now: number | null): Span[] {
   });
 }
 
-/** Some round moments from 0 to a span, about `most` of them. */
+/** About `most` round moments from 0 to `spanMs`. */
 export function ticksOf(spanMs: number, most: number): number[] {
   if (spanMs <= 0) return [0];
   const rough = spanMs / most;

@@ -13,13 +13,12 @@ const mostTicks = 6;
 
 const columns = "grid grid-cols-[minmax(6rem,11rem)_minmax(0,1fr)] gap-7.5 pr-15 pl-9";
 
-/** When each attempt ran: a lane a role, a bar an attempt. */
 export function TimelineView({ log, status, onStep }: Props) {
   const now = useNow(250, isLive(status) || status === "waiting");
   const timeline = timelineOf(log.cards, status, now);
   if (!timeline) {
     return (
-      <Empty icon={<ChartGantt />} title="No time was spent yet">
+      <Empty icon={<ChartGantt />} title="No attempts yet">
         <p>Each attempt of a role gets a bar here, from its start to its end.</p>
       </Empty>
     );
@@ -56,7 +55,7 @@ type LaneProps = {
   onStep: (number: number) => void;
 };
 
-/** What the bars of the lanes are that are no role's. */
+/** Names of bars that do not belong to a role. */
 const nouns: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
   __wait__: "question",
   [sleepRole]: "sleep",
@@ -66,9 +65,7 @@ const rowRem = 1.35;
 
 const moves: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/**
- * A lane, whose bars are one stop of Tab, in which the arrows go from bar to bar and Enter shows the step.
- */
+/** A lane. Its bars are one Tab stop: arrow keys move between them, Enter shows the step. */
 function LaneRow({ lane: { role, bars, rows, totalMs }, from, span, onStep }: LaneProps) {
   const [current, setCurrent] = useState(0);
   const drawing = useRef<SVGSVGElement>(null);

@@ -39,7 +39,6 @@ import { Thrown } from "./thrown.tsx";
 
 type Props = { card: Card; isRunning: boolean };
 
-/** An attempt: what it got, what its agent thought, wrote and called, its result, and what it spent. */
 export function CardBody({ card, isRunning }: Props) {
   const { attempt } = card;
   const inputs = attempt.input?.resolvedInputs;
@@ -52,7 +51,7 @@ export function CardBody({ card, isRunning }: Props) {
       {content !== null && (
         <div className="px-9 pb-6">
           {content === "" ? (
-            <Nothing>It has no content.</Nothing>
+            <Nothing>No content.</Nothing>
           ) : (
             <Prose text={content} isMarkdown={isModelText(card)} />
           )}
@@ -69,7 +68,6 @@ export function CardBody({ card, isRunning }: Props) {
   );
 }
 
-/** What of a step does not agree with the descriptor. */
 function Warnings({ of }: { of: readonly string[] }) {
   if (of.length === 0) return null;
   return (
@@ -84,7 +82,6 @@ function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
-/** When a step that failed is tried again. */
 function NextTry({ card }: { card: Card }) {
   const next = tryOf(card)?.next ?? null;
   const now = useNow(1_000, next !== null && next > Date.now());
@@ -92,12 +89,12 @@ function NextTry({ card }: { card: Card }) {
   return (
     <p className="flex items-center gap-5 px-9 pb-6 text-muted">
       <RefreshCw className="text-faint" />
-      {next > now ? `Trying again ${until(next, now)}` : "It was tried again."}
+      {next > now ? `Trying again ${until(next, now)}` : "Tried again."}
     </p>
   );
 }
 
-/** Of more turns than these the first ones are shown when they are asked for. */
+/** Longer lists of turns show the first ones on demand. */
 const mostGroups = 40;
 
 function Turns({ card: { attempt }, isRunning }: Props) {
@@ -171,14 +168,14 @@ function CardRest({ card, isRunning }: Props) {
       {(step || attempt.output) && Object.keys(outputs).length > 0 && (
         <Section
           name={`${key}/outputs`}
-          title={step?.role === "__wait__" ? "What is asked for" : "Outputs"}
+          title={step?.role === "__wait__" ? "Requested answer" : "Outputs"}
           note={namesIn(outputs)}
         >
           {() => <Values values={outputs} />}
         </Section>
       )}
       {step && isCommit(step.meta) && (
-        <Section name={`${key}/meta`} title="Record" note="what was committed, in full">
+        <Section name={`${key}/meta`} title="Record" note="the full commit">
           {() => <Values values={step.meta} />}
         </Section>
       )}
@@ -196,7 +193,7 @@ const summaryOf = ({ total, models, latencyMs }: Spending): string =>
     .filter(Boolean)
     .join(" · ");
 
-// A program's text is shown as it is: its lines would run together.
+// A program's text is not Markdown: its lines would run together.
 const isModelText = (card: Card): boolean =>
   card.step !== null && !isCommit(card.step.meta) && spendingOf(card) !== null;
 

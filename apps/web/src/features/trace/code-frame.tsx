@@ -2,10 +2,9 @@ import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
 
 type Props = { file: string; frame: { from: number; lines: readonly string[] }; line: number };
 
-/** A line may be a whole program. */
+/** A line may be a whole minified program. */
 const longestLine = 2_000;
 
-/** Some lines of a file, one of them marked. */
 export default function CodeFrame({ file, frame: { from, lines }, line }: Props) {
   const text = lines.map((one) => one.slice(0, longestLine)).join("\n");
   return (

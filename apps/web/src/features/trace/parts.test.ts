@@ -4,7 +4,6 @@ import { contentBeside, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } fr
 
 type Event = [type: string, payload: object];
 
-/** The card of a step with the events of its attempt. */
 function cardOf(content: string, meta: Record<string, unknown>, ...events: Event[]) {
   const log = new ThreadLog();
   for (const [seq, [type, payload]] of events.entries()) {
@@ -19,14 +18,14 @@ function cardOf(content: string, meta: Record<string, unknown>, ...events: Event
   return card;
 }
 
-describe("what an attempt spent", () => {
-  test("is added up over its calls", () => {
+describe("the spending of an attempt", () => {
+  test("is the sum over its calls", () => {
     const call = { model: "m", latency_ms: 5, usage: { input_tokens: 3, output_tokens: 4 } };
     const card = cardOf("", {}, ["llm_done", call], ["llm_done", { ...call, cost_usd: 1 }]);
     expect(spendingOf(card)).toMatchObject({ models: ["m"], latencyMs: 10, total: 14, cost: null });
   });
 
-  test("is what its step has recorded, of which nothing else is known in an older log", () => {
+  test("comes from its step in older logs", () => {
     const meta = { usage: { input_tokens: 2, output_tokens: 7 }, model: "m", cost: 0.5 };
     expect(spendingOf(cardOf("", meta))).toMatchObject({ models: ["m"], total: 9, cost: 0.5 });
     expect(spendingOf(cardOf("", {}))).toBeNull();
@@ -34,12 +33,12 @@ describe("what an attempt spent", () => {
 });
 
 describe("the outputs of a step", () => {
-  test("are its meta, without what it spent and without the mark of durable code", () => {
+  test("are its meta, without its spending and without the mark of durable code", () => {
     const meta = { ok: true, usage: {}, cost: 1, __durable__: { value: 1 } };
     expect(outputsOf(cardOf("", meta))).toEqual({ ok: true });
   });
 
-  test("are what a step of a document published, else what it has written", () => {
+  test("are the published outputs of a document's step, else its written variables", () => {
     const done: Event = ["step_done", { outputs: { $a: 1 } }];
     expect(outputsOf(cardOf("", { phase: "done" }, done))).toEqual({ $a: 1 });
     const variables = [
@@ -59,7 +58,7 @@ describe("the outputs of a step", () => {
 describe("the turns of an attempt", () => {
   const use = (id: string): Event => ["llm_tool_use", { tool_use_id: id, name: "read", input: id }];
 
-  test("are in the order of time, and consecutive calls of tools are one group", () => {
+  test("are in time order, with consecutive tool calls grouped", () => {
     const { attempt } = cardOf(
       "",
       {},
@@ -79,7 +78,7 @@ describe("the turns of an attempt", () => {
     expect(tools?.calls[1]).toMatchObject({ status: "failed", output: "gone" });
   });
 
-  test("of two calls of a model are two, however the calls are reported", () => {
+  test("of two model calls are two, however the calls are reported", () => {
     for (const between of [
       ["llm_done", {}],
       ["llm_start", { call_id: "2", model: "m" }],
@@ -98,7 +97,7 @@ describe("the turns of an attempt", () => {
     }
   });
 
-  test("have the step's content where the model has written it, and else it is beside them", () => {
+  test("include the step's content if the model has written it; otherwise it is shown beside them", () => {
     expect(contentBeside(cardOf("Hello ", {}, ["llm_token", { delta: "Hello" }]))).toBeNull();
     expect(contentBeside(cardOf("$plan set", {}, ["llm_token", { delta: "{}" }]))).toBe(
       "$plan set",
@@ -107,7 +106,7 @@ describe("the turns of an attempt", () => {
   });
 });
 
-test("a tool that failed and was allowed to is marked: its step continued", () => {
+test("a tool that was allowed to fail is marked: its step continued", () => {
   const turnsOf = (allowError: boolean) =>
     cardOf(
       "",
@@ -119,7 +118,7 @@ test("a tool that failed and was allowed to is marked: its step continued", () =
   expect(turnsOf(false)[0]).not.toHaveProperty("continued");
 });
 
-test("the start of a run is a line that names it, or the step at which it is resumed", () => {
+test("the start of a run is a line with its name, or with the step at which it resumes", () => {
   const line = (payload: Record<string, unknown>) =>
     logLineOf({ type: "workflow_start", stepID: null, payload, seq: 1, timestamp: 1 });
   const start = { name: "Sum", version: "3.18", params: {} };

@@ -3,10 +3,9 @@ import { duration, size } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 
-/** Properties of a step's meta that are shown as what it spent. */
+/** Properties of a step's meta that are shown as spending. */
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 
-/** What an attempt spent on models: the tokens by kind and in all, the models, how long they took, the cost. */
 export type Spending = {
   tokens: Readonly<Record<string, number>>;
   total: number;
@@ -15,7 +14,7 @@ export type Spending = {
   cost: number | null;
 };
 
-/** What a card's attempt spent; null when it called no model. */
+/** The spending of a card's attempt; null without a model call. */
 export function spendingOf({ attempt }: Card): Spending | null {
   const { usage, models, cost, notes } = attempt;
   if (usage === null) return null;
@@ -32,10 +31,10 @@ export function spendingOf({ attempt }: Card): Spending | null {
   };
 }
 
-/** The result of a step: what it published as its outputs, or its meta without what it spent. */
+/** The result of a step: its published outputs, or its meta without spending. */
 export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unknown>> {
   const outputs = attempt.output?.outputs;
-  // An agent's role publishes its content and its meta, which the step has in full.
+  // An agent's role publishes its content and meta, which the step holds in full.
   if (isRecord(outputs) && !("content" in outputs && "meta" in outputs)) return outputs;
   if (step && isCommit(step.meta)) return writtenBy(step.meta);
   return Object.fromEntries(
@@ -45,14 +44,14 @@ export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unkn
   );
 }
 
-// Durable code marks how a value is to be read back, or what was thrown, which the attempt has.
+// Durable code marks the encoding of a value, or the thrown error, which the attempt holds.
 const isMark = (name: string, value: unknown): boolean => name === mark && isRecord(value);
 const mark = "__durable__";
 
-/** Which try of a step an attempt is; `next` is when one that failed is followed by another. */
+/** Number of a step's try; `next` is the start time of the next try after a failure. */
 export type Try = { number: number; of: number | null; next: number | null };
 
-/** Which try an attempt is; null where its step is tried once. */
+/** The try of an attempt; null for a step without retries. */
 export function tryOf({ attempt, step }: Card): Try | null {
   const note = step?.meta[mark];
   const retry = isRecord(note) ? note.retry : null;
@@ -65,7 +64,7 @@ export function tryOf({ attempt, step }: Card): Try | null {
   return before === 0 ? null : { number: before + 1, of: null, next: null };
 }
 
-/** Whether a meta is the record that a step of a document commits: more than what the step gave. */
+/** Whether a meta is a document step's commit record, which wraps its result. */
 export const isCommit = (meta: Readonly<Record<string, unknown>>): boolean =>
   typeof meta.phase === "string" && Array.isArray(meta.variables);
 
@@ -79,7 +78,7 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step, unless its model has written the same, or it is that of its error. */
+/** The content of a step; null if its model's text or its error says the same. */
 export function contentBeside({ attempt, step }: Card): string | null {
   const content = step?.content ?? null;
   if (content !== null && content === attempt.error?.message) return null;
@@ -89,14 +88,13 @@ export function contentBeside({ attempt, step }: Card): string | null {
   return isWritten ? null : content;
 }
 
-/** Turns that are shown together: consecutive calls of tools are one group. */
 export type TurnGroup =
   | { kind: "thinking" | "text"; at: number; text: string }
   | { kind: "tools"; at: number; calls: ToolCall[] };
 
 export type ToolCall = Extract<Attempt["turns"][number], { kind: "tool" }>;
 
-/** The turns of an attempt in the order of time; `at` is the index of a group's first turn. */
+/** The turns of an attempt in time order; `at` is the index of a group's first turn. */
 export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
   const groups: TurnGroup[] = [];
   for (const [at, turn] of turns.entries()) {
@@ -113,7 +111,7 @@ export type Note = {
   text: string;
 };
 
-/** What happened in an attempt beside its turns: retries, and the events that have no view of their own. */
+/** Retries, and events without a view of their own. */
 export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] => [
   ...retries.map(({ error, delayMs }): Note => {
     const wait = delayMs === null ? "" : ` after ${duration(delayMs)}`;
@@ -150,7 +148,7 @@ function noteOf(record: EventRecord): Note | null {
       return { kind: "event", text: of + inLine(summary) };
     }
     case "step_skipped":
-      return { kind: "event", text: `left out: ${inLine(event.payload.condition)}` };
+      return { kind: "event", text: `skipped: ${inLine(event.payload.condition)}` };
     case "tool_message":
       return { kind: "event", text: inLine(event.payload.message) };
     default:
@@ -158,7 +156,7 @@ function noteOf(record: EventRecord): Note | null {
   }
 }
 
-/** An event that belongs to no attempt, as a line of the log. */
+/** An event outside of attempts, as a line of the log. */
 export function logLineOf(record: EventRecord): string {
   const event = knownEvent(record);
   if (event?.type !== "workflow_start") return lineOf(record);

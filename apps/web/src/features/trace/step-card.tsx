@@ -32,13 +32,13 @@ import { spendingOf, tryOf } from "./parts.ts";
 
 type Props = {
   card: Card;
-  /** That of the attempt: another one shows the card again. */
+  /** The version of the attempt, so that the card redraws when it changes. */
   version: number;
   state: CardState;
   onForkPoint: (point: ForkPoint) => void;
-  /** Whether its steps can be done again: not where the thread has moved to another host. */
+  /** False if the thread has moved to another host. */
   canRerun: boolean;
-  /** The number that the step of a card would have at which the thread failed; null for all others. */
+  /** The step number of the card if the thread failed at it; null otherwise. */
   failedNumber: number | null;
   foot?: ReactNode;
 };
@@ -95,7 +95,7 @@ export const StepCard = memo(function StepCard(props: Props) {
               small
               icon={<GitFork />}
               aria-label={`Fork from here, after step ${number}`}
-              title="Fork from here: keep this step, go on from it"
+              title="Fork from here: keep this step and continue after it"
               onClick={() => onForkPoint({ kind: "fork", number })}
             />
             {canRerun && (
@@ -104,7 +104,7 @@ export const StepCard = memo(function StepCard(props: Props) {
                 small
                 icon={<RotateCcw />}
                 aria-label={`Rerun from here, step ${number}`}
-                title="Rerun from here: do this step again"
+                title="Rerun from here: run this step again"
                 onClick={() => onForkPoint({ kind: "rerun", number })}
               />
             )}
@@ -131,7 +131,7 @@ export const StepCard = memo(function StepCard(props: Props) {
 const footLook = (state: CardState): string =>
   state === "sleep" ? "border-violet/55" : "border-amber/55";
 
-/** The border and the depth of a card that is not as most. */
+/** Borders of cards by state. */
 const looks: Partial<Record<CardState, string>> = {
   running: "border-blue/55 shadow-sm",
   failed: "border-red/55 shadow-sm",
@@ -142,7 +142,7 @@ const Tag = ({ children }: { children: ReactNode }) => (
   <Pill className="max-w-120 truncate max-sm:hidden">{children}</Pill>
 );
 
-/** The iterations that an attempt is in, outermost first: `Loop_A #2`. */
+/** The iterations around an attempt, outermost first: `Loop_A #2`. */
 const iterationsIn = (path: Path): string[] =>
   path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? `${part.in} #${part.iteration + 1}` : [],
@@ -172,7 +172,7 @@ type CardState =
   | "rerun"
   | "copied";
 
-/** `label` names a card that has no step. */
+/** `label` names a card without a step. */
 const states: Record<CardState, { icon: LucideIcon; word: string; label: string; ink: string }> = {
   done: { icon: CircleCheck, word: "done", label: "Done", ink: "text-green" },
   running: { icon: LoaderCircle, word: "running", label: "Running", ink: "text-blue" },
@@ -194,7 +194,7 @@ function inputState(meta: Readonly<Record<string, unknown>>): CardState {
   return meta.for === "rerun" ? "rerun" : "answer";
 }
 
-/** The state of a card. What goes on in a thread that no worker drives is lost. */
+/** The state of a card. A running attempt without a worker is lost. */
 export function stateOf({ attempt, step }: Card, isDriven: boolean): CardState {
   if (step && sleepsUntil(step) !== null) return "sleep";
   if (step?.role === "__wait__") return "question";

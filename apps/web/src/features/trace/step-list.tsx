@@ -10,25 +10,22 @@ import { stateOf, StepCard } from "./step-card.tsx";
 type Props = {
   cards: readonly Card[];
   status: Status;
-  /** More of the log is on its way. */
+  /** The log is still loading. */
   isArriving: boolean;
-  /** The step to show first; the number behind the last one is that of what failed. */
+  /** The step to show first. The number after the last step is the failed attempt. */
   shownStep: number | undefined;
-  /** Another number shows it again. */
+  /** A changed count shows the step again. */
   shownTimes: number;
   onForkPoint: (point: ForkPoint) => void;
   canRerun: boolean;
-  /** At the foot of a step's card: the form that answers it. */
+  /** The answer form at the foot of a step's card. */
   foot: { number: number; node: ReactNode } | null;
 };
 
-/** Those that are called from further within stand below each other. */
+/** Limit of the indentation. */
 const deepest = 4;
 
-/**
- * A thread's attempts, each that was called by another one below it. However many there are, only those that are seen are
- * made.
- */
+/** A thread's attempts, nested by caller. Only visible cards are rendered. */
 export function StepList(props: Props) {
   const {
     cards: flat,
@@ -122,7 +119,7 @@ export function StepList(props: Props) {
   );
 }
 
-/** The height of what covers the top of the window: the console's header and the thread's. */
+/** Height of the sticky headers of the console and the thread. */
 const headPx = 110;
 
 function firstSeen(list: HTMLElement | null): number {
@@ -131,16 +128,16 @@ function firstSeen(list: HTMLElement | null): number {
   return Number(seen?.getAttribute("data-index") ?? 0);
 }
 
-/** What a reader asked to see: the card with an index, or the end. */
+/** The target of a scroll: the index of a card, or the end. */
 type Aim = number | "end";
 
-/** What the reader asked for is in its place once nothing has moved for so long. */
+/** The scroll is complete after this time without movement. */
 const settledMs = 2_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
 
 /**
- * Brings into view what a reader asks for, and again until it stays there: a log arrives in parts, cards are as high as
- * they are found to be once they are made, and the router scrolls too. It ends as soon as the reader does something.
+ * Scrolls to a target and repeats until it stays there: the log arrives in parts, the heights of cards are estimates
+ * until they render, and the router scrolls too. Ends at the first user input.
  */
 function useAim(bring: (aim: Aim) => void, isArriving: boolean): (aim: Aim) => void {
   const [aim, setAim] = useState<{ at: Aim } | null>(null);

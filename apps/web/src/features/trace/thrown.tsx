@@ -3,7 +3,7 @@ import type { ErrorPosition } from "@uncaged/workflow/records";
 import { lazy, Suspense } from "react";
 import { Section } from "../../ui/section.tsx";
 
-// It brings a grammar along.
+// It loads a grammar.
 const CodeFrame = lazy(() => import("./code-frame.tsx"));
 
 type Props = { error: AttemptError; name: string };
@@ -15,7 +15,7 @@ const relations: Record<ErrorPart["relation"], string> = {
   part: "one of them: ",
 };
 
-/** What was thrown, the author's line with those around it, and what it was caused by. No other one has the name. */
+/** An error with its source position and its causes. `name` is unique on the page. */
 export function Thrown({ error, name }: Props) {
   const parts = errorParts(error);
   return (
@@ -24,7 +24,9 @@ export function Thrown({ error, name }: Props) {
         <Part key={index} {...part} name={`${name}/${index}`} />
       ))}
       {parts.length > mostParts && (
-        <p className="px-9 pb-6 text-muted">Of {parts.length} errors these are shown.</p>
+        <p className="px-9 pb-6 text-muted">
+          The first {mostParts} of {parts.length} errors are shown.
+        </p>
       )}
     </>
   );
@@ -62,7 +64,7 @@ function Part({ relation, depth, error, name }: ErrorPart & { name: string }) {
   );
 }
 
-/** A position in the author's source, with the lines there as far as they are known. */
+/** A source position with the lines around it, if known. */
 export function Position({ at }: { at: ErrorPosition }) {
   const { file, line, column, text = "", frame } = at;
   const position = `${file}:${line}:${column}`;

@@ -4,12 +4,12 @@ import { changesOf, renamesOf } from "./changes.ts";
 const planner = { description: "plans", schema: { type: "object" } };
 const before = { description: "reviews", maxRounds: 5, roles: { planner, tester: planner } };
 
-describe("what changed between two descriptors", () => {
-  test("is nothing when they are alike", () => {
+describe("the changes between two descriptors", () => {
+  test("are empty for equal descriptors", () => {
     expect(changesOf(before, structuredClone(before))).toEqual([]);
   });
 
-  test("is listed by description, limits and roles", () => {
+  test("are listed by description, limits and roles", () => {
     const after = {
       description: "reviews well",
       input: { type: "object" },
@@ -24,7 +24,7 @@ describe("what changed between two descriptors", () => {
     ]);
   });
 
-  test("is an addition and a removal where nothing went under another name", () => {
+  test("are an addition and a removal if nothing was renamed", () => {
     const after = { ...before, roles: { planner, coder: { ...planner, description: "codes" } } };
     expect(changesOf(before, after)).toEqual([
       { kind: "removed", what: "role tester" },
@@ -32,7 +32,7 @@ describe("what changed between two descriptors", () => {
     ]);
   });
 
-  test("is listed step by step for a step workflow", () => {
+  test("are listed step by step for a step workflow", () => {
     const of = (steps: object[]) => ({
       ...before,
       stepWorkflow: { version: "3.18", document: JSON.stringify({ name: "a", steps }) },
@@ -50,7 +50,7 @@ describe("what changed between two descriptors", () => {
   });
 });
 
-test("a source that went is found again under the name of the one that is most like it", () => {
+test("a removed source is matched with the most similar added source", () => {
   const lines = (...all: string[]) => all.join("\n");
   const text = lines("import a", "export const b = 1;", "export const c = 2;", "d();", "e();");
   const gone = new Map([

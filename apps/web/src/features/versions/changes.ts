@@ -1,7 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
-/** One difference of two descriptors. `before` and `after` are set where both have it: the names of what is renamed. */
+/** A difference of two descriptors. `before` and `after` are the values, or the names for a rename. */
 export type Change = {
   kind: "added" | "removed" | "changed" | "renamed";
   what: string;
@@ -9,7 +9,6 @@ export type Change = {
   after?: string;
 };
 
-/** What is in a descriptor and was not, or not so, in the one before. */
 export function changesOf(before: Descriptor, after: Descriptor): Change[] {
   const { roles: oldRoles, stepWorkflow: oldSteps, ...oldRest } = before;
   const { roles, stepWorkflow: steps, ...rest } = after;
@@ -23,7 +22,7 @@ export function changesOf(before: Descriptor, after: Descriptor): Change[] {
 
 type Parts = Readonly<Record<string, unknown>>;
 
-/** The differences of two records; what went and came again as it was has another name now. */
+/** The differences of two records. A removed and an added entry with the same value are a rename. */
 function changesIn(before: Parts, after: Parts, kind?: string): Change[] {
   const whatIs = (name: string) => (kind === undefined ? name : `${kind} ${name}`);
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
@@ -49,7 +48,7 @@ function changesIn(before: Parts, after: Parts, kind?: string): Change[] {
   });
 }
 
-/** Whether two parts are the same but for their names. */
+/** Whether two parts are equal except for their ids. */
 const isSame = (a: unknown, b: unknown): boolean => textOf(unnamed(a)) === textOf(unnamed(b));
 
 const unnamed = (part: unknown): unknown => {
@@ -58,7 +57,7 @@ const unnamed = (part: unknown): unknown => {
   return rest;
 };
 
-/** The parts of a step workflow's document beside its steps, by their names. */
+/** The parts of a step workflow's document except its steps. */
 function partsOf(mark: unknown): Parts {
   const { steps: _, description: __, name, ...rest } = documentOf(mark);
   const parts = Object.entries({ ...rest, ...(name !== undefined && { name }) });
@@ -80,10 +79,10 @@ function documentOf(mark: unknown): Parts {
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 
-/** Of two texts so much must be the same for one to be the other under a new name. */
+/** Similarity above which a removed and an added file count as renamed. */
 const likely = 0.6;
 
-/** Which of the texts that came is most like which of those that went, by their names. */
+/** Matches added files to the most similar removed files, by name. */
 export function renamesOf(
   gone: ReadonlyMap<string, string>,
   come: ReadonlyMap<string, string>,
@@ -101,7 +100,7 @@ export function renamesOf(
   return renames;
 }
 
-/** The part of the lines of two texts that both have, from 0 to 1. */
+/** The share of lines that two texts have in common, from 0 to 1. */
 function likenessOf(a: string, b: string): number {
   if (a === b) return 1;
   const [left, right] = [a, b].map((text) => new Set(text.split("\n").map((line) => line.trim())));

@@ -6,7 +6,7 @@ import { renamesOf } from "./changes.ts";
 
 type Props = { before: string; after: string };
 
-/** What changed between the sources of two versions, file by file; between the bundles without sources. */
+/** The changed sources of two versions, file by file; the changed bundle if there are no sources. */
 export function SourceChanges({ before, after }: Props) {
   const old = useQuery(bundleQuery(before)).data?.sources ?? [];
   const now = useQuery(bundleQuery(after)).data?.sources ?? [];
@@ -19,7 +19,7 @@ export function SourceChanges({ before, after }: Props) {
       ...come.map((file) => sourceQuery(after, file)),
     ],
   });
-  // What was renamed is known by what it holds.
+  // Renames are found by content, so the texts must be loaded.
   if (gone.length > 0 && come.length > 0 && texts.some((one) => one.isLoading)) {
     return <Skeleton lines={3} />;
   }

@@ -13,7 +13,7 @@ const SourceChanges = lazy(async () => ({
 
 type Props = { hash: string; before: string | null };
 
-/** What a version changed: its descriptor at once, its source when it is asked for. */
+/** The changes of a version's descriptor, and of its source on demand. */
 export function VersionChanges({ hash, before }: Props) {
   const [isWhole, setWhole] = useState(false);
   if (before === null) return <p className="text-muted">The first version.</p>;
@@ -27,7 +27,7 @@ export function VersionChanges({ hash, before }: Props) {
         aria-expanded={isWhole}
         onClick={() => setWhole(!isWhole)}
       >
-        {isWhole ? "Hide what changed in the source" : "Show what changed in the source"}
+        {isWhole ? "Hide source changes" : "Show source changes"}
       </Button>
       {isWhole && (
         <Suspense fallback={<Skeleton lines={4} />}>
@@ -45,11 +45,11 @@ function DescriptorChanges({ hash, before }: { hash: string; before: string }) {
   if (error) return <FailureNotice error={error} />;
   if (!now.data || !then.data) return <Skeleton lines={2} />;
   if (!now.data.descriptor || !then.data.descriptor) {
-    return <p className="text-muted">One of the two has no descriptor that can be read.</p>;
+    return <p className="text-muted">One of the two descriptors can't be read.</p>;
   }
   const changes = changesOf(then.data.descriptor, now.data.descriptor);
   if (changes.length === 0) {
-    return <p className="text-muted">Its descriptor is as before; its source is not.</p>;
+    return <p className="text-muted">Same descriptor, different source.</p>;
   }
   return (
     <ul className="grid gap-2">
@@ -102,7 +102,7 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
       </button>
       {isOpen && (
         <Suspense fallback={<Skeleton lines={2} />}>
-          <LineDiff before={before} after={after} label={`What changed: ${what}`} />
+          <LineDiff before={before} after={after} label={`Changes of ${what}`} />
         </Suspense>
       )}
     </li>

@@ -51,11 +51,10 @@ type VersionCardProps = {
   name: string;
   version: VersionRow;
   before: VersionRow | null;
-  /** It is older than the current one: to go there is to roll back. */
+  /** Older than the current version, so that it offers a rollback. */
   isOlder: boolean;
 };
 
-/** One version of a workflow: when, how many threads, what it changed, and the rollback to it. */
 function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
   const { hash, timestamp, current, threads } = version;
   const now = useNow(30_000);
@@ -67,7 +66,7 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
     await rollbackWorkflow(name, hash);
     await client.invalidateQueries({ queryKey: workflowKeys.all });
   };
-  const action = isOlder ? "Roll back to it" : "Make it current";
+  const action = isOlder ? "Roll back" : "Make it current";
   return (
     <li>
       <article
@@ -120,8 +119,8 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
           perform={perform}
         >
           <p>
-            From now on {name} stands for <code>{hash}</code>, added {moment(timestamp)}. Threads
-            that run go on with the version that they began with. No version is lost.
+            {name} will use <code>{hash}</code>, added {moment(timestamp)}. Running threads keep
+            their version. No version is deleted.
           </p>
         </Confirm>
       </article>

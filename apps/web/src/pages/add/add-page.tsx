@@ -28,7 +28,7 @@ export function AddPage() {
   return (
     <Page
       title={name ? `Add a version of ${name}` : "Add a workflow"}
-      note="What is added is checked, built where it is a source, and becomes the name's current version."
+      note="Files are checked, sources are built, and the result becomes the name's current version."
     >
       <div className="flex max-w-560 flex-col gap-10">
         <DropZone files={files} onFiles={chosen.add} />
@@ -72,16 +72,16 @@ function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string |
 function noneOf(files: ChosenFiles["files"], others: readonly string[]): string {
   const [only = "", second] = [...files.keys(), ...others];
   const what = second === undefined ? `${only} can't` : "None of these files can";
-  return `${what} be added: by its name it is no bundle, no TypeScript and no step workflow.`;
+  return `${what} be added. Add a bundle (.esm.js), TypeScript (.ts) or a step workflow (.json, .yaml).`;
 }
 
 const kinds: Record<FileKind, string> = {
-  bundle: "It is a bundle: it is taken as it is, and no other file is.",
+  bundle: "A bundle is added unchanged, without other files.",
   source:
-    "It is TypeScript: it is built into a bundle here, with the files above that it imports. " +
-    "Of packages only @uncaged/workflow is there.",
+    "TypeScript is built into a bundle here, with the imported files above. " +
+    "The only available package is @uncaged/workflow.",
   steps:
-    "It is a step workflow: it is checked and built into a bundle here, with those above that it runs.",
+    "A step workflow is checked and built into a bundle here, with the workflows above that it runs.",
 };
 
 type AddFormProps = {
@@ -91,7 +91,7 @@ type AddFormProps = {
   onAdded: () => void;
 };
 
-/** Names what files are added as, sends them, and shows the result. */
+/** Asks for a name, sends the files, and shows the result. */
 function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();
@@ -182,9 +182,8 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
 }
 
 /**
- * Sends files to be added under a name: one as it is, several by their texts.
- *
- * @throws ApiError when a file can't be read, or the server refuses.
+ * Adds files under a name.
+ * @throws ApiError if a file can't be read or the server refuses.
  */
 async function send(name: string, { workflow, files }: Upload): Promise<AddedWorkflow> {
   const [[path, file] = ["", new Blob()], ...others] = files;
@@ -195,15 +194,12 @@ async function send(name: string, { workflow, files }: Upload): Promise<AddedWor
   return await addWorkflow(name, workflow, { files: texts });
 }
 
-// A browser does not read a file that has changed since it was chosen.
+// Browsers refuse to read a file that has changed since it was chosen.
 async function read(path: string, file: Blob): Promise<ArrayBuffer> {
   try {
     return await file.arrayBuffer();
   } catch {
-    throw unreadable(
-      `${path} can't be read any more`,
-      "it may have changed since it was chosen: choose it again",
-    );
+    throw unreadable(`${path} can't be read`, "it may have changed: choose it again");
   }
 }
 
@@ -211,7 +207,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw unreadable(`${path} is no text in UTF-8`, "remove it, or write it as UTF-8");
+    throw unreadable(`${path} is not UTF-8 text`, "remove it, or save it as UTF-8");
   }
 }
 

@@ -36,7 +36,7 @@ describe("a file", () => {
   });
 });
 
-describe("of several files the workflow", () => {
+describe("the workflow among several files", () => {
   test.each([
     [["greet.ts"], "greet.ts"],
     [["flow/a.ts", "flow/workflow.ts", "flow/index.ts"], "flow/workflow.ts"],
@@ -55,31 +55,31 @@ describe("of several files the workflow", () => {
     expect(workflowAmong(paths)).toBe(workflow);
   });
 
-  test("is chosen among those that can be one, from the top", () => {
+  test("is chosen among candidates, starting at the top level", () => {
     const paths = ["f/lib/b.ts", "f/z.ts", "f/a.json", "f/package.json", "f/x.d.ts", "f/y.js"];
     expect(candidatesOf(paths)).toEqual(["f/a.json", "f/z.ts", "f/lib/b.ts"]);
   });
 
-  test("is the folder's name where its own is too general", () => {
+  test("has its folder's name if its own is too general", () => {
     const paths = ["My Flow/workflow.ts", "flow/index.ts", "flow/ask.ts", "index.ts"];
     expect(paths.map(suggestedName)).toEqual(["my-flow", "flow", "ask", "index"]);
   });
 });
 
-describe("what is sent", () => {
+describe("an upload", () => {
   const file = (path: string, text = "x") => [path, new File([text], path)] as const;
   const sent = (workflow: string, ...paths: string[]) => {
     const upload = uploadOf(new Map(paths.map((path) => file(path))), workflow);
     return [upload.workflow, [...upload.files.keys()]];
   };
 
-  test("is every file by its path, and one alone or a bundle by a plain name", () => {
+  test("is every file by its path, but one plain name for a single file or a bundle", () => {
     expect(sent("f/a.ts", "f/a.ts", "f/b c.ts")).toEqual(["f/a.ts", ["f/a.ts", "f/b c.ts"]]);
     expect(sent("f/my flow.ts", "f/my flow.ts")).toEqual(["my-flow.ts", ["my-flow.ts"]]);
     expect(sent("a.esm.js", "a.esm.js", "b.ts")).toEqual(["a.esm.js", ["a.esm.js"]]);
   });
 
-  test("is what a workflow can import, and nothing of node_modules and .git", () => {
+  test("has importable files, without node_modules and .git", () => {
     const names = [
       "a.ts",
       "b.JSON",
@@ -96,10 +96,10 @@ describe("what is sent", () => {
     expect(others).toEqual(["f/logo.png"]);
   });
 
-  test("is neither too much nor too many", () => {
+  test("respects the limits of size and number", () => {
     const many = Array.from({ length: 1_001 }, (_, n) => file(`${n}.ts`));
     expect(refusalOf(new Map(many.slice(1)))).toBeNull();
-    expect(refusalOf(new Map(many))).toContain("more than 1,000 files");
+    expect(refusalOf(new Map(many))).toContain("More than 1,000 files");
     expect(refusalOf(new Map([file("a.ts", "x".repeat(33 << 20))]))).toContain("32 MB");
   });
 });
@@ -107,8 +107,8 @@ describe("what is sent", () => {
 const refusal = (message: string, details?: string[]) =>
   new ApiError(400, { code: "BUNDLE_REFUSED", message, hint: null, details });
 
-describe("what is wrong with a file", () => {
-  test("has its line and column, in order", () => {
+describe("a problem of a file", () => {
+  test("has a line and a column, in order", () => {
     const error = refusal("a.ts:9:1: late, and 1 more", ["a.ts:9:1: late", "a.ts:2:14: early"]);
     expect(problemsOf(error, ["a.ts"])).toEqual([
       { file: "a.ts", line: 2, column: 14, message: "early" },
@@ -125,7 +125,7 @@ describe("what is wrong with a file", () => {
     ]);
   });
 
-  test("names the file that it is in", () => {
+  test("names its file", () => {
     const error = refusal("x", ["lib/a.ts:3:1: late", "a.ts:2:1: early", "b.ts:1:1: elsewhere"]);
     expect(problemsOf(error, ["a.ts", "lib/a.ts"]).map(({ file, line }) => [file, line])).toEqual([
       [null, null],
@@ -134,7 +134,7 @@ describe("what is wrong with a file", () => {
     ]);
   });
 
-  test("is shown with the lines around it, near ones together", () => {
+  test("is shown with the lines around it, grouped with near problems", () => {
     const at = (line: number) => ({ file: "a.ts", line, column: 1, message: "" });
     const excerpts = excerptsOf([at(1), at(4), at(20), at(99)], 21);
     expect(excerpts.map(({ from, to, problems }) => [from, to, problems.length])).toEqual([
@@ -144,7 +144,7 @@ describe("what is wrong with a file", () => {
   });
 });
 
-test("the page passes over what the server refuses, and stops where it does", () => {
+test("the page skips the files that the server refuses, up to the same limit", () => {
   expect(most).toEqual({
     files: mostFiles,
     bytes: mostOf(new Request("http://localhost/api/workflows/new", { method: "POST" })),

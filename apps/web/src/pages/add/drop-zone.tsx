@@ -32,7 +32,7 @@ export function DropZone({ files, onFiles }: Props) {
   };
   const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
     if (target.files?.length) onFiles(chosenFiles(target.files));
-    // Else the same file, corrected, could not be chosen again.
+    // Otherwise the same file could not be chosen again after a correction.
     target.value = "";
   };
   return (
@@ -55,7 +55,7 @@ export function DropZone({ files, onFiles }: Props) {
       />
       <p className="text-muted">
         {files.size > 0 ? (
-          `${size(bytesOf(files))}. Drop or choose more: a file of the same name replaces the one before.`
+          `${size(bytesOf(files))}. Drop or choose more: a file with the same name replaces the earlier one.`
         ) : (
           <>
             A bundle (<code>.esm.js</code>), TypeScript (<code>.ts</code>) or a step workflow (
@@ -74,7 +74,7 @@ export function DropZone({ files, onFiles }: Props) {
       <input
         ref={folder}
         type="file"
-        // Not in React's types.
+        // Missing in React's types.
         {...{ webkitdirectory: "" }}
         hidden
         aria-label="Folder"
@@ -90,13 +90,13 @@ function titleOf(files: Files): string {
   return second === undefined ? baseOf(only) : counted(files.size, "file");
 }
 
-/** What was dropped or chosen: the files that can be sent, and how many others there were. */
+/** Dropped or chosen files that can be sent, and the paths of the others. */
 type Dropped = { files: Files; others: string[] };
 
-/** Nobody drops a folder of so many files on purpose. */
+/** Larger folders are dropped by mistake. */
 const mostSeen = 20_000;
 
-/** The files that an input was given, of a folder also those in its folders. */
+/** The chosen files, including the files of chosen folders. */
 export function chosenFiles(list: Iterable<File>): Dropped {
   const seen: [string, File][] = [];
   for (const file of list) {
@@ -106,9 +106,9 @@ export function chosenFiles(list: Iterable<File>): Dropped {
   return sorted(seen);
 }
 
-/** The files that were dropped, and those in the folders that were. */
+/** The dropped files, including the files of dropped folders. */
 async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
-  // The entries are gone as soon as the event has been dealt with.
+  // The entries are gone after the event.
   const items = [...transfer.items].map((item) => ({
     entry: item.webkitGetAsEntry(),
     file: item.getAsFile(),
@@ -121,7 +121,7 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   return sorted(seen);
 }
 
-// What can't be read is passed over: where it is imported, the build reports it.
+// Unreadable files are skipped: if one is imported, the build reports it.
 async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
   const path = folder.fullPath.replace(/^\//, "");
   if (!isRead(path)) return;
@@ -135,7 +135,7 @@ async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): P
   }
 }
 
-/** A reader gives some of a folder's entries each time, and none when it is through. */
+/** Reads all entries of a folder. A reader returns them in parts, then an empty list. */
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
@@ -157,18 +157,18 @@ const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
 function sorted(seen: readonly [string, File][]): Dropped {
   const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
-    // One more than can be sent is enough to know that there are too many.
+    // One more than the limit is enough to detect too many.
     files: new Map(inOrder.filter(([path]) => isTaken(path)).slice(0, most.files + 1)),
     others: inOrder.filter(([path]) => !isTaken(path)).map(([path]) => path),
   };
 }
 
 type Chosen = Dropped & {
-  /** The file that is the workflow; null when that is not clear. */
+  /** The workflow's own file; null if unclear. */
   workflow: string | null;
-  /** Counts what was done to the files. */
+  /** Counts changes to the files. */
   change: number;
-  /** They were added: what is chosen next starts a new choice. */
+  /** The files were added: further files start a new choice. */
   isDone: boolean;
 };
 
@@ -202,7 +202,7 @@ function added(before: Chosen, { files, others }: Dropped): Chosen {
   return { ...changed(before, new Map(all)), others };
 }
 
-// A file that was chosen as the workflow, or came alone, stays it when others come.
+// The workflow's file stays chosen when others are added.
 function changed(before: Chosen, files: Files): Chosen {
   const chosen = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
   const workflow = chosen ?? workflowAmong([...files.keys()]);
@@ -251,7 +251,7 @@ export function FileList({ chosen: { files, workflow, name, remove } }: { chosen
   );
 }
 
-/** Gives the focus to the next line, or the one before: the button that has it goes away. */
+/** Focuses the next or previous line, because the button of this one is removed. */
 function focusBeside(button: HTMLElement): void {
   const line = button.closest("li");
   const beside = line?.nextElementSibling ?? line?.previousElementSibling;
@@ -265,7 +265,7 @@ export function LeftOut({ others }: { others: readonly string[] }) {
   return (
     <p className="wrap-anywhere text-muted">
       Left out: {first}
-      {more}. Only what a workflow can import is sent: code, JSON, YAML, TOML and text.
+      {more}. Only files that a workflow can import are sent: code, JSON, YAML, TOML and text.
     </p>
   );
 }

@@ -16,7 +16,7 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const byFile = Map.groupBy(located, ({ file }) => file ?? workflow);
   const hint = error instanceof ApiError ? error.hint : null;
   return (
-    <Panel role="alert" aria-label="What is wrong">
+    <Panel role="alert" aria-label="Problems">
       <h2 className="flex items-center gap-4.5 wrap-anywhere">
         <CircleX className="text-red" />
         {workflow} was not added: {counted(problems.length, "error")}
@@ -49,7 +49,7 @@ type InProps = {
   isNamed: boolean;
 };
 
-/** The problems of a file, each below its line; below them those without a line. */
+/** The problems of a file below their lines, then the problems without a line. */
 function ProblemsIn({ path, file, problems, isNamed }: InProps) {
   const { data: text = "" } = useQuery({
     queryKey: ["file", path, file?.size, file?.lastModified],
@@ -113,10 +113,7 @@ const ProblemText = ({ problem: { line, column, message } }: { problem: Problem 
   </p>
 );
 
-/**
- * One thing that is wrong. Lines and columns count from 1. `file` is null when no file is named, `line`
- * and `column` when no position is.
- */
+/** A problem of a file. Lines and columns count from 1; null means unknown. */
 type Problem = {
   file: string | null;
   line: number | null;
@@ -124,7 +121,7 @@ type Problem = {
   message: string;
 };
 
-/** What is wrong with files, in the order of their lines; what has no position comes first. */
+/** The problems of an error in the order of lines; problems without a position come first. */
 export function problemsOf(error: Error, files: Iterable<string>): Problem[] {
   const details = error instanceof ApiError && error.details.length > 0 ? error.details : null;
   const known = [...files];
@@ -146,10 +143,10 @@ function problemOf(text: string, files: readonly string[]): Problem {
   };
 }
 
-/** Lines of a file that are shown together, with those of them that are wrong. */
+/** Consecutive lines with the problems among them. */
 type Excerpt = { from: number; to: number; problems: Problem[] };
 
-/** The excerpts of a text of so many lines in which its problems are shown, each with lines around it. */
+/** The excerpts of a text around its problems. */
 export function excerptsOf(problems: readonly Problem[], lines: number, around = 2): Excerpt[] {
   const excerpts: Excerpt[] = [];
   for (const problem of problems) {

@@ -5,7 +5,7 @@ export type FileKind = "bundle" | "source" | "steps";
 const endingOf = (file: string): string =>
   endings.find((one) => file.toLowerCase().endsWith(one)) ?? "";
 
-/** What a file is taken for; null when it can't be added. */
+/** The kind of a file; null if it can't be added. */
 export function kindOf(file: string): FileKind | null {
   const ending = endingOf(file);
   if (/\.d\.m?ts$/.test(file) || ending === "") return null;
@@ -13,7 +13,7 @@ export function kindOf(file: string): FileKind | null {
   return /ts/.test(ending) ? "source" : "steps";
 }
 
-/** The name that a file suggests for its workflow: `My review.ts` suggests `my-review`. */
+/** The suggested workflow name of a file: `My review.ts` suggests `my-review`. */
 export const nameFor = (file: string): string =>
   file
     .slice(0, file.length - endingOf(file).length)
@@ -22,22 +22,22 @@ export const nameFor = (file: string): string =>
     .replace(/^[^a-z0-9]+|[-.]+$/g, "")
     .slice(0, 64);
 
-/** What a single file is sent as: the server takes plain names alone. */
+/** The name under which a single file is sent: the server accepts only plain names. */
 export const sentNameOf = (file: string): string =>
   file.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "") || "workflow";
 
-/** Files that were chosen, by their paths below what was dropped. */
+/** Chosen files by path, relative to the dropped folder. */
 export type Files = ReadonlyMap<string, File>;
 
-/** The most files that the server takes, and the most bytes. */
+/** The server's limits. */
 export const most = { files: 1_000, bytes: 32 * 1024 * 1024 };
 
-/** Folders that no source is in, and that may be very large. */
+/** Large folders without sources. */
 const unread: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 export const isRead = (path: string): boolean => !path.split("/").some((part) => unread.has(part));
 
-/** Whether a file is of a kind that a workflow can be, or can import. */
+/** Whether a file may be a workflow or an import of one. */
 export const isTaken = (path: string): boolean =>
   isRead(path) && /\.([cm]?[jt]sx?|jsonc?|ya?ml|toml|txt|md)$/i.test(path);
 
@@ -45,11 +45,11 @@ export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/")
 
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
-// Files of a project that are JSON or YAML, and no step workflow.
+// JSON and YAML files of a project that are not step workflows.
 const ofProject =
   /^(package|package-lock|tsconfig(\..+)?|biome|deno|pnpm-.+|\..+)\.(jsonc?|ya?ml)$/;
 
-/** The files that can be the workflow, those next to the top first. */
+/** Files that may be the workflow, starting at the top level. */
 export function candidatesOf(paths: Iterable<string>): string[] {
   const depth = (path: string) => path.split("/").length;
   return [...paths]
@@ -58,8 +58,8 @@ export function candidatesOf(paths: Iterable<string>): string[] {
 }
 
 /**
- * The file that must be the workflow: the only one that can be; else of those at the top the one that
- * is named `workflow`, `index` or as its folder, or the only source. Null when it is not clear.
+ * The workflow's file: the only candidate, else the candidate at the top level that is named `workflow`, `index` or
+ * like its folder, or the only source there. Null if unclear.
  */
 export function workflowAmong(paths: readonly string[]): string | null {
   const candidates = candidatesOf(paths);
@@ -89,17 +89,17 @@ function commonFolder(paths: readonly string[]): string {
   return parts.join("/");
 }
 
-/** The name that a file among others suggests: that of its folder when its own is too general. */
+/** The suggested name of a file among others: the name of its folder if its own is too general. */
 export function suggestedName(path: string): string {
   const folder = baseOf(folderOf(path));
   const name = nameFor(baseOf(path));
   return folder !== "" && (name === "workflow" || name === "index") ? nameFor(folder) : name;
 }
 
-/** What is sent: the files, and which of them is the workflow. A bundle needs no other file. */
+/** The upload: files, and the workflow's own. A bundle needs no other file. */
 export type Upload = { workflow: string; kind: FileKind | null; files: Files };
 
-/** Files as they are sent. A file alone gets a plain name, and others keep their paths. */
+/** Prepares an upload. A single file gets a plain name; several keep their paths. */
 export function uploadOf(files: Files, workflow: string): Upload {
   const kind = kindOf(workflow);
   const file = files.get(workflow);
@@ -112,7 +112,6 @@ export const bytesOf = (files: Files): number =>
   [...files.values()].reduce((sum, { size }) => sum + size, 0);
 
 export function refusalOf(files: Files): string | null {
-  if (files.size > most.files)
-    return `These are more than ${most.files.toLocaleString("en-US")} files.`;
-  return bytesOf(files) > most.bytes ? "These files have more than 32 MB together." : null;
+  if (files.size > most.files) return `More than ${most.files.toLocaleString("en-US")} files.`;
+  return bytesOf(files) > most.bytes ? "More than 32 MB in total." : null;
 }

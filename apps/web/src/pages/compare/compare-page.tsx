@@ -59,7 +59,7 @@ export function ComparePage() {
   );
 }
 
-/** In a narrow window the two stand below each other. */
+/** On narrow windows the two are stacked. */
 const edges = { a: "max-md:border-l-red", b: "max-md:border-l-green" } as const;
 
 const sides = { a: "left", b: "right" } as const;
@@ -91,11 +91,11 @@ function ComparedThread({ thread, side }: ComparedThreadProps) {
 
 const atOnce = 50;
 
-/** The steps of two threads: those that differ in full, those that do not in a line. */
+/** The steps of two threads: different ones in full, equal ones as one line. */
 function PairList({ pairs }: { pairs: readonly Pair[] }) {
   const rows = useMemo(() => rowsOf(pairs), [pairs]);
   const [shown, setShown] = useState(atOnce);
-  if (rows.length === 0) return <Empty title="Neither has a step yet" />;
+  if (rows.length === 0) return <Empty title="No steps yet" />;
   return (
     <>
       {rows
@@ -108,7 +108,7 @@ function PairList({ pairs }: { pairs: readonly Pair[] }) {
           ),
         )}
       {rows.length > shown && (
-        <Button onClick={() => setShown(shown + atOnce)}>Show more of what differs</Button>
+        <Button onClick={() => setShown(shown + atOnce)}>Show more differences</Button>
       )}
     </>
   );
@@ -137,7 +137,7 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
 
 function StepPair({ pair }: { pair: Pair }) {
   const { number, a, b } = pair;
-  // Fifty pairs of long texts take seconds to compare: they are shown at once, and marked after that.
+  // Comparing fifty pairs of long texts takes seconds: they are shown first and marked later.
   const isCompared = useDeferredValue(true, false);
   const both = a !== null && b !== null && isCompared;
   const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
@@ -200,10 +200,10 @@ function TextPair({ a, b }: { a: string; b: string }) {
 
 type Pair = ThreadDiff["steps"][number];
 
-/** A run of steps that are the same in both, or one pair that is not. */
+/** Equal steps in a row, or one pair of different steps. */
 type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
 
-/** The rows of a comparison: what is the same is grouped. */
+/** The rows of a comparison, with equal steps grouped. */
 export function rowsOf(pairs: readonly Pair[]): Row[] {
   const rows: Row[] = [];
   for (const pair of pairs) {
@@ -216,7 +216,7 @@ export function rowsOf(pairs: readonly Pair[]): Row[] {
 }
 
 export function verdictOf({ same, prompt, steps }: ThreadDiff): string {
-  if (same) return "The two are the same, step by step.";
+  if (same) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;
   const first = steps.find((pair) => !pair.same)?.number;
   const prompts = prompt.same ? "" : "Their prompts differ. ";

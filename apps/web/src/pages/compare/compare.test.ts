@@ -11,14 +11,14 @@ const diff = (promptIsSame: boolean, ...same: boolean[]) => ({
   files: [],
 });
 
-test("steps that are the same are grouped", () => {
+test("equal steps are grouped", () => {
   const rows = rowsOf(diff(true, true, true, false, false, true).steps);
   expect(rows.map((row) => (row.kind === "same" ? row.pairs.length : -row.pair.number))).toEqual([
     2, -3, -4, 1,
   ]);
 });
 
-test("a patch is shown by its lines, and by how many it leaves out", () => {
+test("a patch is shown by its lines, with counts of omitted lines", () => {
   const head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n";
   const patch = `${head}@@ -3,2 +3,2 @@ f\n a\n--- b\n+++ c\n\\ No newline\n@@ -9 +9,0 @@\n-d\n`;
   const shown = patchLines(patch).map((line) =>
@@ -27,9 +27,9 @@ test("a patch is shown by its lines, and by how many it leaves out", () => {
   expect(shown).toEqual([2, "same a", "removed -- b", "added ++ c", 4, "removed d"]);
 });
 
-describe("a comparison comes to", () => {
+describe("the verdict of a comparison", () => {
   test.each([
-    [diff(true, true), "The two are the same, step by step."],
+    [diff(true, true), "Both have the same steps."],
     [diff(true, true, true, false), "They are the same up to step 2; 1 step differs."],
     [diff(false, true), "Their prompts differ. Their steps are the same."],
     [diff(true, false, false), "They differ from the first step on; 2 steps differ."],

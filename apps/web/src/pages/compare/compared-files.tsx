@@ -10,7 +10,7 @@ type File = Tree["files"][number];
 const openAtFirst = 10;
 const atOnce = 50;
 
-/** The files of two threads that work in git worktrees, as they are after the last step of each. */
+/** The files of two threads with git worktrees, after the last step of each. */
 export function ComparedFiles({ trees }: { trees: readonly Tree[] }) {
   return trees.map((tree) => <ComparedTree key={`${tree.name} ${tree.repository}`} tree={tree} />);
 }

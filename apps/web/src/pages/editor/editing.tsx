@@ -14,41 +14,37 @@ import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
 import { VersionsButton } from "./versions-dialog.tsx";
 
-/** What an editor begins with. */
 export type Beginning = {
   text: string;
-  /** The hash of the version that it was read from; null for a new document. */
+  /** The hash of the version that was opened; null for a new document. */
   base: string | null;
-  /** What its reader must know about it. */
   notices: readonly string[];
 };
 
-/** A document that is edited on a page: what is shown around it. */
+/** An edited document with the page's parts around it. */
 export type Editing = {
   document: EditedDocument;
-  /** The version that it began with. */
+  /** The version that the text is based on. */
   base: string | null;
-  /** Banners: drafts, other tabs. */
+  /** Banners about drafts and other tabs. */
   notice: ReactNode;
-  /** Buttons for the toolbar. */
   buttons: ReactNode;
   save: () => void;
 };
 
 type Props = {
   kind: DocumentKind;
-  /** The workflow that is edited; null for a new one. */
+  /** The workflow's name; null for a new one. */
   name: string | null;
-  /** Where this browser keeps the draft. */
+  /** Storage key of the draft. */
   draftKey: string;
-  /** What a new document begins with. */
+  /** Creates a new document. */
   begin: () => Promise<Beginning> | Beginning;
   children: (editing: Editing) => ReactNode;
 };
 
 type Opened = { document: EditedDocument; beginning: Beginning };
 
-/** Opens a document, keeps its draft, and saves its versions. */
 export const Editing = (props: Props) => <Opening key={props.draftKey} {...props} />;
 
 function Opening(props: Props) {
@@ -56,7 +52,7 @@ function Opening(props: Props) {
   const client = useQueryClient();
   const [opened, setOpened] = useState<Opened | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  // Once, however often the effect runs: what a browser has stored may be set aside by it.
+  // Runs once, because it may set a stored draft aside.
   const opening = useRef<Promise<Opened>>(null);
   useEffect(() => {
     let isLeft = false;
@@ -88,24 +84,24 @@ function Opening(props: Props) {
   return <Document {...props} {...opened} />;
 }
 
-/** The draft of a workflow where there is one, else its current version. */
+/** The draft of a workflow, else its current version. */
 function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): Beginning {
   const { workflow: name, text, hash } = saved;
   checkOpenable(kind, saved);
   const draft = readDraft(browserStorage, draftKey);
   if (draft.text === null || draft.text === text) return { text, base: hash, notices: [] };
   const base = draft.base ?? hash;
-  const since = base === hash ? "" : " A newer version was saved since.";
-  const notice = `These are your changes to ${name}, which are not saved yet.${since}`;
+  const since = base === hash ? "" : " A newer version was saved meanwhile.";
+  const notice = `These are your unsaved changes to ${name}.${since}`;
   return { text: draft.text, base, notices: [notice] };
 }
 
-/** @throws ApiError for a document of another kind, and for YAML: an edit would lose its comments. */
+/** @throws ApiError for another kind of document, and for YAML, whose comments an edit would lose. */
 function checkOpenable(kind: DocumentKind, { workflow, file, kind: own }: SavedDocument): void {
   if (own !== kind.name) {
     throw new ApiError(400, {
       code: "OTHER_KIND",
-      message: `${workflow} is no ${kind.noun}`,
+      message: `${workflow} is not a ${kind.noun}`,
       hint: `open it in the other editor: /editor/${own}/${workflow}`,
     });
   }
@@ -154,7 +150,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
       ))}
       {other !== null && (
         <Banner
-          text="Another tab has changed this draft. What is changed last is what is kept."
+          text="Another tab has changed this draft. The last change wins."
           actions={[
             {
               label: "Take its changes",

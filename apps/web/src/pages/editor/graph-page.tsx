@@ -16,7 +16,7 @@ import { Button } from "../../ui/button.tsx";
 import { useTitle } from "../../ui/page.tsx";
 import { Editing, type Editing as Edited } from "./editing.tsx";
 
-/** Edits an agent graph, a new one or the next version of one, and runs it. */
+/** The editor of agent graphs, with a run console. */
 export function GraphPage() {
   const { name = null } = useParams({ strict: false });
   useTitle(name ?? "New graph");
@@ -48,7 +48,7 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
   useEffect(() => {
     if (busy !== null) setPanel("run");
   }, [busy]);
-  // A run that another program left has an id that no thread has.
+  // A run of another program has an id that no thread has.
   const { cards } = useThreadLog(run && threadId.test(run.runId) ? run.runId : null);
   const now = useNow(1_000, isActive);
   const asking = run?.asking?.nodeId ?? null;

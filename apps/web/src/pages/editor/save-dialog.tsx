@@ -14,7 +14,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 type Props = {
   kind: DocumentKind;
   name: string | null;
-  /** The version that the document began with. */
+  /** The version that the text is based on. */
   base: string | null;
   document: EditedDocument;
   isOpen: boolean;
@@ -22,10 +22,10 @@ type Props = {
   onSaved: (hash: string) => void;
 };
 
-/** What another has saved meanwhile. */
+/** A version that was saved by another client meanwhile. */
 type Other = { text: string; hash: string };
 
-/** Saves a document as a version of a workflow, on top of the version that it began with. */
+/** Saves a document as a new version, if the current version is still its base. */
 export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSaved }: Props) {
   const [chosen, choose] = useState(name ?? "");
   const [other, setOther] = useState<Other | null>(null);
@@ -65,19 +65,19 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       <Dialog
         wide
         title={
-          isOwn ? "Another version was saved meanwhile" : `There is a workflow ${target} already`
+          isOwn ? "Another version was saved meanwhile" : `The workflow ${target} already exists`
         }
         isOpen
         onClose={close}
       >
         <DialogBody>
           <p>
-            Nothing was saved. Save yours on top of it: then both are versions of {target}, and
-            yours is the current one.
+            Nothing was saved. If you save yours on top, both become versions of {target}, and yours
+            is current.
           </p>
           <DrawnComparison
             kind={kind}
-            before={{ label: `${target} as it is saved`, text: other.text }}
+            before={{ label: `${target} as saved`, text: other.text }}
             after={{ label: "Yours", text: document.state().text }}
           />
           {saved.error &&
@@ -117,7 +117,11 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       >
         <TextField
           label="Name"
-          hint={isOwn ? "It becomes the current version; the others stay." : "Of a new workflow."}
+          hint={
+            isOwn
+              ? "It becomes the current version. The others stay."
+              : "The name of a new workflow."
+          }
           value={chosen}
           onChange={({ target: { value } }) => choose(value)}
         />

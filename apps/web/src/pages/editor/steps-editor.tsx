@@ -19,14 +19,14 @@ import { RunEvents, RunPanel, useSelectedRun } from "./steps-run.tsx";
 
 type Props = {
   document: EditedDocument;
-  /** The workflow that is edited; null for a new one. */
+  /** The workflow's name; null for a new one. */
   name: string | null;
-  /** A thread that its reader came from: it is among the runs. */
+  /** The thread that the user came from, which is added to the runs. */
   run: string | null;
   notice: ReactNode;
   buttons: ReactNode;
   onSave: () => void;
-  /** Shows the workflow that a step runs; whether there is one. */
+  /** Shows the workflow that a step runs. Returns false if the step runs none. */
   onChild: (node: DrawnNode) => boolean;
 };
 
@@ -67,12 +67,12 @@ export function StepsEditor(props: Props) {
     mutationFn: () => startRun(valueOf(document), {}),
     onSuccess: ({ runID }) => started("Run")(runID),
   });
-  /** Whether the document can run; else the first thing that is in the way is shown. */
+  /** Whether the document can run. Otherwise shows the first problem. */
   const canRun = async (): Promise<boolean> => {
     const { broken } = document.state();
     const problems = await document.check();
     const error = problems.find(({ severity }) => severity === "error");
-    if (broken) document.say(`The JSON is broken in line ${broken.line}: fix it there first.`);
+    if (broken) document.say(`Invalid JSON in line ${broken.line}: fix it first.`);
     else if (error) {
       document.say(error.message);
       document.reveal(error.path);

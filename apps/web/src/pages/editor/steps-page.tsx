@@ -16,7 +16,7 @@ import { Skeleton } from "../../ui/states.tsx";
 import { Editing } from "./editing.tsx";
 import { StepsEditor } from "./steps-editor.tsx";
 
-/** Edits a step workflow: a new one, or the next version of one. */
+/** The page of the step workflow editor. */
 export function StepsPage() {
   const { name = null } = useParams({ strict: false });
   const { run = null } = readStepsSearch(useSearch({ strict: false }));
@@ -37,7 +37,7 @@ function StepsEditing({ name, run, tools }: Props) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const saved = useQuery({ ...documentQuery(name ?? ""), enabled: name !== null });
   const draftKey = `uncaged-steps-${name ?? ""}`;
-  /** Opens the workflow that a step runs: a registered one to be edited, one of this version to be seen. */
+  /** Opens a step's workflow: an editor for a registered one, a drawing for one in this version. */
   const openChild = (path: string): string | null => {
     if (workflows.some((one) => one.name === path)) {
       void navigate({ to: "/editor/steps/$name", params: { name: path } });
@@ -46,7 +46,7 @@ function StepsEditing({ name, run, tools }: Props) {
     const { subflows = {} } = saved.data ?? {};
     const text = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
     if (text === undefined)
-      return `${path} is no workflow of this console, and no file of a saved version.`;
+      return `${path} is neither a workflow of this console nor a file of a saved version.`;
     setChild({ path, text });
     return null;
   };
@@ -87,7 +87,6 @@ function StepsEditing({ name, run, tools }: Props) {
 
 type ChildProps = { kind: DocumentKind; child: Child | null; onClose: () => void };
 
-/** The workflow that a step of a saved version runs, as a drawing. */
 const ChildDialog = ({ kind, child, onClose }: ChildProps) => (
   <Dialog wide title={child?.path ?? ""} isOpen={child !== null} onClose={onClose}>
     {child && (

@@ -11,10 +11,10 @@ import { type ThreadLog, useThreadLog } from "../../lib/thread-log.ts";
 import { isLive, ledgerQuery, threadQuery } from "../../lib/threads.ts";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 
-/** How often the durations of what runs are drawn. */
+/** Update interval of running durations. */
 const tickMs = 1_000;
 
-/** The selected run of an editor: its log, and what each step does in it. */
+/** The log of the selected run, and the states of its steps. */
 export function useSelectedRun(runID: string | null) {
   const log = useThreadLog(runID);
   const isRunning = log.status !== null && isLive(log.status);
@@ -23,7 +23,7 @@ export function useSelectedRun(runID: string | null) {
   const version = cards.reduce((sum, { attempt }) => sum + attempt.version, cards.length);
   const live = useMemo(
     (): ReadonlyMap<string, LiveNode> => liveNodes(cards, status, Math.max(now, lastAt)),
-    // Cards are made anew for each drawing: what they show changes with their attempts' versions.
+    // `cards` is a new array at each render; the attempts' versions change with their content.
     [runID, version, status, now],
   );
   return { log, live };
@@ -31,7 +31,6 @@ export function useSelectedRun(runID: string | null) {
 
 type PanelProps = { runID: string | null; log: ThreadLog };
 
-/** The state of the selected run: what controls it, what it asks, how it ended. */
 export function RunPanel({ runID, log }: PanelProps) {
   if (runID === null) {
     return (
@@ -82,7 +81,6 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
 
 type EventsProps = { runID: string | null; onStep: (id: string) => void };
 
-/** The events of the selected run. */
 export function RunEvents({ runID, onStep }: EventsProps) {
   const lines = useRunLines(runID);
   if (runID === null) return <p className="text-muted">No run is selected.</p>;

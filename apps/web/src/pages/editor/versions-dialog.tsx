@@ -13,7 +13,7 @@ import { Loaded } from "../../ui/states.tsx";
 
 type Props = { kind: DocumentKind; name: string; document: EditedDocument };
 
-/** Compares a version of the workflow with another one, or with what is edited, as drawings. */
+/** Compares a version with another one or with the current text, as drawings. */
 export function VersionsButton(props: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -69,7 +69,7 @@ function Versions({ kind, name, document }: Props) {
                 value={after}
                 onChange={({ target }) => setAfter(target.value)}
               >
-                <option value="">What is edited</option>
+                <option value="">Unsaved changes</option>
                 {options}
               </SelectField>
             </div>
@@ -93,7 +93,11 @@ function Drawn({ kind, before, after, document }: DrawnProps) {
         const shown = { label: before, text: oldText };
         if (after === "") {
           return (
-            <DrawnComparison kind={kind} before={shown} after={{ label: "What is edited", text }} />
+            <DrawnComparison
+              kind={kind}
+              before={shown}
+              after={{ label: "Unsaved changes", text }}
+            />
           );
         }
         return (

@@ -9,7 +9,7 @@ import { shownRun } from "./outcome.tsx";
 type Case = Eval["cases"][number];
 type Run = Case["runs"][number];
 
-/** How many cases are read and shown at once. */
+/** Number of cases per page. */
 export const casesAtOnce = 50;
 
 const labels: Record<CaseFilter, string> = {
@@ -22,7 +22,7 @@ const labels: Record<CaseFilter, string> = {
 
 type CasesProps = { found: Eval; limit: number; onLimit: (limit: number) => void };
 
-/** The first cases of an eval, each with its runs on each version, which lead to their threads. */
+/** The first cases of an eval with their runs on each version, which link to their threads. */
 export function Cases({ found: { cases, counts, versions }, limit, onLimit }: CasesProps) {
   const { show = "all" } = useSearch({ from: "/evals/$id" });
   const navigate = useNavigate({ from: "/evals/$id" });
@@ -52,7 +52,7 @@ export function Cases({ found: { cases, counts, versions }, limit, onLimit }: Ca
         </div>
       </div>
       {cases.length === 0 ? (
-        <Empty title="No case is like that" />
+        <Empty title="No matching cases" />
       ) : (
         <ul className="panel shadow-sm">
           {cases.map((one) => (

@@ -12,7 +12,6 @@ import {
 
 type Run = Eval["cases"][number]["runs"][number];
 
-/** How a run came out, in words. */
 export const outcomeWords: Record<Run["outcome"], { word: string; icon: LucideIcon }> = {
   scored: { word: "scored", icon: CircleCheck },
   failed: { word: "failed", icon: CircleX },
@@ -22,7 +21,7 @@ export const outcomeWords: Record<Run["outcome"], { word: string; icon: LucideIc
   unscored: { word: "not scored", icon: CircleAlert },
 };
 
-/** What a run is shown as: its score, and whether it passed; or why it has none. */
+/** The result of a run: its score and whether it passed, or the reason why it has no score. */
 export function shownRun({ outcome, pass, score }: Run): {
   text: string;
   word: string;

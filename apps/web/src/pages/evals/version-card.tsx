@@ -9,12 +9,12 @@ type Version = Eval["versions"][number];
 
 type Props = {
   version: Version;
-  /** The version that it is compared with, itself or another one; null when there is none. */
+  /** The version to compare with, possibly itself; null without one. */
   baseline: Version | null;
   changes: Eval["changes"][number] | null;
 };
 
-/** One version of an eval: success, score, cost and time, each with what it differs by from the baseline. */
+/** A version of an eval: success, score, cost and time, with differences from the baseline. */
 export function VersionCard({ version, baseline, changes }: Props) {
   const { cost: spent, hash, outcomes, p50Ms, p95Ms, passRate, passed, runs, score } = version;
   const isBaseline = baseline?.hash === hash;
@@ -99,7 +99,7 @@ type DifferenceProps = {
   isLessBetter?: boolean;
 };
 
-/** By how much a figure differs from that of the baseline; nothing where it does not. */
+/** The difference of a figure from the baseline; empty if equal. */
 function Difference({ of, to, text, isLessBetter = false }: DifferenceProps) {
   if (of === null || to === null || to === undefined || of === to) return null;
   const isBetter = of > to !== isLessBetter;

@@ -15,7 +15,7 @@ import { Page, useTitle } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 
-/** All that waits for the reader, answered in place: decisions, plans to confirm, questions. */
+/** Decisions, plans to confirm, and questions, answered in place. */
 export function InboxPage() {
   useTitle("Inbox");
   const inbox = useInbox();
@@ -28,8 +28,7 @@ export function InboxPage() {
       {inbox.isRead && inbox.count === 0 && (
         <Empty icon={<InboxIcon />} title="Nothing waits for you">
           <p>
-            Questions of threads, decisions about failed steps of plans, and plans to be confirmed
-            are shown here, and answered here.
+            Answer questions of threads, decide about failed steps of plans, and confirm plans here.
           </p>
         </Empty>
       )}
@@ -68,7 +67,7 @@ function Waiting({ inbox }: { inbox: Inbox }) {
           <Button onClick={() => setMost(most + atOnce)}>Show more of {count(more)}</Button>
         </div>
       )}
-      {isMore && <p className="text-muted">There are more: they follow when these are answered.</p>}
+      {isMore && <p className="text-muted">More follow when these are answered.</p>}
     </>
   );
 }
@@ -86,7 +85,6 @@ function ToConfirm({ plan: { id } }: { plan: PlanRow }) {
   );
 }
 
-/** What a plan does, as it would be confirmed. */
 function AboutPlan({ plan }: { plan: PlanView }) {
   const { name, description, steps } = plan.draft ?? plan;
   return (
@@ -106,10 +104,9 @@ function AboutPlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The question of a thread, with the form that answers it. */
 function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   const { threadId, workflow, steps, updatedAt } = thread;
-  // The question is the last step; another one has another number.
+  // The question is the last step. A new question has another number.
   const { data, error } = useQuery(stepsQuery(threadId, steps, 1));
   const question = data?.steps.find(({ role }) => role === "__wait__");
   return (
@@ -142,7 +139,7 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   );
 }
 
-/** When what had the focus was answered and is gone, the next one gets it. */
+/** Focuses the next item after the focused one is answered and removed. */
 function useFocusOfNext(list: RefObject<HTMLElement | null>, waiting: number): void {
   const before = useRef(waiting);
   useEffect(() => {

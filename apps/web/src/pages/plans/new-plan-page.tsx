@@ -7,7 +7,6 @@ import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";
 import { PlanSteps } from "./plan-definition.tsx";
 
-/** From a request to a plan that is confirmed. */
 export function NewPlanPage() {
   useTitle("New plan");
   const { session = null } = useSearch({ from: "/plans/new" });
@@ -43,7 +42,7 @@ function NewPlan({ id }: { id: string }) {
             <Link to="/plans/$id" params={{ id }} className="underline">
               {plan.name}
             </Link>{" "}
-            is made. Write what is to be different, or confirm it.
+            is ready. Confirm it, or describe what to change.
           </p>
           {plan.phase === "awaiting_confirmation" && (
             <Confirmation

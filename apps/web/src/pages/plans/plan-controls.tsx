@@ -18,7 +18,7 @@ import { TextArea } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 
-/** What can be done with a plan in its phase. */
+/** The actions on a plan in its phase. */
 export function PlanControls({ plan }: { plan: PlanView }) {
   const { id, name, phase, runs } = plan;
   const client = useQueryClient();
@@ -81,7 +81,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
           await readAgain();
         }}
       >
-        <p>It ends now and has failed; the steps at work are lost. What has succeeded is kept.</p>
+        <p>It fails now, and its running steps are lost. Completed steps are kept.</p>
       </Confirm>
       <Confirm
         title={`Delete ${name}?`}
@@ -96,7 +96,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
         }}
       >
         <p>The plan and the list of its runs are deleted. The threads of its runs stay.</p>
-        {goesOn && <p>Its run has not ended, and is cancelled.</p>}
+        {goesOn && <p>Its current run is cancelled.</p>}
       </Confirm>
     </div>
   );
@@ -119,7 +119,7 @@ function RunDialog({ id, isOpen, onClose, onRun }: RunProps) {
       <DialogForm action="Run" work={run} onSubmit={() => run.mutate()} onClose={onClose}>
         <TextArea
           label="Trigger data (optional)"
-          hint="What the steps get as $trigger_data."
+          hint="Available to the steps as $trigger_data."
           rows={3}
           value={data}
           onChange={({ target }) => setData(target.value)}

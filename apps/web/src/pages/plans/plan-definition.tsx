@@ -19,7 +19,7 @@ const GraphDrawing = lazy(async () => ({
   default: (await import("../../features/graph/graph-drawing.tsx")).GraphDrawing,
 }));
 
-/** The steps of a plan as they would be confirmed, else as its newest run has them. */
+/** The plan's steps before its confirmation, else the steps of its newest run. */
 export function PlanSteps({ plan }: { plan: PlanView }) {
   const { draft, runs, wanted } = plan;
   const { steps } = draft ?? plan;
@@ -54,7 +54,7 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
 export const canBeChanged = ({ phase }: PlanView): boolean =>
   phase !== "executing" && phase !== "paused";
 
-/** Edits the definition of a plan; what is saved is to be confirmed. */
+/** Edits the definition of a plan. The saved change must be confirmed. */
 function EditButton({ plan }: { plan: PlanView }) {
   const client = useQueryClient();
   const [text, setText] = useState<string | null>(null);
@@ -87,7 +87,7 @@ function EditButton({ plan }: { plan: PlanView }) {
           <TextArea
             code
             label="Definition"
-            hint="It is checked as a plan of the planner is, and is to be confirmed."
+            hint="It is checked like a plan of the planner, and must be confirmed."
             problem={problem}
             rows={20}
             value={text ?? ""}
@@ -99,7 +99,7 @@ function EditButton({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The metadata that nobody edits. */
+/** Metadata that is not edited. */
 const learned = [
   ...[
     "bundle",
@@ -113,7 +113,7 @@ const learned = [
   ],
 ];
 
-/** What is edited of a plan: all but what is computed or kept. */
+/** The editable part of a plan. */
 export function definitionOf({
   name,
   description,

@@ -13,7 +13,7 @@ import { Page, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { canBeChanged, definitionOf } from "./plan-definition.tsx";
 
-/** Edits the definition of a plan, on the canvas and as JSON; what is saved is to be confirmed. */
+/** Edits the definition of a plan on a canvas and as JSON. The saved change must be confirmed. */
 export function PlanEditorPage() {
   const { id } = useParams({ from: "/plans/$id/edit" });
   const { data: plan, error } = useQuery(planQuery(id));
@@ -36,7 +36,7 @@ function PlanEditor({ plan }: { plan: PlanView }) {
   const save = useMutation({
     mutationFn: async () => {
       const { broken, value } = document.state();
-      if (broken) throw new Error(`the JSON is broken in line ${broken.line}`);
+      if (broken) throw new Error(`invalid JSON in line ${broken.line}`);
       await definePlan(id, value as PlanDefinition);
       await client.invalidateQueries({ queryKey: planKeys.all });
       await navigate({ to: "/plans/$id", params: { id } });

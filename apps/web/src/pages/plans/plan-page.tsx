@@ -61,9 +61,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
           <Runs runs={runs} />
         ) : (
           <Empty title="No run yet">
-            <p>
-              {phase === "active" ? "Its trigger begins them." : "Its confirmation comes first."}
-            </p>
+            <p>{phase === "active" ? "Its trigger starts them." : "Confirm the plan first."}</p>
           </Empty>
         )}
       </Panel>
@@ -72,8 +70,8 @@ function OnePlan({ plan }: { plan: PlanView }) {
           <h2>Change</h2>
           <PlannerChat
             path={pathOf("plans", id, "modify")}
-            label="What is to be different?"
-            hint="The planner changes the plan; nothing counts before it is confirmed."
+            label="What should change?"
+            hint="The planner changes the plan. Changes take effect when you confirm them."
             action="Change it"
             session={session}
             onSession={(one) => void navigate({ search: { session: one }, replace: true })}
@@ -84,7 +82,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** Says that the trigger of a confirmed plan does nothing. */
+/** Warns that the trigger of a confirmed plan does not fire. */
 function NotFiring() {
   return (
     <div
@@ -93,7 +91,9 @@ function NotFiring() {
     >
       <CircleAlert className="mt-[2px] text-red" />
       <div className="flex min-w-0 flex-1 flex-col gap-2.5 wrap-anywhere">
-        <p className="font-medium">Nothing lets the trigger of this plan fire.</p>
+        <p className="font-medium">
+          The trigger of this plan does not fire: no service is running.
+        </p>
         <p className="text-muted">
           Run <code>uncaged-workflow plan service run</code>, or start the console with{" "}
           <code>uncaged-workflow serve</code>.
@@ -103,7 +103,7 @@ function NotFiring() {
   );
 }
 
-/** What starts the plan, what its steps need and run in, and what comes of a failure. */
+/** The trigger, the requirements and sandbox of the steps, and the failure policy. */
 function Trigger({ plan }: { plan: PlanView }) {
   const { preview, trigger, trigger_state: state, next_fire_at: next, failure_policy } = plan;
   const now = useNow(1_000, next !== null);
@@ -139,7 +139,7 @@ function Trigger({ plan }: { plan: PlanView }) {
 
 const policies: Record<PlanView["failure_policy"]["on_step_failure"], string> = {
   stop: "the run ends",
-  skip_dependents: "what depends on it is skipped",
+  skip_dependents: "dependent steps are skipped",
   ask_user: "you are asked",
 };
 

@@ -82,10 +82,9 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
 
 type StepRunsProps = { run: PlanRun; now: number };
 
-/** The steps of a run, each with its attempts. */
 function StepRuns({ run, now }: StepRunsProps) {
-  // A run that is queued has no thread yet.
-  if (run.steps.length === 0) return <p className="text-faint">It is queued.</p>;
+  // A queued run has no thread yet.
+  if (run.steps.length === 0) return <p className="text-faint">Queued.</p>;
   if (run.status === "running") return <LiveStepRuns run={run} now={now} />;
   return <EndedStepRuns run={run} now={now} />;
 }
@@ -156,9 +155,9 @@ function attemptText(
   const parts = [
     `Attempt ${number} ${state}`,
     duration((endedAt ?? now) - startedAt),
-    interruptions > 0 && "begun again after an interruption",
+    interruptions > 0 && "restarted after an interruption",
     error,
-    nextAt !== null && nextAt > now && `the next one begins ${until(nextAt, now)}`,
+    nextAt !== null && nextAt > now && `the next attempt starts ${until(nextAt, now)}`,
   ];
   return parts.filter(Boolean).join(", ");
 }

@@ -38,8 +38,8 @@ function None() {
   return (
     <Empty icon={<ClipboardList />} title="No plan yet">
       <p>
-        A plan is steps for agents, made of a request, that run once or by a trigger. Ask for one
-        here, or in a terminal:
+        A plan is a list of steps for agents, made from a request. It runs once or by a trigger.
+        Create one here, or in a terminal:
       </p>
       <Command>{'uncaged-workflow plan new "every weekday at nine, …"'}</Command>
       <ButtonLink to="/plans/new" look="solid">
@@ -78,8 +78,8 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
         <SearchField label="Search by name or trigger" value={text} onChange={setText} />
       </search>
       {rows.length === 0 ? (
-        <Empty title="No plan fits">
-          <p>No name, description, trigger or id has this text.</p>
+        <Empty title="No matching plans">
+          <p>No name, description, trigger or id contains this text.</p>
         </Empty>
       ) : (
         <ul ref={list} className="panel shadow-sm" aria-label="Plans">
@@ -116,7 +116,7 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
         </Link>
         <p className="truncate text-muted">
           {trigger_text}
-          {fires === false && <span className="text-red"> · nothing lets it fire</span>}
+          {fires === false && <span className="text-red"> · does not fire</span>}
         </p>
       </div>
       <div>

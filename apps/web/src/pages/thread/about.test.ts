@@ -14,7 +14,7 @@ const relative = (threadId: string, parent: string | null): Relative => ({
   forkFrom: parent === null ? null : { threadId: parent, steps: 1 },
 });
 
-test("a family is listed in the order of its tree", () => {
+test("a family is listed in tree order", () => {
   const family = [relative("A", null), relative("B", "A"), relative("C", "A"), relative("D", "B")];
   expect(treeOf(family).map(({ relative: { threadId }, depth }) => [threadId, depth])).toEqual([
     ["A", 0],
@@ -24,6 +24,6 @@ test("a family is listed in the order of its tree", () => {
   ]);
 });
 
-test("a fork of a thread that was deleted begins a tree of its own", () => {
+test("a fork of a deleted thread starts a tree of its own", () => {
   expect(treeOf([relative("B", "gone")])).toMatchObject([{ depth: 0 }]);
 });

@@ -28,9 +28,7 @@ export function About({ thread }: { thread: Thread }) {
   ];
   return (
     <div className="flex flex-col gap-12.5 px-1 py-3.5">
-      <Part title="Prompt">
-        {prompt ? <Prose text={prompt} /> : <Nothing>None was given.</Nothing>}
-      </Part>
+      <Part title="Prompt">{prompt ? <Prose text={prompt} /> : <Nothing>No prompt.</Nothing>}</Part>
       {params !== undefined && (
         <Part title="Params">
           {isRecord(params) ? <Values values={params} /> : <Value value={params} />}
@@ -80,7 +78,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
         </tbody>
         <tfoot className="border-t">
           <tr>
-            <th scope="row">In all</th>
+            <th scope="row">Total</th>
             <td>{tokens(ledger.total.tokens)}</td>
             <td>{cost(ledger.total.cost)}</td>
           </tr>
@@ -88,8 +86,8 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
       </table>
       {ledger.saved.tokens > 0 && (
         <p className="text-small text-faint">
-          {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved: a fork
-          brought those steps along.
+          {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved by keeping
+          steps in a fork.
         </p>
       )}
     </Part>
@@ -97,7 +95,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
 }
 
 const askEveryMs = 4_000;
-/** Forks of forks that are further away than this stand below each other. */
+/** Limit of the indentation of nested forks. */
 const deepest = 6;
 
 function FamilyTree({ threadId }: { threadId: string }) {
@@ -137,10 +135,10 @@ function FamilyTree({ threadId }: { threadId: string }) {
   );
 }
 
-/** A thread of a family, and how many forks it is away from the first. */
+/** A thread of a family, with its distance from the first. */
 type Member = { relative: Relative; depth: number };
 
-/** A family in the order of a tree: each thread behind the one it was forked from. */
+/** A family in tree order: each thread after the thread that it was forked from. */
 export function treeOf(family: readonly Relative[]): Member[] {
   const ids = new Set(family.map(({ threadId }) => threadId));
   const parentOf = ({ forkFrom }: Relative) =>

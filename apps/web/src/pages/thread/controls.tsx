@@ -36,14 +36,13 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether it is to pause when the step at work has ended. */
+  /** Whether it pauses after the current step. */
   isPausing: boolean;
-  /** Whether it was stopped for having as many steps as it may. */
+  /** Whether its limit of rounds stopped it. */
   isStopped: boolean;
-  /** Whether it waits for an answer. */
   asksFor: boolean;
   onFork: (point: ForkPoint) => void;
-  /** Goes to the question that a waiting thread asks. */
+  /** Shows the question of a waiting thread. */
   onAnswer: () => void;
 };
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
@@ -60,7 +59,7 @@ export function Controls(props: Props) {
   const isEnd = isEnded(status);
   const isMoved = status === "moved" || thread.movedTo !== undefined;
   const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
-  // Without a name there is nothing that a new version could be of.
+  // An unregistered workflow can't get a new version.
   const isDrawn = file.endsWith(".json") && workflow !== hash;
   const edit = async () => {
     const { kind } = await client.query(documentQuery(hash));
@@ -138,8 +137,8 @@ export function Controls(props: Props) {
         perform={() => killThread(threadId)}
       >
         <p>
-          It ends now; the step at work is lost. The committed steps stay, and a retry goes on from
-          them.
+          It ends now, and the current step is lost. Committed steps are kept; a retry continues
+          after them.
         </p>
       </Confirm>
       <Confirm
@@ -153,7 +152,7 @@ export function Controls(props: Props) {
         }}
       >
         <p>Its logs are deleted: {stepCount} steps and their events. Its forks stay.</p>
-        {isMoved && <p>The thread itself is on another host, and stays there.</p>}
+        {isMoved && <p>The thread stays on the other host.</p>}
         {!isEnd && !isMoved && <p>It has not ended. Kill it first.</p>}
       </Confirm>
       <MoreRoundsDialog
@@ -180,7 +179,7 @@ type MoreRoundsProps = {
   perform: (maxRounds: number) => Promise<void>;
 };
 
-/** Continues a thread that was stopped, with more steps allowed. */
+/** Continues a stopped thread with a higher limit. */
 function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
   const [text, setText] = useState(String(maxRounds * 2));
   const rounds = Number(text);
@@ -199,7 +198,7 @@ function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: M
           label="Max rounds"
           inputMode="numeric"
           value={text}
-          hint={`The steps of both together. It was stopped at ${counted(maxRounds, "step")}.`}
+          hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
           problem={isMore ? undefined : `A whole number above ${count(maxRounds)}.`}
           onChange={({ target }) => setText(target.value)}
         />
@@ -240,7 +239,7 @@ function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
           label="The other thread"
           list={list}
           value={other}
-          hint="Its id, or a part of it that is its alone. Its forks are suggested, and others of its workflow."
+          hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
           onChange={({ target }) => setOther(target.value)}
         />
         <datalist id={list}>

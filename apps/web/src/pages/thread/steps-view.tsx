@@ -21,7 +21,7 @@ type Props = {
   log: ThreadLog;
   status: Status;
   shownStep: number | undefined;
-  /** How often the reader asked to be brought to the question. */
+  /** Counts requests to show the question. */
   askedToAnswer: number;
   onForkPoint: (point: ForkPoint) => void;
 };
@@ -29,7 +29,7 @@ type Props = {
 export function StepsView(props: Props) {
   const { thread, log, status, askedToAnswer, onForkPoint } = props;
   const { cards: all, steps, lines } = log;
-  // Nothing runs while a thread waits, or here once it is elsewhere.
+  // Waiting and moved threads have no running attempts here.
   const cards =
     status === "waiting" || status === "moved"
       ? all.filter(({ attempt }) => attempt.status !== "running")
@@ -38,11 +38,11 @@ export function StepsView(props: Props) {
   const last = steps.at(-1);
   const question = status === "waiting" && last?.role === "__wait__" ? last : null;
   const wakesAt = sleepsUntil(question);
-  // The reader may have asked for the question before the log was there.
+  // The user may have asked for the question before the log arrived.
   const shownStep = props.shownStep ?? (askedToAnswer > 0 ? question?.number : undefined);
   const { isFollowing, toggle } = useFollow(isLive(status), shownStep === undefined);
   useKeys({ f: toggle });
-  if (!log.start) return <Skeleton lines={8} what="Reading the thread" />;
+  if (!log.start) return <Skeleton lines={8} what="Loading the thread" />;
   return (
     <div className="flex flex-col gap-7.5 pt-7.5">
       <h2 className="sr-only">Steps</h2>
@@ -79,7 +79,7 @@ export function StepsView(props: Props) {
         </p>
       )}
       {cards.length === 0 && !isRunning && (
-        <Empty icon={<Hourglass />} title="There is no step">
+        <Empty icon={<Hourglass />} title="No steps">
           <p>The thread has committed nothing.</p>
         </Empty>
       )}
@@ -106,7 +106,7 @@ export function StepsView(props: Props) {
   );
 }
 
-/** Until when a thread sleeps; nobody is asked for anything. */
+/** The end of a thread's sleep. */
 function Asleep({ until: at }: { until: number }) {
   const now = useNow(1_000);
   return (
@@ -123,28 +123,28 @@ function Asleep({ until: at }: { until: number }) {
 }
 
 const outOfRounds =
-  "It is not done: it has as many steps as it may have. Retry with more rounds continues it in a new thread.";
+  "It reached its limit of rounds before it was done. Retry with more rounds continues it in a new thread.";
 
 const reasons: Partial<Record<Status, string>> = {
-  interrupted: "No worker drives this thread. Resume takes it up after its last committed step.",
-  corrupt: "A line of its log is broken. The steps before that line are shown.",
-  paused: "It is paused. Resume goes on with the next step.",
+  interrupted: "No worker runs this thread. Resume continues it after its last committed step.",
+  corrupt: "Its log has an invalid line. The steps before that line are shown.",
+  paused: "It is paused. Resume continues with the next step.",
 };
 
 type EndNoteProps = {
   thread: Thread;
   status: Status;
-  /** Whether what failed has a card, which shows where it did. */
+  /** Whether the failed attempt has a card. */
   hasCard: boolean;
   onRerun: () => void;
 };
 
-/** How a thread ended, or why it does not go on. */
+/** How a thread ended, or why it stopped. */
 function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;
   const isStopped = end?.reason === "maxRounds";
-  const goesOn = end ? "" : ", and goes on there";
+  const goesOn = end ? "" : " and continues there";
   const moved = movedTo === undefined ? undefined : `It has moved to ${movedTo}${goesOn}.`;
   const reason = moved ?? (isStopped ? outOfRounds : reasons[status]);
   if (!end && !reason) return null;
@@ -165,7 +165,7 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
           {failure.name}
           {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}.
           {!moved &&
-            " Retry keeps the committed steps and does this one again; a rerun does so with other values."}
+            " Retry keeps the committed steps and runs this one again. A rerun does the same with other values."}
         </p>
       )}
       {end && !moved && (status === "failed" || status === "killed") && (
@@ -179,12 +179,12 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   );
 }
 
-/** So near the end the reader is at the end. */
+/** Distance from the end that counts as the end. */
 const nearPx = 48;
 
 const endsMs = 2_000;
 
-/** Who scrolls has moved a wheel, a finger, a key or the bar not longer ago than this. */
+/** A scroll within this time after an input event is the user's. */
 const handMs = 1_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
 
@@ -192,8 +192,8 @@ const isAtEnd = (): boolean =>
   window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
 
 /**
- * Keeps the end of a page in view while it `canFollow`, until the reader scrolls away from it; who returns
- * to the end follows again. `begins` is whether to follow from the start.
+ * Keeps the end of a page in view while `canFollow`, until the user scrolls away; scrolling back to the end resumes.
+ * `begins` is the initial state.
  */
 function useFollow(canFollow: boolean, begins: boolean) {
   const [isFollowing, setFollowing] = useState(begins && canFollow);
@@ -203,7 +203,7 @@ function useFollow(canFollow: boolean, begins: boolean) {
     const onScroll = () => {
       const isUp = window.scrollY < lastY.current - 2;
       lastY.current = window.scrollY;
-      // The list scrolls too, when cards turn out to be lower than they were taken for.
+      // The list also scrolls when rendered cards are lower than their estimates.
       const isByHand = Date.now() - touchedAt.current < handMs;
       if (isUp && isByHand && !isAtEnd()) setFollowing(false);
     };
@@ -220,7 +220,7 @@ function useFollow(canFollow: boolean, begins: boolean) {
   }, [canFollow]);
   useEffect(() => {
     if (canFollow) return;
-    // How it ended is shown a moment later than that it ended.
+    // The end note appears a moment after the end.
     const timer = setTimeout(() => setFollowing(false), endsMs);
     return () => clearTimeout(timer);
   }, [canFollow]);

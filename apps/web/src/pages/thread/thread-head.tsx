@@ -25,7 +25,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
     <header className="flex flex-col gap-5 sm:contents">
-      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Where you are">
+      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Breadcrumb">
         <Link to="/">Threads</Link>
         <ChevronRight className="text-faint" />
         <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>
@@ -66,7 +66,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
 
 function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
   const { createdAt, stepCount } = thread;
-  // Until its steps are here the server's times stand.
+  // Until the steps arrive, the server's times are shown.
   if (log.steps.length < stepCount) return thread;
   const waited = new Waited(createdAt);
   for (const step of log.steps) waited.take(step);

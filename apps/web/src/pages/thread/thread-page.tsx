@@ -63,7 +63,7 @@ function ThreadView({ thread }: { thread: Thread }) {
   const navigate = useNavigate({ from: "/threads/$id" });
   const log = useThreadLog(threadId);
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
-  // Who goes back or on has left the dialog behind.
+  // Going back or on closes the dialog.
   useEffect(() => setForkPoint(null), [view, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
@@ -75,12 +75,12 @@ function ThreadView({ thread }: { thread: Thread }) {
     }),
     [threadId, prompt, log],
   );
-  // The stream learns of a move later than the thread. Actions that the server refuses must not be offered meanwhile.
+  // The stream reports a move later than the thread, and the server refuses actions from then on.
   const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
   const show = (next: View, shown?: number) =>
     void navigate({
       search: { view: next === "steps" ? undefined : next, step: shown },
-      // The step is scrolled to.
+      // The page scrolls to the step.
       resetScroll: shown === undefined,
     });
   const answer = () => {

@@ -21,7 +21,6 @@ function useAll() {
   });
 }
 
-/** Stops all threads of the storage root. */
 export function StopAll() {
   const [isAsking, ask] = useState(false);
   const work = useAll();
@@ -42,8 +41,8 @@ export function StopAll() {
         perform={() => work.mutateAsync(killAll)}
       >
         <p>
-          All threads that run, sleep, wait or are paused end now; the steps at work are lost. The
-          committed steps stay.
+          All running, sleeping, waiting and paused threads end now, and their current steps are
+          lost. Committed steps are kept.
         </p>
       </Confirm>
     </>
@@ -59,7 +58,7 @@ export function InterruptedLine() {
     <div className="flex flex-wrap items-center gap-5 text-small text-muted">
       <span>
         {counted(data.resumed.length, "thread")} interrupted within the last day. A server resumes
-        them by itself with <code>serve --resume</code>.
+        them automatically with <code>serve --resume</code>.
       </span>
       <Button isBusy={work.isPending} onClick={() => work.mutate(resumeInterrupted)}>
         Resume

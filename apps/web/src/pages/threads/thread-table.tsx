@@ -20,24 +20,24 @@ import { Spacer, useListKeys } from "../../ui/page.tsx";
 type Props = {
   rows: readonly ThreadRow[];
   hasMore: boolean;
-  /** The reader has come near the end of what was read. */
+  /** Called near the end of the loaded rows. */
   onEnd: () => void;
 };
 
 type Column = {
   name: string;
-  /** The classes of its heading and its cells, and of its cells alone. */
+  /** Classes of its heading and cells, and of its cells alone. */
   both?: string;
   cell?: string;
   titleOf?: (row: ThreadRow) => string;
   show: (row: ThreadRow, now: number) => ReactNode;
 };
 
-// What a narrower window has no room for.
+// Columns hidden on narrower windows.
 const wide = "max-2xl:hidden";
 const roomy = "text-right max-md:hidden";
 
-/** In a window that is not wide the link of the id lies over the row unseen, in a narrow one each row has two lines. */
+/** On medium windows the id's link invisibly covers the row; on narrow ones each row has two lines. */
 const columns: readonly Column[] = [
   {
     name: "Status",
@@ -112,7 +112,7 @@ const grid =
   "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem] max-lg:grid-cols-[10.5rem_minmax(6rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem]";
 const nearEnd = 30;
 
-/** The list of threads. However long it is, only what is seen is made. */
+/** The list of threads. Only visible rows are rendered. */
 export function ThreadTable({ rows, hasMore, onEnd }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);

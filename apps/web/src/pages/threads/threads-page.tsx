@@ -69,17 +69,17 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
   }
   if (q === "" && !status && !workflow) return <NoThreads />;
   return (
-    <Empty title="No thread fits">
-      <p>No thread has all of these words, with these filters.</p>
+    <Empty title="No matching threads">
+      <p>No thread contains all of these words with these filters.</p>
       <Button onClick={onClear}>Show all threads</Button>
     </Empty>
   );
 }
 
-/** So long nobody types before what was typed is searched for. */
+/** Pause in typing after which a search starts. */
 const settledMs = 150;
 
-/** A text that is typed, once its reader has paused; what was there at first at once. */
+/** A typed text, updated after a pause in typing. */
 function useSettled(text: string): string {
   const [settled, settle] = useState(text);
   useEffect(() => {
@@ -94,12 +94,12 @@ function NoThreads() {
     <Empty icon={<Workflow />} title="No thread yet">
       <p>A thread is one run of a workflow. Start one with the button above, or in a terminal:</p>
       <Command>uncaged-workflow run greet --prompt "you"</Command>
-      <p>It shows here at once.</p>
+      <p>It appears here immediately.</p>
     </Empty>
   );
 }
 
-/** How many threads a list shows, and of how many; `total` is null when that is not known. */
+/** The number of listed threads and of all; `total` is null if unknown. */
 export function countOf(read: number, total: number | null): string {
   if (total === null) return `the newest ${counted(read, "thread")}`;
   return read < total ? `${count(read)} of ${counted(total, "thread")}` : counted(total, "thread");

@@ -29,7 +29,7 @@ describe("the count", () => {
 });
 
 describe("the address of the page", () => {
-  test("keeps the filters that there are, and no others", () => {
+  test("keeps known filters and drops others", () => {
     expect(readThreadsSearch({ status: ["failed", "odd"], q: 12, workflow: "" })).toEqual({
       status: ["failed"],
       workflow: undefined,
@@ -47,7 +47,7 @@ describe("a change of a thread", () => {
     pageParams: [0, 100],
   };
 
-  test("shows in the row, which keeps the other fields", () => {
+  test("appears in the row, which keeps the other fields", () => {
     const changed = changeRows(pages, { row: row("A", { status: "completed", steps: 2 }) });
     expect(changed.pages[0]?.rows[0]).toMatchObject({
       status: "completed",
@@ -57,7 +57,7 @@ describe("a change of a thread", () => {
     expect(changed.pages[1]).toEqual(pages.pages[1] as (typeof pages.pages)[1]);
   });
 
-  test("takes a removed thread away", () => {
+  test("removes a deleted thread", () => {
     expect(changeRows(pages, { removed: "B" }).pages[1]?.rows).toEqual([]);
   });
 });

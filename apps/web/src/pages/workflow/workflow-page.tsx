@@ -52,7 +52,7 @@ const tabs = [
   { value: "source", label: "Source" },
 ] as const;
 
-/** The views of a workflow; all but the list of its versions are of one version. */
+/** The views of a workflow. Except for the list of versions, each shows one version. */
 function WorkflowViews({ workflow }: { workflow: Workflow }) {
   const { view = "versions", version = workflow.hash } = useSearch({ from: "/workflows/$name" });
   const navigate = useNavigate({ from: "/workflows/$name" });
@@ -140,7 +140,7 @@ function WorkflowActions({ name }: { name: string }) {
         onClose={() => setRemoving(false)}
         perform={remove}
       >
-        <p>The name is removed, and with it which versions it had. Its threads and bundles stay.</p>
+        <p>The name and its list of versions are removed. Its threads and bundles stay.</p>
       </Confirm>
     </>
   );

@@ -31,7 +31,7 @@ export function WorkflowsPage() {
   );
 }
 
-/** Draws a workflow instead of adding a file. */
+/** Leads to the editors for a new workflow. */
 function NewDocument() {
   const navigate = useNavigate();
   return (
@@ -81,8 +81,8 @@ function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
         <SearchField label="Search by name or description" value={text} onChange={setText} />
       </search>
       {rows.length === 0 ? (
-        <Empty title="No workflow fits">
-          <p>No name, description or hash has this text.</p>
+        <Empty title="No matching workflows">
+          <p>No name, description or hash contains this text.</p>
         </Empty>
       ) : (
         <ul ref={list} className="panel shadow-sm">

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
-import { WorkflowError } from "../../contract/error.ts";
-import type { CollectOptions, Garbage } from "../../host/host.ts";
+import { messageOf, WorkflowError } from "../../contract/error.ts";
+import type { CollectOptions, Garbage, Problem } from "../../host/host.ts";
 import { findOwn, withRegistryLock } from "../../registry/change.ts";
 import { hashesOf } from "../../registry/versions.ts";
 import { removeRunFolder, runFolder, runFolders } from "../../sandbox/run-folder.ts";
@@ -72,11 +72,12 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
     if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);
   }
   const emptied = emptyTrash(root, now - dayMs, act);
-  if (trash) emptied.push(...(await emptyThreads(root, now - weekMs, act)));
+  const removal = new WorktreeRemoval(root, act);
+  if (trash) emptied.push(...(await emptyThreads(root, now - weekMs, removal)));
   const trashed = trashedThreads(root).filter(({ folder }) => !emptied.includes(folder));
   for (const { hash } of trashed) needed.add(hash);
   for (const threadId of leftWorktrees(root, now - hourMs)) {
-    if (!act || (await removesWorktrees(root, threadId))) dead.add(worktreesDir(root, threadId));
+    if (await removal.of(threadId)) dead.add(worktreesDir(root, threadId));
   }
   for (const path of await endedRunFolders(root)) {
     if (act) removeRunFolder(path);
@@ -88,6 +89,7 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
     bytes: leftovers.reduce((sum, { bytes }) => sum + bytes, 0),
     leftovers: [...dead],
     emptied,
+    problems: removal.problems,
   };
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
@@ -138,12 +140,30 @@ function clear(root: Root, { path, hash }: Leftover): boolean {
   return hash === null ? remove() : withHash(root, hash, true, remove);
 }
 
-// The next gc retries a repository that git can't read now.
-const removesWorktrees = (root: Root, threadId: string): Promise<boolean> =>
-  removeWorktrees(root, threadId).then(
-    () => true,
-    () => false,
-  );
+/** Removes the worktrees of removed threads. The next gc retries a failed removal. */
+class WorktreeRemoval {
+  readonly problems: Problem[] = [];
+  readonly acts: boolean;
+  readonly #root: Root;
+
+  constructor(root: Root, acts: boolean) {
+    this.#root = root;
+    this.acts = acts;
+  }
+
+  /** Returns whether the thread's worktrees are gone, or would go. */
+  async of(threadId: string): Promise<boolean> {
+    if (!this.acts) return true;
+    const path = worktreesDir(this.#root, threadId);
+    try {
+      await removeWorktrees(this.#root, threadId);
+      return true;
+    } catch (error) {
+      this.problems.push({ path, message: messageOf(diskError(error, "remove", path)) });
+      return false;
+    }
+  }
+}
 
 /** Cache folders of this root's ended threads. Other folders may belong to other roots. */
 async function endedRunFolders(root: Root): Promise<string[]> {
@@ -197,13 +217,17 @@ function emptyTrash(root: Root, before: number, act: boolean): string[] {
 }
 
 /** Deletes threads moved to the trash before the given time (milliseconds), with their worktrees. */
-async function emptyThreads(root: Root, before: number, act: boolean): Promise<string[]> {
+async function emptyThreads(
+  root: Root,
+  before: number,
+  removal: WorktreeRemoval,
+): Promise<string[]> {
   const emptied: string[] = [];
   for (const { at, threadId, folder } of trashedThreads(root)) {
     if (at >= before) continue;
     const isOther = threadWithId(root, threadId) !== null;
-    if (act && !isOther && !(await removesWorktrees(root, threadId))) continue;
-    if (act) system.files.removeTree(folder);
+    if (!isOther && !(await removal.of(threadId))) continue;
+    if (removal.acts) system.files.removeTree(folder);
     emptied.push(folder);
   }
   return emptied;

@@ -73,16 +73,17 @@ export async function removeWorktrees(root: Root, threadId: string): Promise<voi
   const noted = notedWorktrees(root, threadId);
   const copied = copiedCommits(root, threadId).map(({ repository }) => repository);
   const repositories = new Set([...noted.map(({ repository }) => repository), ...copied]);
+  // First what may fail.
+  for (const repository of repositories) {
+    if (system.files.exists(join(repository, "objects"))) {
+      await removeRefs(root, threadId, repository);
+    }
+  }
   for (const one of noted) {
     system.files.removeTree(one.path);
     const entry = entryOf(one);
     if (entry) system.files.removeTree(entry);
     if (entry) removeEmpty(dirname(entry));
-  }
-  for (const repository of repositories) {
-    if (system.files.exists(join(repository, "objects"))) {
-      await removeRefs(root, threadId, repository);
-    }
   }
   system.files.removeTree(folder);
 }
@@ -119,7 +120,6 @@ async function ask(repository: string, args: readonly string[], input = ""): Pro
   throw WorkflowError.failed(
     "WORKTREE_NOT_REMOVED",
     `the refs of the thread's worktrees stay in ${repository}: ${answer.problem}`,
-    "once that is put right: uncaged-workflow gc",
   );
 }
 
