@@ -61,7 +61,7 @@ describe("the API adapter", () => {
     expect(await ask("/empty")).toMatchObject({ status: 204, data: null });
   });
 
-  test("gives bytes where they are wanted", async () => {
+  test("returns bytes on request", async () => {
     expect((await ask("/json", { bytes: true })).data).toEqual(Buffer.from('{"ok":true}'));
   });
 
@@ -119,13 +119,13 @@ describe("the API adapter", () => {
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];
 
-  test.each(failures)("says of %s what it is", async (_, work, expected) => {
+  test.each(failures)("reports %s", async (_, work, expected) => {
     const failure = await failureOf(work());
     expect(failure).toMatchObject(expected);
     expect(String(failure)).not.toContain("s3cret");
   });
 
-  test("leaves a status to the step, whose failure has what the server answered", async () => {
+  test("returns error statuses to the step, whose failure has the server's answer", async () => {
     expect(await ask("/failed")).toMatchObject({ status: 503, data: "{" });
     const registry = { apis: [{ id: "users", url: `${at}/failed` }] };
     const went = await carryOut({ id: "API_users" }, { api: apiAdapter() }, { registry });
