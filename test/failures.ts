@@ -36,7 +36,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F5: {
     "packages/workflow/test/limits.test.ts": ["a size limit that cuts a write short (F5)"],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that is full for a minute, and then not, interrupts the thread and loses nothing (F5)",
+      "that is full for a minute interrupts the thread and loses nothing (F5)",
     ],
   },
   F6: {
@@ -56,7 +56,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "is invisible to readers before it is synced, and visible when it resolves (L1)",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "loses what was not synced, and nothing that was shown, over a remount",
+      "loses only unsynced data that nobody was shown, over a remount",
     ],
   },
   F8: {
@@ -215,10 +215,10 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     ],
     "packages/cli-workflow/test/streams.test.ts": [
       "a closed stdout is not a crash",
-      "the program answers where no stdin, no terminal and another locale is",
+      "the program answers without stdin and terminal, and with another locale",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that becomes read-only is read, and written again when it can be (F27)",
+      "that becomes read-only stays readable, and is written again once possible (F27)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": ["a file system without locks"],
   },

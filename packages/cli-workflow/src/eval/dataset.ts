@@ -78,6 +78,6 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
   }
 }
 
-/** Removes the extension, because threads of a file that was run have the full file name. */
+/** Returns a workflow's name without its extension: a thread of a file that was run has the full file name. */
 const withoutEnding = (name: string): string =>
   name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");
