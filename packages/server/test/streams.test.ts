@@ -71,7 +71,7 @@ test("a reader that stops reading for long is disconnected, and reconnects at th
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // The only stream that may be open is closed before another one is accepted.
+    // Only one stream may be open, so another is accepted only after the stalled one was closed.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();

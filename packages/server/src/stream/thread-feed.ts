@@ -6,8 +6,8 @@ import { type Bytes, type Piece, PieceBuilder, Ring, sizeOf, type SseMessage } f
  * Owns: the shared observation of a thread for all listeners with one serializer, its newest messages, and its newest
  * status. Does not own: the listeners' cursors and their sent messages.
  *
- * F1 It observes further only when a listener has taken all messages: without listeners nothing is read.
- * F2 The ring has each item of the observation once, in order, so that a listener with the cursor of a message can
+ * F1 The feed reads more items only when a listener has taken all messages. Without listeners it reads nothing. F2 The
+ * ring has each item of the observation once, in order, so that a listener with the cursor of a message can
  *    continue from the ring or from its own observation, with the same result.
  */
 
