@@ -270,7 +270,7 @@ describe("a storage root", () => {
   });
 });
 
-describe("describe(\"a log by another program, with a value nested too deeply to show", () => {
+describe("a log by another program, with a value nested too deeply to show", () => {
   for (const command of ["thread", "follow", "diff"]) {
     test(`is not a bug of ${command}`, async () => {
       const deep = `${ended.slice(0, -1)}${ended.endsWith("0") ? "1" : "0"}`;

@@ -236,7 +236,7 @@ test("logs shows the debug log, its end, and follows it", async () => {
   expect(await store.ok(["logs", id, "-f"])).toContain("ended: returned");
 });
 
-describe("describe(\"in a separate process", () => {
+describe("in a separate process", () => {
   let onRoot: Store;
   beforeAll(async () => {
     onRoot = await playStore();

@@ -112,7 +112,7 @@ const canUnshare =
     0;
 
 test.if(canUnshare)(
-  "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+  "a worker in another pid namespace is used, and the process with its pid here is not killed (F10)",
   async () => {
     const store = await playStore();
     const apart = [

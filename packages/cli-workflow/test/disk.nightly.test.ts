@@ -122,7 +122,7 @@ const noLoop = noMount ?? whyNoMounts("losetup", "mkfs.ext4", "truncate");
 if (noLoop !== null) test.skip(`a disk that fails its syncs: left out, ${noLoop}`, () => {});
 else
   describe("a disk that fails its syncs (F6)", () => {
-    test("loses only unsynced data that nobody was shown, over a remount", async () => {
+    test("loses only unsynced data that was never shown, over a remount", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
       const { id, open } = await begin(store);
       const follower = store.start(["follow", id, "--json"]);

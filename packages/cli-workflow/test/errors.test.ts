@@ -165,7 +165,7 @@ test("a step workflow shows the step in its file", async () => {
   expect(stderr).toContain('> 7 |       "id": "Set_A",');
 });
 
-describe("describe(\"a step that violates its bundle's descriptor", () => {
+describe("a step that violates its bundle's descriptor", () => {
   const flow = (strict: string) => `
 export const descriptor = {
   description: "x", ${strict}

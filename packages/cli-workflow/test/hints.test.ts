@@ -104,14 +104,14 @@ const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   }
 };
 
-describe("describe(\"each hint of a thread works", () => {
+describe("each hint of a thread works", () => {
   everyAttempt(() => memory, states);
   every(() => memory, threads);
 });
 
-describe("describe(\"each hint of workflows works", () => every(() => memory, registry));
+describe("each hint of workflows works", () => every(() => memory, registry));
 
-describe("describe(\"each hint of a storage root works", () => {
+describe("each hint of a storage root works", () => {
   everyAttempt(() => disk, statesOfRoots);
   every(() => disk, situationsOfRoots);
 });

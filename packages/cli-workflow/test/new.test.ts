@@ -73,7 +73,7 @@ describe("the command that new prints", () => {
   });
 });
 
-describe("describe(\"new in a folder with files", () => {
+describe("new in a folder with files", () => {
   function folderWith(files: Record<string, string>) {
     const store = new Projects();
     const cwd = join(store.folder, "mine");

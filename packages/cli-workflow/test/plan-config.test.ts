@@ -53,7 +53,7 @@ test("the home may be elsewhere, and the project's file takes precedence over it
   );
 });
 
-describe("describe(\"a project's files, which a step may have written,", () => {
+describe("a project's files, which a step may have written,", () => {
   const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
 
   /** A project with some files, in which the program runs. */

@@ -102,7 +102,7 @@ test("a service with --resume resumes an interrupted thread", async () => {
 
 const bubblewrap = Bun.which("bwrap");
 test.skipIf(bubblewrap === null)(
-  "a service and a confirmation are refused where the sandbox is open",
+  "a service and a confirmation are refused without a closed sandbox",
   async () => {
     const mode = { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap" };
     const plan = await store.plan({ a: [] }, {}, mode);

@@ -96,7 +96,7 @@ type Thread = {
   result: { summary: string } | null;
 };
 
-describe("describe(\"the .env files of a project", () => {
+describe("the .env files of a project", () => {
   async function withEnv(text: string) {
     const store = new Projects();
     const folder = store.project("one", { env: [".env", "own.env"] });
@@ -167,7 +167,7 @@ describe("describe(\"the .env files of a project", () => {
   });
 });
 
-describe("describe(\"the workflows that a project lists", () => {
+describe("the workflows that a project lists", () => {
   const source = (note: string) => `// ${note}
 export const descriptor = { description: "one step", roles: {} };
 export async function* run() {
@@ -290,7 +290,7 @@ test("a shared folder that is not a storage root stays open to others", async ()
   expect(stderr).toEndWith(`hint: give a folder of its own: ${shared}/uncaged\n`);
 });
 
-describe("describe(\"an edited source that the project lists", () => {
+describe("an edited source that the project lists", () => {
   const workflow = `import { word } from "./lib.ts";
     export const descriptor = { description: "", roles: {} };
     export async function* run() { return { returnCode: 0, summary: word }; }`;

@@ -65,7 +65,7 @@ describe("a durable workflow", () => {
   });
 });
 
-describe("describe(\"--wait of a waiting thread", () => {
+describe("--wait of a waiting thread", () => {
   test("shows the question", async () => {
     const schema = { type: "string" };
     const begin = Date.now();

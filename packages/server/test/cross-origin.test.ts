@@ -26,7 +26,7 @@ async function answer(first: string, headers: Record<string, string>) {
 
 const bearer = () => ({ Authorization: `Bearer ${serving.token}` });
 
-describe("describe(\"a page of an allowed origin", () => {
+describe("a page of an allowed origin", () => {
   const Origin = allowed;
 
   test("reads responses with the token, and the reason of a refusal without it", async () => {

@@ -22,7 +22,7 @@ const engineTypes = ["attempt_start", "attempt_end", "worker_start"];
 const own = (sent: Sent[]) => sent.filter(({ data }) => !engineTypes.includes(String(data.type)));
 const lastId = (sent: Sent[]) => sent.findLast(({ id }) => id !== null)?.id ?? undefined;
 
-describe("describe(\"the stream of an ended thread", () => {
+describe("the stream of an ended thread", () => {
   let id: string;
   let whole: Sent[];
 

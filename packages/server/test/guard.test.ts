@@ -28,7 +28,7 @@ async function refusal(first: string, headers: Record<string, string>, body = ""
   return `${answer.status} ${answer.status < 400 ? "" : codeOf(answer.body)}`.trim();
 }
 
-describe("describe(\"for every path and method", () => {
+describe("for every path and method", () => {
   const paths = [
     "GET /",
     "GET /api/threads",
@@ -227,7 +227,7 @@ describe("a body", () => {
   });
 
   test.each(["/api/threads", "/api/workflows/big?file=big.esm.js"])(
-    "of 100 MB without a length is not held: POST %s",
+    "of 100 MB without a length is not kept in memory: POST %s",
     async (path) => {
       const before = memoryHeld();
       const type = path.includes("?") ? "application/octet-stream" : "application/json";

@@ -120,7 +120,7 @@ describe("a number", () => {
   });
 });
 
-describe("describe(\"an unknown name", () => {
+describe("an unknown name", () => {
   const refusal = async (path: string, sent?: unknown) => {
     const { status, body } = await serving.ask<Failure & { error: string }>(path, sent);
     const { error } = body;

@@ -156,7 +156,7 @@ test("a run that continues on another host is not run again here", async () => {
   });
 });
 
-describe("describe(\"a rerun of an unnamed document", () => {
+describe("a rerun of an unnamed document", () => {
   const edited = {
     ...rounds,
     steps: rounds.steps.map((step) =>

@@ -16,7 +16,7 @@ afterAll(() => running.stop(), 180_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 
-describe("describe(\"a workflow in the request", () => {
+describe("a workflow in the request", () => {
   const own = {
     ...failing,
     name: "own",
@@ -72,7 +72,7 @@ describe("describe(\"a workflow in the request", () => {
   });
 });
 
-describe("describe(\"a checkpoint of an unknown run", () => {
+describe("a checkpoint of an unknown run", () => {
   test("and a changed checkpoint wins over its run", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");

@@ -79,7 +79,7 @@ test("a run is started, followed, read, and run again from a step with another v
   expect(await serving.until(runID, "completed")).toEqual(source);
 }, 180_000);
 
-describe("describe(\"a resumed stream", () => {
+describe("a resumed stream", () => {
   let runID: string;
   let whole: Sent[];
 
@@ -121,7 +121,7 @@ describe("describe(\"a resumed stream", () => {
   });
 });
 
-describe("describe(\"an aborted run", () => {
+describe("an aborted run", () => {
   test("is cancelled, and its stream ends with that", async () => {
     const runID = await running.run({ workflowName: "story", params: { chapters: ["for ever"] } });
     const following = follow(serving, eventsPath(runID));

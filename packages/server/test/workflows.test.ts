@@ -129,7 +129,7 @@ test("a step workflow is checked, built and registered, and its errors name thei
   expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);
 });
 
-describe("describe(\"files sent together", () => {
+describe("files sent together", () => {
   const flow = `import { greeting } from "./lib/greeting.ts";\n${source("whole")}`.replace(
     "content: prompt",
     "content: greeting + prompt",

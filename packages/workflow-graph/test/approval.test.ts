@@ -101,7 +101,7 @@ describe("an approval", () => {
   });
 });
 
-describe("describe(\"approvals beside running nodes", () => {
+describe("approvals beside running nodes", () => {
   test("ask one after the other if two are reached at once", async () => {
     const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
     const { result, log } = await published(() =>

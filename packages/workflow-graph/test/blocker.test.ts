@@ -12,7 +12,7 @@ const dead = "s -> if, p";
 const rule = "lead -subagent-> if";
 const lost = { source: "if", target: "gone" };
 
-describe("describe(\"a run is blocked", () => {
+describe("a run is blocked", () => {
   test.each([
     ["without a Start", blockerOf([lead, ...ends], rule, lost), "no_start", "Add a Start node."],
     [
@@ -22,49 +22,49 @@ describe("describe(\"a run is blocked", () => {
       "Remove all Start nodes but one: there are s and t.",
     ],
     [
-      "with a connection to nothing",
+      "with a connection to a missing node",
       blockerOf([start("s"), lead, ...ends], rule, lost),
       "broken_connection",
       "Remove the broken connection if -> gone: a node of it does not exist.",
     ],
     [
-      "with a connection that has no source",
+      "with a connection without a source",
       blockerOf([start("s"), lead, ...ends], rule, { target: "lead" }),
       "broken_connection",
       "Remove the broken connection (nothing) -> lead: a node of it does not exist.",
     ],
     [
-      "with a subagent that is none",
+      "with an invalid subagent",
       blockerOf([start("s"), lead, ...ends], rule),
       "subagent_rule",
       "Subagent connection lead -> if: if is not an agent",
     ],
     [
-      "with a Start that leads nowhere",
+      "with a Start without a successor",
       blockerOf([start("s"), lead, ...ends]),
       "start_not_connected",
       "Connect s to the node that the run is to begin with.",
     ],
     [
-      "with a Start that leads to itself alone",
+      "with a Start that leads only to itself",
       blockerOf([start("s"), lead, ...ends], "s -> s"),
       "nothing_reachable",
       "Connect s to another node than itself: nothing would run.",
     ],
     [
-      "with a condition that leads nowhere",
+      "with a condition without a successor",
       blockerOf([start("s"), lead, ...ends], dead),
       "condition_without_branch",
       "Connect a branch of the condition if.",
     ],
     [
-      "with an approval that leads nowhere",
+      "with an approval without a successor",
       blockerOf([start("s"), lead, ...ends], `${dead}; if -false-> lead`),
       "approval_without_branch",
       "Connect Approve or Reject of the approval p.",
     ],
     [
-      "with two nodes of one id",
+      "with a duplicate node id",
       blockerOf([start("s"), start("s")]),
       "unreadable",
       'two nodes have the id "s"',
@@ -93,7 +93,7 @@ test("a run is allowed with a cycle, and with unreachable nodes", () => {
   expect(blockerOf([start("s"), lead, ...ends], "s -> if; if -true-> lead")).toBeNull();
 });
 
-describe("describe(\"an additional connection", () => {
+describe("an additional connection", () => {
   const on = (id: string) => agent(id, { tools: { subagents: true } });
   const nodes = [start("s"), on("a"), on("b"), on("c"), agent("off")];
   const broken = (before: string, next: string): string | null => {

@@ -15,7 +15,7 @@ async function goneOn(kept: number, nodes: Node[], connections: string, answers 
   return [outcome.status, ...texts(outcome).slice(kept)];
 }
 
-describe("describe(\"a run that continues with a changed graph", () => {
+describe("a run that continues with a changed graph", () => {
   const without = before.filter(({ id }) => id !== "old");
 
   test("ignores the steps of a removed node", async () => {

@@ -67,7 +67,7 @@ describe("a document of another format", () => {
   });
 
   test.each([[null], [5], ["text"], [[]], [{}], [{ nodes: [] }], [{ connections: [], nodes: 1 }]])(
-    "is not guessed at: %j",
+    "is not recognized: %j",
     (document) => {
       const errors = errorsOf(document);
       expect(errors.length).toBeGreaterThan(0);
@@ -76,7 +76,7 @@ describe("a document of another format", () => {
   );
 });
 
-describe("describe(\"a graph written by a newer version", () => {
+describe("a graph written by a newer version", () => {
   const graph = { nodes: [start("s"), agent("a")], connections: lines("s -> a") };
 
   test("is refused if its version says so", () => {
@@ -104,7 +104,7 @@ describe("describe(\"a graph written by a newer version", () => {
   });
 });
 
-describe("describe(\"a document with names of JavaScript's prototypes", () => {
+describe("a document with names of JavaScript's prototypes", () => {
   test("is read like any other document", () => {
     const text =
       '{"__proto__":{"nodes":1},"nodes":[{"id":"s","type":"start","__proto__":{"id":"x"},"data":{"__proto__":{"join":"x"}}},{"id":"constructor","type":"agent","data":{"tools":{"__proto__":true,"toString":false}}}],"connections":[{"source":"s","target":"constructor"}]}';

@@ -4,7 +4,7 @@ import { agent, approval, condition, drawn, start, texts } from "./drawn.ts";
 const never = { operator: "equal", value: "nothing has this" };
 const nodes = [start("s"), agent("a"), agent("b"), agent("c")];
 
-describe("describe(\"a node reached by several paths", () => {
+describe("a node reached by several paths", () => {
   test("runs once, after all of them, with their texts in the order of the connections", async () => {
     const slow = {
       agents: async ({ nodeId, prompt }: { nodeId: string; prompt: string }) => {

@@ -83,7 +83,7 @@ describe("the result of a run", () => {
   });
 });
 
-describe("describe(\"a log line too long for its event", () => {
+describe("a log line too long for its event", () => {
   const content = `"quoted"\n${"ä".repeat(20_000)}`;
   const event = {
     ...{ seq: 1, timestamp: 5, type: "graph_log", stepID: "a" },
@@ -112,7 +112,7 @@ describe("describe(\"a log line too long for its event", () => {
   });
 });
 
-describe("describe(\"another program's record of a run", () => {
+describe("another program's record of a run", () => {
   const all = [start("s"), agent("a"), approval("p"), approval("q"), agent("b"), agent("c")];
   const connections = "s -> a, p, q; a -> c; p -approve-> b; q -approve-> b";
   const workflow = { nodes: all, connections: lines(connections) };

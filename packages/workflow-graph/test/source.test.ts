@@ -64,17 +64,17 @@ describe("a graph's file", () => {
       "nodes[4].data.conditions must be an array, not an object",
     ],
     [
-      "a value that is a number",
+      "a number as value",
       withNode({ id: "b", type: "if", data: { conditions: [{ operator: "equal", value: 5 }] } }),
       "nodes[4].data.conditions[0].value must be a text, not 5",
     ],
     [
-      "a join that there is not",
+      "an unknown join",
       withNode(agent("b", { join: "some" })),
       "nodes[4].data.join must be one of all, each",
     ],
     [
-      "a tool that there is not",
+      "an unknown tool",
       withNode(agent("b", { tools: { web_search: true } })),
       'b: there is no tool "web_search"; tools: readFile, subagents',
     ],
@@ -84,7 +84,7 @@ describe("a graph's file", () => {
       "connections[4].source is missing",
     ],
     [
-      "no start",
+      "a missing start",
       JSON.stringify({ nodes: [agent("a")], connections: [] }),
       "there is no node of the type start",
     ],
@@ -100,17 +100,17 @@ describe("a graph's file", () => {
     ],
     ["a second start", withNode(start("b")), "b: a run begins at s, not here"],
     [
-      "a handle that there is not",
+      "an unknown handle",
       withLinks({ source: "if", target: "a", sourceHandle: "condition-9" }),
       'if has no handle \\"condition-9\\"',
     ],
     [
-      "a connection to nothing",
+      "a connection to a missing node",
       withLinks({ source: "a", target: "gone" }),
       'there is no node \\"gone\\"',
     ],
     [
-      "an operator that there is not",
+      "an unknown operator",
       withNode(condition("b", { operator: "is", value: "x" })),
       '\\"is\\" counts as equal',
     ],

@@ -180,7 +180,7 @@ describe("a tree of subagents", () => {
   });
 });
 
-describe("describe(\"a subagent connection that violates a rule", () => {
+describe("a subagent connection that violates a rule", () => {
   const on = (id: string) => agent(id, lead);
   const all = [start("s"), on("a"), on("b"), on("c"), agent("off"), condition("if")];
   test.each([

@@ -87,19 +87,19 @@ describe("the API adapter", () => {
 
   const failures: [string, () => Promise<unknown>, object][] = [
     [
-      "a server that is too slow",
+      "a slow server",
       () => ask("/hang", { timeout: 30 }),
       { type: "timeout", message: "users did not answer in 30 ms" },
     ],
     ["JSON that is none", () => ask("/broken"), { type: "json_parse_error" }],
     ["an answer that breaks off", () => ask("/cut"), { type: "connection_error" }],
     [
-      "a server that is not there",
+      "a missing server",
       () => ask("", { url: "http://127.0.0.1:1/x?token=s3cret" }),
       { type: "connection_error", message: expect.stringContaining("can't reach 127.0.0.1:1") },
     ],
     [
-      "an answer that is too long",
+      "a long answer",
       () => ask("/long", {}, { mostBytes: 100 }),
       { type: "bad_request", code: "ANSWER_TOO_LARGE" },
     ],

@@ -213,7 +213,7 @@ const bare = (steps: Step[]): Step[] =>
   JSON.parse(JSON.stringify(steps).replaceAll(env.LUCK_API_KEY, "***")) as Step[];
 
 test.each(["Work_Again", "Work_Half", "Work_Odd", "Subflow_Child/Work_Inner"])(
-  "a missing answer of %s fails the thread: it is no error to handle or to drop",
+  "a missing answer of %s fails the thread, even with a handler",
   async (id) => {
     const { run, done } = failingRun();
     const first = await runThread(run, { env, maxRounds: 1000 });

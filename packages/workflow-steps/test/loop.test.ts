@@ -83,7 +83,7 @@ test("a while loop tests its condition before each iteration, and ends at maxIte
 });
 
 test.each([{ items: null }, { items: undefined }, { items: [] }])(
-  "no source makes no round: %j",
+  "an empty source runs no iteration: %j",
   async ({ items }) => {
     const { started, status } = await ran(looping(), { from: at(null, items) });
     expect([status, started]).toEqual(["stopped", ["Loop_A", "Noop_After", "Stop_A"]]);
@@ -173,7 +173,7 @@ test("several children run concurrently inside each iteration of a serial loop",
 });
 
 test.each(["serial", "parallel"])(
-  "a %s loop that continues drops the iterations that fail",
+  "a %s loop with continue drops failed iterations",
   async (mode) => {
     const document = looping({ mode, errorStrategy: "continue", children: ["Work_A"] }, [
       { id: "Work_A", next: "Set_Copy" },

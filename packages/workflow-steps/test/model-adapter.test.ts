@@ -189,7 +189,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     await server.came[0]?.closed;
   });
 
-  describe("describe(\"enforces the thread's limits:", () => {
+  describe("enforces the thread's limits:", () => {
     test("a call that could exceed maxTokens is not made", async () => {
       const { ask, server } = await serving([{ text: "x" }], { maxTokens: 10 });
       const went = await ask();

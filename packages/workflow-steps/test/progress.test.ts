@@ -17,7 +17,7 @@ const vars = [
   "$answer(OBJECT)",
 ];
 
-describe("describe(\"a checkpoint inside a Branch's arm", () => {
+describe("a checkpoint inside a Branch's arm", () => {
   const document = flow(
     [
       { id: "Set_N", target: "$n", value: 0, next: "Branch_A" },
@@ -67,7 +67,7 @@ describe("describe(\"a checkpoint inside a Branch's arm", () => {
   });
 });
 
-describe("describe(\"a chain that broke out of its loop", () => {
+describe("a chain that broke out of its loop", () => {
   const broken = (children: string[], inside: StepDocument[] = []) =>
     flow(
       [

@@ -33,7 +33,7 @@ function spread(last: number, first: number): number[] {
   );
 }
 
-describe("describe(\"a thread stopped anywhere", () => {
+describe("a thread stopped anywhere", () => {
   test("continues to the same end, and repeats no committed step", () =>
     forAll(async (generated) => {
       const whole = await runBundle(generated);

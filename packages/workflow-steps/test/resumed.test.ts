@@ -49,7 +49,7 @@ async function resumedEverywhere(generated: Generated): Promise<string> {
   return rolesOf(whole.steps);
 }
 
-describe("describe(\"a resumed thread", () => {
+describe("a resumed thread", () => {
   test("keeps the answers of several concurrent Pauses", async () => {
     const pause = { id: "Pause_Each", resumeResultTarget: "$each[_index]", next: "RETURN" };
     const loop = { id: "Loop_All", source: "=three", mode: "parallel", next: "RETURN" };

@@ -30,7 +30,7 @@ function writesIn(steps: readonly Step[]): Record<string, unknown> {
   return Object.fromEntries(writes.map(({ path, value }) => [path.join("."), value]));
 }
 
-describe("describe(\"a loop of 100 iterations whose worker is killed at 60", () => {
+describe("a loop of 100 iterations whose worker is killed at 60", () => {
   test("continues at 60, and repeats no iteration", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(marking), "loop", { maxRounds: 1000 });

@@ -29,7 +29,7 @@ type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
  * The thread of a `dev` session and its handover from version to version. Stops the previous thread and makes a fork
- * that keeps the steps before the first one whose code changed. Operations run one after the other, and a new operation
+ * that keeps the steps before the first step with changed code. Operations run one after the other, and a new operation
  * ends the previous one's wait.
  */
 export class Handover {

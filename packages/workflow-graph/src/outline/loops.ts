@@ -3,7 +3,7 @@ type Adjacency = readonly (readonly number[])[];
 
 /**
  * Returns the loops of a graph: the nodes of each loop, by its head. The head of a cycle is a node with a connection
- * from outside, preferably one whose back connections all come from decisions, else the first in the document. Inner
+ * from outside, preferably a node where all back connections come from decisions, else the first in the document. Inner
  * loops are found by removing the head (Bourdoncle 1993).
  */
 export function loopsOf(

@@ -45,7 +45,7 @@ describe("_error", () => {
       { type: "timeout", message: "late", code: "LATE", retryable: true },
     ],
     [
-      "of an agent's error is its type, code and whether it may be tried again",
+      "of an agent's error has its type, code and retryable flag",
       Object.assign(new WorkflowError({ code: "LLM_QUOTA", kind: "failed", message: "used up" }), {
         type: "rate_limit",
         retryable: false,
@@ -80,7 +80,7 @@ describe("_error", () => {
     ],
     ["of an abort says so", new DOMException("", "AbortError"), { code: "ABORTED" }],
     [
-      "of a timeout is one",
+      "of a timeout has the type timeout",
       new DOMException("late", "TimeoutError"),
       { type: "timeout", code: "TIMEOUT", message: "late", retryable: true },
     ],

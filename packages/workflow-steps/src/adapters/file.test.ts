@@ -134,7 +134,7 @@ describe("the file adapter", () => {
   });
 });
 
-describe("describe(\"no path leaves the run's directory:", () => {
+describe("no path leaves the run's directory:", () => {
   const ways: [string, (path: string) => Promise<unknown>][] = [
     ["read", (path) => files.read(path)],
     ["write", (path) => files.write(path, "hacked", "overwrite")],

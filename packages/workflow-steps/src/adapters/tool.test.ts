@@ -111,7 +111,7 @@ describe("the built-in tools", () => {
   });
 });
 
-describe("describe(\"a custom tool", () => {
+describe("a custom tool", () => {
   const own = (execute: Tool["execute"]) => {
     const try_it = tool({
       name: "try_it",

@@ -127,7 +127,7 @@ test("another _item applies to the iteration where a rerun begins", async () => 
   }
 });
 
-describe("describe(\"a checkpoint with only a thread's id and a number of steps", () => {
+describe("a checkpoint with only a thread's id and a number of steps", () => {
   const first = { threadId: "T", steps: 4 };
   const path = [{ in: "Loop_Three", child: "Set_Seen", iteration: 1 }];
 

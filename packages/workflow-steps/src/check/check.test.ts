@@ -175,7 +175,7 @@ describe("10,000 steps", () => {
     ["as children", [{ id: "Fork_A", children: ids, next: "RETURN" }, ...sets(() => "RETURN")]],
     ["that are all entries", sets(() => "RETURN")],
     [
-      "in loops that lie in each other",
+      "in nested loops",
       ids.map((id, index) => ({
         id: `Loop_${id}`,
         source: "=$x",

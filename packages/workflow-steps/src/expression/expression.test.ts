@@ -159,7 +159,7 @@ describe("an invalid expression", () => {
   });
 });
 
-describe("describe(\"the limits of an expression", () => {
+describe("the limits of an expression", () => {
   test("allow 10,000 characters in any chain of operators", () => {
     expect(value(`1${"+1".repeat(4999)}`)).toBe(5000);
     expect(value(`0${"||0".repeat(3333)}`)).toBe(0);
@@ -181,7 +181,7 @@ describe("describe(\"the limits of an expression", () => {
   });
 });
 
-describe("describe(\"a value that an operator rejects", () => {
+describe("a value that an operator rejects", () => {
   test.each([
     ["'a' * 2", 'the text "a" is not a number'],
     ["-$text", 'the text "hello" is not a number'],

@@ -144,7 +144,7 @@ describe("+", () => {
   });
 });
 
-describe("describe(\"sameValue", () => {
+describe("sameValue", () => {
   test("distinguishes a number from its text, and ignores the order of keys and null versus undefined", () => {
     expect(sameValue(1, "1")).toBe(false);
     expect(sameValue({ a: 1, b: [undefined] }, { b: [null], a: 1 })).toBe(true);

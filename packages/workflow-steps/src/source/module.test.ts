@@ -62,7 +62,7 @@ test("a workflow that is not beside the file is searched in the project, then by
   rmSync(project, { recursive: true });
 });
 
-describe("describe(\"the code of a step workflow's bundle", () => {
+describe("the code of a step workflow's bundle", () => {
   test("does not depend on spacing, the order of a step's fields or the language", async () => {
     const code = await codeOf(flow({ id: "Set_A", target: "$a", value: 1 }));
     const other = flow({ value: 1, target: "$a", id: "Set_A" });
@@ -116,7 +116,7 @@ describe("describe(\"the code of a step workflow's bundle", () => {
   });
 });
 
-describe("describe(\"an invalid step workflow", () => {
+describe("an invalid step workflow", () => {
   test("is reported with the place in its text, also for a workflow that it runs", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,

@@ -92,7 +92,7 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-describe("describe(\"the workflows that a document runs", () => {
+describe("the workflows that a document runs", () => {
   test("are named by their path from its folder, and each is read once", async () => {
     const found = await gathered({
       "flow.json": running("./parts/a.json", "='parts/' + 'b.json'", "parts/a.json"),

@@ -170,7 +170,7 @@ describe("a Download step", () => {
   });
 
   test.each([undefined, "", "a.zip", "file:///etc/passwd", "ftp://x/y", 7])(
-    "is refused with the source %p",
+    "refuses the source %p",
     async (source) => {
       const { went, asked } = await fetching({ source, target: "/a" });
       expect(went.error).toMatchObject({ type: "bad_request" });

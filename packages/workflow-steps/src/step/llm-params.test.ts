@@ -28,14 +28,14 @@ describe("the model", () => {
       { model: "g", provider: "open-ai" },
     ],
     [
-      "is taken whole when the provider is named beside it",
+      "keeps its slash if the step names the provider",
       { model: "qwen/qwen3", provider: "openrouter" },
       {},
       {},
       { model: "qwen/qwen3", provider: "openrouter" },
     ],
     [
-      "of a provider may be the common one",
+      "of a provider defaults to the common one",
       { provider: "x" },
       { LLM_MODEL: "a" },
       {},

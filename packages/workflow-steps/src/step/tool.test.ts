@@ -143,15 +143,18 @@ describe("a failure", () => {
     expect(went.called).toBeNull();
   });
 
-  test.each(failures)("is a result if the step allows it: %s", async (_, run, error, toolResult) => {
-    for (const allowed of [{ allowError: true }, { continueOnError: true }]) {
-      const went = await going(run, allowed);
-      expect(typesOf(went)).toBe("tool_start tool_error");
-      expect(payloadOf(went, "tool_error").allowError).toBe(true);
-      const _result = { ok: false, error, tool: "Try" };
-      expect(went.called?.locals).toEqual({ _result, _toolResult: toolResult });
-    }
-  });
+  test.each(failures)(
+    "is a result if the step allows it: %s",
+    async (_, run, error, toolResult) => {
+      for (const allowed of [{ allowError: true }, { continueOnError: true }]) {
+        const went = await going(run, allowed);
+        expect(typesOf(went)).toBe("tool_start tool_error");
+        expect(payloadOf(went, "tool_error").allowError).toBe(true);
+        const _result = { ok: false, error, tool: "Try" };
+        expect(went.called?.locals).toEqual({ _result, _toolResult: toolResult });
+      }
+    },
+  );
 
   test("is not an envelope with an empty error", async () => {
     for (const error of [null, undefined, false, ""]) {
