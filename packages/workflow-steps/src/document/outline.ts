@@ -152,7 +152,7 @@ function enclosuresIn({ steps, references, entries, groups }: Graph) {
   };
 }
 
-/** Returns the nestings without nestings that differ only in the arm of a Branch: arms that meet continue as one chain. */
+/** Returns one of several nestings that differ only in the arm of a Branch: arms that meet continue as one chain. */
 export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
   const byPlace = new Map<string, Enclosure[]>();
   for (const way of ways) {
