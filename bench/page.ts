@@ -63,7 +63,7 @@ other work on the machine affects both.
 `;
 
 /** The part of the page after the figures. */
-export const tail = `## What each row measures
+export const tail = `## Rows
 
 ${rows.map(({ name, about }) => `- \`${name}\`: ${about}`).join("\n")}
 
