@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerSession, Workflow } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
-import { foundProblems } from "@uncaged/workflow/internal";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";

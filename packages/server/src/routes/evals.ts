@@ -8,7 +8,6 @@ import {
   summaryOf,
 } from "@uncaged/workflow-evals";
 import { z } from "@hono/zod-openapi";
-import { show } from "@uncaged/workflow/internal";
 import * as schema from "../schema/eval.ts";
 import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";
