@@ -1,4 +1,4 @@
-import { checkFixture, foundProblems, show, type TestAnswer } from "@uncaged/workflow/internal";
+import { checkFixture, show, type TestAnswer } from "@uncaged/workflow/internal";
 import type { Fixture } from "@uncaged/workflow/host";
 import { badDataset, noCases } from "./errors.ts";
 
