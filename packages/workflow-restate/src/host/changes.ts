@@ -11,7 +11,7 @@ const mostSeen = 200;
 /** Each look compares this many of the other known threads. */
 const mostOthers = 50;
 
-/** A thread as it was shown last, whether it may still change, and whether it does without being asked to. */
+/** Last reported state of a thread, whether it has ended, and whether it changes without a request. */
 type Seen = { shown: string; isOver: boolean; moves: boolean };
 
 /**
