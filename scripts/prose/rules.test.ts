@@ -39,7 +39,7 @@ test.each([
   expect(await found(after, ".md")).toEqual([]);
 });
 
-test("comments and texts of a source are read, code is not", async () => {
+test("checks comments and string literals of a source, and no code", async () => {
   const source = [
     "// Nobody waits.",
     "/**",
