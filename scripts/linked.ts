@@ -98,6 +98,5 @@ function make(): void {
   }
 }
 
-/** The folder with the packages, by name. */
 if (!isFresh()) make();
 console.log(relative(process.cwd(), join(linked, "install")));

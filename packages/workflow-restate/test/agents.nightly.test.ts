@@ -78,7 +78,7 @@ describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`
     60_000,
   );
 
-  test("continues on another machine whose repository has the commit, and fails with its name otherwise", async () => {
+  test("continues on another machine whose repository has the commit, and otherwise names the missing commit", async () => {
     const repository = newRepository();
     const other = `${repository.folder}-of-another`;
     repository.git("clone", "-q", repository.folder, other);

@@ -75,7 +75,7 @@ describe.skipIf(missingServer !== "")(`a worker${missingServer}`, () => {
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);
   });
 
-  test("lets the state come along with an append while it is small", async () => {
+  test("gets the state along with an append while it is small", async () => {
     const calls = await callsOf({ sizes: [1, 33_000, 1], takes: 0 });
     expect(calls).toEqual(["claim", "appendEager", "appendEager", "append", "append"]);
   });
@@ -95,7 +95,7 @@ describe.skipIf(missingServer !== "")(`a worker${missingServer}`, () => {
     expect(calls).toEqual(["claim", ...Array.from({ length: 3 }, () => "appendEager")]);
   });
 
-  test("lets the first values come along with every append when servers limit them", async () => {
+  test("gets the first values along with every append when the servers limit the state", async () => {
     cluster.use(workers.slice(1));
     const calls = await callsOf({ sizes: [1, 33_000, 1], takes: 0 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);

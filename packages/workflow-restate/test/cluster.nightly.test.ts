@@ -70,7 +70,7 @@ const isAlive = (line: string): boolean => !line.includes("<defunct>");
 const isKnown = ({ version }: { version: string }): boolean => version !== "";
 
 test.skipIf(missingServer !== "")(
-  "three servers that know each other by ports, as earlier versions had them, go on by sockets",
+  "three servers of an earlier version switch from ports to sockets",
   async () => {
     const folder = newFolder();
     const ports = await freePorts(9);

@@ -48,7 +48,7 @@ test.skipIf(server === null)("the server accepts each key of its configuration",
   expect(missing(wanted, dumped)).toEqual([]);
 });
 
-describe("the options of a worker exist", () => {
+describe("the guide uses only existing options of a worker", () => {
   const help = Bun.spawnSync(
     [process.execPath, join(top, "packages/cli-workflow/src/main.ts"), "worker", "--help"],
     { env: { HOME: folder } },

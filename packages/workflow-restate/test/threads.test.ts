@@ -78,7 +78,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect((await host.read(ref)).steps.at(-1)?.content).toBe("no");
   });
 
-  test("has its blobs after it continues", async () => {
+  test("keeps its blobs when it continues", async () => {
     const body = `
       if (input.steps.length === 0) {
         const id = await options.blobs.put(new TextEncoder().encode("kept"));

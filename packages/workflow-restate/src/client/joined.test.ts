@@ -13,7 +13,7 @@ function held() {
 }
 const turn = () => new Promise<void>((done) => setTimeout(done, 0));
 
-test("callers before a read starts share it", async () => {
+test("callers share a read that has not started", async () => {
   const { read, reads } = held();
   const asked = [read(), read(), read()];
   await turn();

@@ -45,7 +45,7 @@ export type FaultOptions = {
   seed: number;
   /**
    * Hits only workers that drive threads, and thaws a frozen one only after a takeover, so that each fault measures
-   * one.
+   * a takeover.
    */
   measures?: boolean;
   report?: (line: string) => void;
