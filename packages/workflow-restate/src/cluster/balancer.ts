@@ -23,7 +23,7 @@ export type Balancer = {
 type Member = Backend & { state: "takes" | "drains" | "gone"; sockets: Set<Socket> };
 
 const checkEveryMs = 500;
-/** A worker whose event loop is blocked for longer counts as frozen. */
+/** Time after which a worker with a blocked event loop counts as frozen, in milliseconds. */
 const answersMs = 4000;
 
 const host = "127.0.0.1";

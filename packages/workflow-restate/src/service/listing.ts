@@ -4,8 +4,8 @@ import type { ThreadMeta } from "../thread/thread.ts";
 import type { Counted, LiveChange } from "./store.ts";
 
 /*
- * Updates of the index after a change of a thread. They are one-way messages, so rows lag a moment behind the thread. A
- * store that creates a thread waits for them.
+ * Updates the index after a change of a thread. The updates are one-way messages, so rows lag a moment behind the
+ * thread. A store that creates a thread waits for them.
  */
 
 type Sent = { key: string; method: "set" | "count" | "live"; parameter: object };

@@ -20,7 +20,7 @@ import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.t
 import { gainOf, sizeOf, type Tail } from "./tail.ts";
 import { recordTooLarge } from "./errors.ts";
 
-/** New debug log lines are sent with the next record, or alone after this time. */
+/** Time after which new debug log lines are sent without a record, in milliseconds. */
 const flushAfterMs = 1000;
 /**
  * Largest state that is sent along with an append, in bytes. The handler then needs no reads. Ignored when the servers

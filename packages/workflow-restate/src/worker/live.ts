@@ -58,7 +58,7 @@ async function send(response: ServerResponse, claim: LiveClaim, from: number): P
   response.flushHeaders();
   try {
     for await (const message of claim.messages(from, stop.signal)) {
-      // Wait for slow readers. Unsent lines are in the file.
+      // Wait for slow readers. The file keeps unsent lines.
       if (!response.write(message)) await once(response, ["drain", "close"]);
     }
     response.end();
