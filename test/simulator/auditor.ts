@@ -77,12 +77,10 @@ export class Auditor implements DiskWatch {
     }
   }
 
-  /** Called when a registration was acknowledged. */
   registered(): void {
     this.#checkRegistry();
   }
 
-  /** Called when a start or a fork was acknowledged. */
   started(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`the start of ${threadId} was acknowledged without a log`);
@@ -99,9 +97,7 @@ export class Auditor implements DiskWatch {
       this.fail(`an acknowledged answer is in the log of ${threadId} ${count} times`);
   }
 
-  /**
-   * Called when a thread was woken. This happens once per sleep: the thread has another step before it sleeps again.
-   */
+  /** Called when a thread was woken, once per sleep: it has another step before it sleeps again. */
   woken(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -381,7 +377,6 @@ export class Auditor implements DiskWatch {
   }
 }
 
-/** Returns the number of committed steps of a thread. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 
