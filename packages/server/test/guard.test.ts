@@ -155,7 +155,7 @@ describe("the printed URL", () => {
   test("with a foreign host is refused with a page", async () => {
     const { status, body } = await visit("/", { Host: "evil.example", Accept: "text/html" });
     expect(status).toBe(403);
-    expect(body).toContain("<p>This server does not answer to that Host</p>");
+    expect(body).toContain("<p>Host header not allowed</p>");
   });
 
   test("is useless to a page of another site", async () => {

@@ -40,7 +40,7 @@ async function afterLoss() {
   return { store, due };
 }
 
-test("the entry of a thread that goes on is removed once its log is written anew", async () => {
+test("the entry of a thread that goes on is removed once its log is rewritten", async () => {
   const { store, due } = await afterLoss();
   const { ino } = statSync(path);
   const text = readFileSync(path, "utf8");
