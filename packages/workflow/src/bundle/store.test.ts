@@ -113,7 +113,7 @@ describe("putBundle", () => {
 });
 
 describe("readBundle", () => {
-  test("gives the bytes", async () => {
+  test("returns the bytes", async () => {
     expect(await readBundle(root, await put(source))).toEqual(bytes(source));
   });
 

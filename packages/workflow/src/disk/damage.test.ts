@@ -154,7 +154,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("by a crash is a torn record, also behind a sum within the record", () => {
+  test("by a crash is a torn record, also after a `sum` within the record", () => {
     const sums = stepLine("s", { of: { sum: "0123456789abcdef" } });
     for (const record of [input, sums]) {
       const log = sealedLogOf(startLine, record);
@@ -167,7 +167,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("of only the last newline is none: the sum decides", () => {
+  test("of only the last newline does not count: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, end: null });
     expect(readLog(path, true)).toMatchObject({ torn: 0, broken: null, end: { content: "done" } });
@@ -266,7 +266,7 @@ describe("a log without sums", () => {
     }
   });
 
-  test("is read as before", () => {
+  test("is readable", () => {
     writeFileSync(path, logOf(...lines));
     expect(readLog(path)).toMatchObject({ sum: null, broken: null, end: { content: "done" } });
   });

@@ -162,7 +162,7 @@ describe("damage to a journal", () => {
     }
   });
 
-  test("of only the last newline is none: the sum decides", () => {
+  test("of only the last newline does not count: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readJournal(path, null).fold.lines).toBe(records.length - 1);
     const taken = readJournal(path, null, true);

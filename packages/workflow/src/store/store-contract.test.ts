@@ -12,7 +12,7 @@ type Changes = {
   under?: (memory: Memory) => Partial<StoreUnderTest>;
 };
 
-/** A method's object with other methods in place of some. */
+/** Returns an object with some of its methods replaced. */
 function changed<T extends object>(target: T, changes: Partial<T>): T {
   return new Proxy(target, {
     get: (_, key) => {
@@ -52,7 +52,7 @@ function underTest({ store, claim, under }: Changes): StoreUnderTest {
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Half a record behind the last one of a log, which the next claim cuts off. */
+/** Half a record at the end of a log, which the next claim cuts off. */
 function torn({ isShown = false, isReported = true }): Changes {
   const halves = new Map<string, { log: "data"; half: string }>();
   return {
@@ -90,7 +90,7 @@ const sound: [string, Changes][] = [
         claim: (ref, options) => store.claim(ref, { ...options, takeOver: false }),
       }),
       under: (memory) => ({
-        // The holder's lock goes with its process.
+        // The holder's lock ends with its process.
         die: async () => {
           for (const thread of memory.threads.values()) thread.holder = null;
         },
@@ -319,7 +319,7 @@ const broken: [string, Changes][] = [
   ["opens a damaged log", { under: () => ({ damage: async () => undefined }) }],
 ];
 
-/** The name of the first rule that a store breaks; null when it keeps them all. */
+/** Returns the first rule that a store breaks; null if it breaks none. */
 async function brokenRule(changes: Changes): Promise<string | null> {
   for (const { name, check } of storeContract()) {
     // The rule fails here when the change is never reported.
@@ -339,6 +339,6 @@ test.each(sound)("a store that %s keeps all rules", async (_, changes) => {
   for (const { check } of storeContract()) await check(underTest(changes));
 });
 
-test.each(broken)("a store that %s breaks one", async (_, changes) => {
+test.each(broken)("a store that %s breaks a rule", async (_, changes) => {
   expect(await brokenRule(changes)).not.toBeNull();
 });

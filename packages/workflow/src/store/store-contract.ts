@@ -21,11 +21,11 @@ import {
 } from "./store-trial.ts";
 import { watchRules } from "./store-watch.ts";
 
-/** A rule that every store keeps. `check` throws when the store breaks it, and closes the stores that it has opened. */
+/** A rule for every store. `check` throws when the store breaks it, and closes the stores that it opened. */
 export type StoreRule = { name: string; check: (under: StoreUnderTest) => Promise<void> };
 
 /**
- * The rules that every {@link ThreadStore} keeps, each to be run against a new medium.
+ * Returns the rules for every {@link ThreadStore}. Each rule runs against a new medium.
  *
  * @example for (const { name, check } of storeContract()) test(name, async () => check(await make()));
  */

@@ -95,7 +95,7 @@ export const faultRules = {
   },
 };
 
-/** Does the script up to an act, lets its process die then or within the act, and has another process go on. */
+/** Runs the script up to an act, ends its process before or during that act, and continues in another process. */
 async function dieAt(trial: Trial, at: number, isWithin: boolean): Promise<void> {
   const session = new Session(trial, trial.ref());
   const { model, ref } = session;

@@ -77,13 +77,13 @@ export class Session {
     this.ref = ref;
   }
 
-  /** Does an act, and notes it in the model. */
+  /** Performs an act and records it in the model. */
   async do(act: Act, store: ThreadStore): Promise<void> {
     const note = await this.call(act, store);
     note();
   }
 
-  /** Does an act. The returned function notes it in the model. */
+  /** Performs an act. The returned function records it in the model. */
   async call(act: Act, store: ThreadStore): Promise<() => void> {
     const { model, ref } = this;
     if (act.do === "create") {
@@ -129,7 +129,7 @@ export class Session {
     return () => this.#note(act);
   }
 
-  /** Notes an act that was not acknowledged when the store has it all the same. Returns whether it has. */
+  /** Records an unacknowledged act if the store has it nevertheless. Returns whether it does. */
   async adopt(act: Act, store: ThreadStore): Promise<boolean> {
     const { model, ref } = this;
     const info = await store.find(ref.threadId);

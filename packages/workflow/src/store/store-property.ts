@@ -10,7 +10,7 @@ const holders = 3;
 const threads = 3;
 const actsPerSeed = 60;
 
-/** A holder: a process, its store, and the claims that it has made, over or not. */
+/** A process with its store and its claims, current and past. */
 type Holder = { store: ThreadStore; claims: Map<string, Claim> };
 
 /** Model of a thread: records and holder. */
@@ -19,7 +19,7 @@ type Known = {
   claim: Claim | null;
   /** The process of the claim has died. */
   isOrphan: boolean;
-  /** A claim was over before it was released: its last events may be missing. */
+  /** A claim ended before its release: its last events may be missing. */
   wasCut: boolean;
 };
 
@@ -38,7 +38,7 @@ export const propertyRules = {
   },
 };
 
-/** Random calls on a few threads, one after the other, each compared with a model. */
+/** Makes random calls on a few threads in sequence, and compares each with a model. */
 class RandomSession {
   readonly #trial: Trial;
   readonly #random: () => number;
@@ -127,7 +127,8 @@ class RandomSession {
     const takeOver = this.#random() < 0.3;
     const before = known.claim;
     const claim = await store.claim(ref, { owner: "a", leaseMs, takeOver });
-    // Whether a live holder can be fenced, and a dead one's claim holds until its lease expires, is up to the store.
+    // Stores differ in whether a live holder can be fenced, and whether a dead holder's claim lasts until its lease
+    // expires.
     if (!before) assert.ok(claim, "a thread that is not held is claimed");
     else if (!takeOver && !known.isOrphan)
       assert.equal(claim, null, "a held thread is not claimed");
@@ -225,7 +226,7 @@ class RandomSession {
   }
 }
 
-/** Mulberry32: numbers from 0 to 1 by a seed. */
+/** Returns seeded random numbers from 0 to 1 (Mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -75,13 +75,13 @@ export const watchRules = {
     const { store } = trial;
     const watched = new Watched(await trial.open());
     await watched.next(({ kind }) => kind === "ready");
-    /** Waits until changes before this call were named: those of another thread come after them. */
+    /** Waits until earlier changes were reported, by waiting for a later change of another thread. */
     const settle = async (): Promise<void> => {
       const marker = trial.ref();
       await trial.create({}, marker);
       await watched.next((change) => "ref" in change && change.ref.threadId === marker.threadId);
     };
-    // Each change has a thread of its own: changes of one may be merged.
+    // Each change uses its own thread, because changes of one thread may be merged.
     const acts: ((ref: ThreadRef) => Promise<unknown>)[] = [
       async (ref) => {
         const claim = await trial.claim(ref);
@@ -176,7 +176,7 @@ export const watchRules = {
   },
 };
 
-/** A watch that is read all the time. */
+/** A watch that is read continuously. */
 class Watched {
   readonly seen: StoreChange[] = [];
   readonly #stop = new AbortController();
@@ -195,7 +195,7 @@ class Watched {
     }
   }
 
-  /** Next change of this kind that no call has returned or skipped. */
+  /** Returns the next change of this kind that no call has returned or skipped. */
   async next(is: (change: StoreChange) => boolean): Promise<StoreChange> {
     for (;;) {
       for (; this.#used < this.seen.length; this.#used += 1) {

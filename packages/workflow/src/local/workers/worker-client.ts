@@ -43,7 +43,7 @@ export async function ask<T>(root: Root, hash: string, request: ControlRequest):
 
 const timeoutOf = ({ timeoutMs = controlTimeoutMs }: ControlRequest): number => timeoutMs;
 
-/** The pause before the next try, in milliseconds, after so many milliseconds of waiting. */
+/** Returns the pause before the next try, given the waiting time so far; both in milliseconds. */
 const pauseAfter = (waited: number): number => Math.min(1 + waited / 20, 25);
 
 /** Whether the worker that holds the hash's lock is alive. */
@@ -157,8 +157,8 @@ export async function askWorker<T>(root: Root, hash: string, request: ControlReq
 }
 
 /**
- * `wasLost`: whether the worker was lost with an earlier request. `done` gives the reply when the next worker refuses
- * with an error code because the lost one had done the work.
+ * `wasLost`: whether the worker was lost during an earlier request. `done` returns the reply when the next worker
+ * refuses with an error code because the lost worker had done the work.
  */
 type Again<T> = {
   wasLost?: boolean;
