@@ -82,7 +82,7 @@ const twenty = `export const run = durable(async function* (step) {
 
 const numberOf = (step: Pick<Step, "content">) => Number(step.content.replace("said ", ""));
 
-describe("twenty of one role at once", () => {
+describe("twenty concurrent attempts of one role", () => {
   test.each([
     ["step.all", twenty],
     [

@@ -13,7 +13,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the crash test (F4)", () => {
-  test("kills and freezes commands, a server and workers, and finds nothing lost and nothing doubled", async () => {
+  test("kills and freezes commands, a server and workers, and finds no lost and no duplicate records", async () => {
     const command = [
       process.execPath,
       program,
@@ -132,7 +132,7 @@ describe("the auditor", () => {
     ["the effect of a step", whole, [...effects, `seen ${a} 1 1:x`, `effect ${a} 1 1:z`]],
   ];
   for (const [what, lines, notes] of doubles) {
-    test(`finds that ${what} is doubled`, () => {
+    test(`finds that ${what} is duplicated`, () => {
       expect(found({ [a]: lines }, notes).doubled.length).toBeGreaterThan(0);
     });
   }

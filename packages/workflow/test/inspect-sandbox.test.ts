@@ -19,7 +19,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// A folder where an ordinary user may write too.
+// A folder that an unprivileged user may write to.
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync("/tmp/uncaged-inspected-");
@@ -34,7 +34,7 @@ type Loading = {
   sandbox?: "required";
 };
 
-/** Loads a bundle with this top level, which gives its descriptor's description as `said`. */
+/** Loads a bundle with this top level, which sets the descriptor's description through `said`. */
 async function loaded(
   topLevel: string,
   { as = [], env = {}, ...options }: Loading = {},
@@ -73,7 +73,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
       "/etc/shadow",
       join(runner, "../../inspect.test.ts"),
     ];
-    // Opened and not written: without a sandbox nothing of this machine must change.
+    // Only open the files: without a sandbox, a write would change this machine.
     const own = join(import.meta.dir, "../src/bundle/inspect.ts");
     const open = ["/etc/passwd", "/usr/bin/env", "/proc/sys/kernel/core_pattern", own];
     const answer = await loaded(
@@ -82,7 +82,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
       for (const path of ${JSON.stringify(read)}) await attempt(path, () => read(path));
       for (const path of ${JSON.stringify(open)}) await attempt(path, () => fs.closeSync(fs.openSync(path, "a")) ?? "open");
       for (const folder of ["/", "/usr", "/etc"]) await attempt(folder, () => fs.accessSync(folder, fs.constants.W_OK) ?? "writable");
-      // These are places of its own /tmp.
+      // These paths are in its own /tmp.
       for (const path of ${JSON.stringify([secret, made])}) await attempt(path, () => fs.appendFileSync(path, "x"));
       fs.writeFileSync("own", "x"); said.push(fs.readdirSync("."));`,
       { as },

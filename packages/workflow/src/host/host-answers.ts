@@ -82,7 +82,7 @@ export const answerRules: Rules = {
     await answer("yes", 1, "first");
     await refused(() => answer("yes", 1), "STALE_ANSWER");
     equal((await host.read(ref)).steps.length, 3);
-    // Of answers to both questions at once, those to the first one count for none.
+    // Among concurrent answers to both questions, those to the first one are refused.
     const both = [1, 3, 1].map((question) => answer("no", question).then(() => question));
     const taken = (await Promise.allSettled(both)).map(({ status }) => status);
     equal(taken, ["rejected", "fulfilled", "rejected"]);

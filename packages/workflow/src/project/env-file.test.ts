@@ -50,12 +50,12 @@ describe("a .env file", () => {
     expect(read("A=1\nB=2\nA=3")).toEqual({ A: "3", B: "2" });
   });
 
-  test("that is missing or empty has none", () => {
+  test("that is missing or empty has no variables", () => {
     expect(readEnvFile(join(folder, "none")).size).toBe(0);
     expect(read("")).toEqual({});
   });
 
-  test("is read as Node reads it", () => {
+  test("is parsed like by Node", () => {
     const value = fc.oneof(
       fc.string({ unit: signs("ab1 _-./:=$%äß") }),
       fc.string({ unit: signs("ab #\n'") }).map((text) => `"${text}"`),

@@ -39,7 +39,7 @@ const shown = (isWritable = true): Shown => ({
   ...{ handle: Handle.open(project), to: "/w", isWritable },
 });
 
-/** Runs a script in a sandbox; `before` happens when everything is opened, and nothing is mounted. */
+/** Runs a script in a sandbox. `before` runs after everything is opened and before anything is mounted. */
 function run(
   folder: Shown,
   script: string,
@@ -180,8 +180,8 @@ inSandbox(`settings of a project below the folder can't be changed${missing}`, (
   expect(readFileSync(join(project, "plain/.env"), "utf8")).toBe("x\n");
 });
 
-test("many folders do not have the rest overlooked", () => {
-  // A disk takes half a minute for so many.
+test("very many folders are all searched, or refused", () => {
+  // On a disk, this many folders take half a minute.
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : top, "uncaged-view-"));
   const make = (script: string) => spawnSync("/bin/sh", ["-c", script], { cwd: folder });
   const handle = Handle.open(folder);

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 
 /*
- * The proxy in a process of its own: how much memory it takes, and in a network namespace of its own what the system
- * does with routes and name servers.
+ * Tests the proxy in a separate process for its memory use, and in a separate network namespace for its use of routes
+ * and name servers.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "egress-process-"));
@@ -158,7 +158,7 @@ test.skipIf(!linux).each([
     ends.push(() => child.kill("SIGKILL"));
     await child.stdout.getReader().read();
 
-    // Each round trip by this tunnel is a turn of the proxy, in which it could have read more than it should.
+    // Each round trip through this tunnel gives the proxy a turn in which it could read more than it should.
     const clock = connect(path).on("error", () => {});
     clock.write(`CONNECT localhost:${echoPort} HTTP/1.1\r\n\r\n`);
     await once(clock, "data");

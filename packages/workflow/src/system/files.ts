@@ -60,7 +60,7 @@ export const files: Files = {
   watch: watchFile,
 };
 
-/** Bun drops a change that comes up to two milliseconds behind another of the same file (oven-sh/bun: PathWatcher). */
+/** Bun drops a change up to two milliseconds after another of the same file (oven-sh/bun: PathWatcher). */
 const dropsWithinMs = 4;
 
 /** Reports each change again a moment later, because Bun drops an event that follows another within 2 ms. */
