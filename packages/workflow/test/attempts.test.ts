@@ -98,7 +98,7 @@ describe("twenty concurrent attempts of one role", () => {
         return { returnCode: 0, summary: "" };
       };`,
     ],
-  ])("each have their own text, tokens and cost: %s", async (_, body) => {
+  ])("have separate texts, tokens and costs: %s", async (_, body) => {
     const store = new TestStore();
     const ref = await store.start(await store.add(await built(body)));
     const { steps } = await store.whenStatus(ref, "completed");

@@ -106,7 +106,7 @@ describe("the auditor", () => {
     ["a thread that was started", { [a]: whole }, [`started ${b} H`]],
     ["a thread's version", { [a]: whole }, [`started ${a} G`]],
     ["a step that was committed", { [a]: whole }, [`step ${a} 2 2:x`]],
-    ["a step that was shown and then made again", { [a]: whole }, [`seen ${a} 1 1:y`]],
+    ["a step that was shown and then repeated", { [a]: whole }, [`seen ${a} 1 1:y`]],
     ["a step in the middle", { [a]: [start(a), step(0), step(2), end] }, []],
     ["an end that was shown", { [a]: [start(a), killed] }, [`ended ${a} completed`]],
     ["an answer", { [a]: whole }, [`answered ${a} yes`]],

@@ -84,7 +84,10 @@ describe("a log from elsewhere (F19)", () => {
   const other = "01BRZ3NDEKTSV4RRFFQ69G5FAV";
   const ways: [string, (line: string, hash: string) => string][] = [
     ["that is another thread's copy", (line) => line],
-    ["whose id leads out of the storage root", (line) => line.replace(threadId, "../../../evil")],
+    [
+      "whose id points outside of the storage root",
+      (line) => line.replace(threadId, "../../../evil"),
+    ],
     [
       "of another version",
       (line, hash) => line.replace(threadId, other).replace(hash, "EYHPV6X8XHTCS"),

@@ -62,7 +62,7 @@ const attempts = `const attempt = async (name, act) => {
 describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere }) => {
   const inSandbox = test.skipIf(!isHere);
 
-  inSandbox("reads no file of the user, and writes none", async () => {
+  inSandbox("can't read or write the user's files", async () => {
     const secret = join(folder, "secret");
     const made = join(folder, "made");
     writeFileSync(secret, "secret", { mode: 0o666 });
@@ -92,7 +92,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
     expect([existsSync(made), await Bun.file(secret).text()]).toEqual([false, "secret"]);
   });
 
-  inSandbox("reaches no network and no variable, and leaves no process", async () => {
+  inSandbox("has no network and no variables, and leaves no process", async () => {
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("in") });
     const mark = `mark-${crypto.randomUUID()}`;
     const answer = await loaded(

@@ -173,9 +173,9 @@ describe("a bundle that fails to load is one error with its position", () => {
       `function f() { throw new TypeError("t") }\n${end} f();`,
       "b.esm.js:1:26: t",
     ],
-    ["throws no error", "throw 'text'", "b.esm.js: text"],
+    ["throws a value that is not an error", "throw 'text'", "b.esm.js: text"],
     [
-      "throws what can't be shown",
+      "throws a value that can't be shown",
       "throw { toString() { throw 1 } }",
       "b.esm.js: a value that can't be shown was thrown",
     ],
@@ -191,7 +191,7 @@ describe("a bundle that fails to load is one error with its position", () => {
     ],
     ["is not JavaScript", "const a = 1;\nconst b = = 2;", "b.esm.js:2:11: Unexpected ="],
     [
-      "imports a name that is not there",
+      "imports a missing name",
       'import { nope } from "node:fs"; nope;',
       "b.esm.js: Export named 'nope' not found in module 'node:fs'.",
     ],
@@ -209,18 +209,18 @@ describe("a bundle that fails to load is one error with its position", () => {
 
   const endless: [string, string][] = [
     ["loops", "for (;;);"],
-    ["waits for ever", `await new Promise(() => {}); ${end}`],
+    ["waits forever", `await new Promise(() => {}); ${end}`],
     [
-      "waits for ever beside a timer",
+      "waits forever with a timer",
       `setInterval(() => {}, 1000); await new Promise(() => {}); ${end}`,
     ],
-    ["catches the signal to end", "process.on('SIGTERM', () => {}); for (;;);"],
+    ["catches SIGTERM", "process.on('SIGTERM', () => {}); for (;;);"],
     [
       "has a getter that loops",
       `export const descriptor = { get description() { for (;;); }, roles: {} };
       export async function* run() {}`,
     ],
-    ["loops once it was asked to exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
+    ["loops on exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
   ];
   for (const [name, source] of endless) {
     test(`one that ${name}`, async () => {
@@ -271,7 +271,7 @@ describe("exports are checked on the loaded module", () => {
       "run is a plain function that returns an instance of Promise, not an async generator",
     ],
     [
-      "a function dressed as one",
+      "a function with a fake type tag",
       `${descriptor} export function run() {} run[Symbol.toStringTag] = "AsyncGeneratorFunction";`,
       "run is a plain function that returns undefined, not an async generator",
     ],
@@ -333,7 +333,7 @@ describe("a bundle may require Node's own modules", () => {
     ["Bun's own", '\n  import.meta.require("bun:sqlite");', "bun:sqlite"],
     ["a package by a plain require", '\n  require(["z", "od"].join(""));', "zod"],
     ["a package in a shim", `${esbuild.replaceAll("\n", " ")}\n  __require("ws");`, "ws"],
-    ["a package that is looked for", '\n  require.resolve("zod");', "zod"],
+    ["a package found by require.resolve", '\n  require.resolve("zod");', "zod"],
     ["a package that may be missing", '\n  try { require("zod"); } catch {}', "zod"],
     [
       "a package in run, where run is called",

@@ -83,7 +83,7 @@ describe("a path without a bundle", () => {
     expect((await refusal(await write("flow.ts", ""))).code).toBe("EMPTY_FILE");
   });
 
-  test.if(process.geteuid?.() !== 0)("a file that may not be read", async () => {
+  test.if(process.geteuid?.() !== 0)("an unreadable file", async () => {
     await chmod(await write("b.esm.js", sound), 0);
     expect((await refusal(at("b.esm.js"))).code).toBe("NO_PERMISSION");
   });

@@ -204,20 +204,23 @@ describe("is left to a person, with the reason:", () => {
     expect(await reasons(store.root)).toEqual(["its last record is older than 24 hours"]);
   });
 
-  test.each([true, false])("a thread whose log was restored from a copy, with its times: %p", async (kept) => {
-    const store = new TestStore();
-    const timestamp = Date.now() - 3_600_000;
-    const ref = await written(store, await store.add(endless), { timestamp });
-    const path = dataPath(store.root, ref.hash, ref.threadId);
-    if (kept) utimesSync(path, new Date(timestamp), new Date(timestamp));
-    const backup = join(store.folder, "backup");
-    cpSync(path, backup, { preserveTimestamps: true });
-    rmSync(path);
-    cpSync(backup, path, { preserveTimestamps: kept });
-    expect((await recover(store.root, {}, true)).resumed).toEqual([]);
-    expect(await reasons(store.root)).toEqual(["its log was restored from a copy"]);
-    expect((await store.read(ref)).status).toBe("interrupted");
-  });
+  test.each([true, false])(
+    "a thread whose log was restored from a copy, with its times: %p",
+    async (kept) => {
+      const store = new TestStore();
+      const timestamp = Date.now() - 3_600_000;
+      const ref = await written(store, await store.add(endless), { timestamp });
+      const path = dataPath(store.root, ref.hash, ref.threadId);
+      if (kept) utimesSync(path, new Date(timestamp), new Date(timestamp));
+      const backup = join(store.folder, "backup");
+      cpSync(path, backup, { preserveTimestamps: true });
+      rmSync(path);
+      cpSync(backup, path, { preserveTimestamps: kept });
+      expect((await recover(store.root, {}, true)).resumed).toEqual([]);
+      expect(await reasons(store.root)).toEqual(["its log was restored from a copy"]);
+      expect((await store.read(ref)).status).toBe("interrupted");
+    },
+  );
 
   test("a thread whose environment is missing, with only the variable names", async () => {
     const store = new TestStore();

@@ -108,7 +108,7 @@ describe("a twin in a bundle's place", () => {
   });
 
   test.each(["registry", "thread", "seal"])(
-    "is refused by the record in the %s alone",
+    "is refused even if only the %s has a record",
     async (one) => {
       const { host, root, hash, ref, answer, replace, hasRun } = await waiting();
       const without = (path: string, pattern: RegExp) =>

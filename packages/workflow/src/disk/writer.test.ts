@@ -323,7 +323,7 @@ describe("an append", () => {
   }
 
   for (const size of [0, 1, 65_535, 65_536, 65_537, 16 * 1024 * 1024]) {
-    test(`of ${size} bytes of content is read back unchanged`, async () => {
+    test(`with a content of ${size} bytes is read back unchanged`, async () => {
       const writer = LogWriter.create(path, first, durableWriting());
       const line = stepLine("x".repeat(size));
       await writer.append(line);

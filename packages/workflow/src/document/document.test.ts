@@ -23,7 +23,7 @@ describe("JSON", () => {
     ["// why\n{}", '1:1: JSON has no comments, not "// why"'],
     ['["a\nb"]', '1:2: the text has no closing " in its line, not "\\"a"'],
     ['["\\x"]', '1:2: the text has an escape that JSON does not have, not "\\"\\\\x\\""'],
-  ])("that is broken is payloads with its place: %j", (text, message) => {
+  ])("that is invalid is refused with its position: %j", (text, message) => {
     expect(messageFor(text)).toBe(`f.json:${message}`);
   });
 
@@ -136,7 +136,7 @@ describe("YAML", () => {
     ["a: 1\n---\nb: 2", "2:1: a second document begins here"],
     ["a:\n\t- b", "2:1: Tabs are not allowed as indentation"],
     ["", "1:1: the file is empty"],
-  ])("that is more than JSON, or broken, is refused: %j", (text, message) => {
+  ])("that JSON can't represent, or that is invalid, is refused: %j", (text, message) => {
     expect(messageFor(text, "f.yaml")).toBe(`f.yaml:${message}`);
   });
 
@@ -151,7 +151,7 @@ test.each([
   ["a.json", '{"a": 1,\n "id": 9007199254740993}', "a.json:2:8"],
   ["a.yaml", "a: 1\nid: 9007199254740993\n", "a.yaml:2:5"],
   ["a.yaml", "list:\n  - -9007199254740993\n", "a.yaml:2:5"],
-])("a number that would be rounded is refused with its place: %s", (file, text, at) => {
+])("a number that would be rounded is refused with its position: %s", (file, text, at) => {
   expect(() => readDocument(text, file)).toThrow(`${at}: the number`);
   const quoted = text.replace(/-?9007199254740993/, '"$&"');
   expect(JSON.stringify(readDocument(quoted, file).document)).toContain("9007199254740993");

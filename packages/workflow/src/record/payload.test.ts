@@ -29,7 +29,7 @@ describe("recording a payload", () => {
     });
   });
 
-  test("leaves a small payload, or one that is not an object, unchanged", () => {
+  test("leaves a small payload or a non-object unchanged", () => {
     const small = { outputs: null, n: 1, none: undefined };
     expect(recorded(small)).toEqual({ payload: { outputs: null, n: 1 }, kept: [] });
     expect(recorded(long)).toEqual({ payload: cutAt(0), kept: [`"${long}"`] });

@@ -140,7 +140,7 @@ test.each([
       },
     }),
   ],
-])("a registry with %s is read as it is meant", async (_what, text) => {
+])("a registry with %s is parsed correctly", async (_what, text) => {
   write(text);
   expect(plain(await readRegistry(root))).toBe(good);
 });
@@ -163,7 +163,7 @@ test.each([
   ["at the top", `schema: 2\n${good}`, "1:1"],
   ["in a workflow", good.replace("    history: []", "    owner: me\n    history: []"), "11:5"],
   ["in a version", good.replace("timestamp: 1\n", "timestamp: 1\n        note: x\n"), "8:9"],
-])("a key %s that we do not know: all is read, nothing is written", async (_where, text, place) => {
+])("an unknown key %s prevents writes, but not reads", async (_where, text, place) => {
   write(text);
   expect((await readRegistry(root)).size).toBe(2);
   const error = await refusal(() => add("new", A));

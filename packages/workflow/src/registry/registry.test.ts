@@ -37,7 +37,7 @@ test("an empty registry and an empty history are written explicitly", () => {
 });
 
 test.each(["42", "1e3", "0x10", "2024-01-01", "true", "NULL", "No", "y"])(
-  "the name %s is put in quotes, for YAML would read it as something else",
+  "the name %s is quoted, because YAML would parse it as another type",
   (name) => {
     const one: Registry = new Map([[name, { hash: "C9NMV6V2TQT81", timestamp: 1, history: [] }]]);
     expect(serialiseRegistry(one)).toContain(`\n  "${name}":\n`);

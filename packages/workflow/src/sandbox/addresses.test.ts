@@ -119,7 +119,7 @@ test.each([
   ["64:ff9b::8.8.8.8", "8.8.8.8"],
   ["2606:4700::1", "2606:4700:0:0:0:0:0:1"],
   ["2606:4700::1", "2606:4700::1%eth0"],
-])("%s is refused on a machine that has %s", (address, own) => {
+])("%s is refused on a machine with the address %s", (address, own) => {
   expect(refusalOf(address, ["192.0.2.7", own])).toBe("address of this machine");
 });
 

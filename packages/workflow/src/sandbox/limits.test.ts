@@ -22,7 +22,7 @@ test("control group limits count only if the group's files contain them", () => 
     expect([files, holdsIn(files, limits)]).toEqual([files, false]);
 });
 
-describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
+describe.skipIf(!isLinux)("the command line prefix for bubblewrap", () => {
   let bin = "";
   beforeEach(() => void (bin = mkdtempSync(join(tmpdir(), "uncaged-bin-"))));
   afterEach(() => rmSync(bin, { recursive: true, force: true }));
@@ -74,7 +74,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
   });
 
   test.skipIf(!Bun.which("prlimit"))(
-    "limits each process, and hands on the open files and the process id",
+    "limits each process, and keeps the open files and the process id",
     async () => {
       const { argv } = await limitCommand({ ...limits, cpus: 1 }, { PATH: process.env.PATH });
       const script = "echo $$; ulimit -c; cat <&3; cat <&4; head -c 9000000 /dev/zero > big";

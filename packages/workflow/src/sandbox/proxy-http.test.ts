@@ -149,7 +149,7 @@ describe("a plain request", () => {
     ],
     ["HTTP/1.0 200 OK\r\n\r\nuntil the end", 200],
     ["HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304],
-  ])("whose answer is %j is answered with %d", async (text, status) => {
+  ])("with the response %j is answered with %d", async (text, status) => {
     const target = await tcp((socket) => socket.once("data", () => socket.end(text)));
     const { path } = await opened([`localhost:${target.port}`]);
     const answer = await exchange(path, getOf(`http://localhost:${target.port}/`));

@@ -137,7 +137,7 @@ describe("an entry of the allow list", () => {
     ["localhost", ["localhost", "LOCALHOST.", "127.0.0.1", "127.1"]],
     ["127.0.0.1", ["localhost", "127.0.0.1"]],
     ["[::1]", ["localhost", "127.0.0.1"]],
-  ])("for %s opens its synonyms at that port", async (host, asked) => {
+  ])("for %s also allows its other spellings at that port", async (host, asked) => {
     const port = await http((_, response) => response.end("reached"));
     const { path, refused } = await opened([`${host}:${port}`]);
     for (const one of asked) {

@@ -19,7 +19,7 @@ const shortMs = 2_000;
 
 /** Rules of claims and their writes. */
 export const claimRules = {
-  async "of twenty claims at once one holds the thread"(trial: Trial) {
+  async "one of twenty concurrent claims holds the thread"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
@@ -41,7 +41,7 @@ export const claimRules = {
     assert.equal((await recordsIn(trial.store, ref, "data")).length, 4);
   },
 
-  async "each claim has a higher fence, and the thread as it is"(trial: Trial) {
+  async "each claim has a higher fence, and the thread's current state"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -91,7 +91,7 @@ export const claimRules = {
     assert.equal(claim.lost.aborted, false);
   },
 
-  async "a claim that is taken over writes nothing more"(trial: Trial) {
+  async "a fenced claim can't write"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -121,7 +121,7 @@ export const claimRules = {
     assert.deepEqual(await store.listBlobs(ref), []);
   },
 
-  async "a claim that is not renewed is over when its lease has expired"(trial: Trial) {
+  async "a claim ends when its lease expires"(trial: Trial) {
     const { store, under } = trial;
     if (!under.expire) return;
     const ref = trial.ref();
@@ -146,7 +146,7 @@ export const claimRules = {
     assert.equal((await recordsIn(other, ref, "data")).length, 2);
   },
 
-  async "a released claim writes nothing more, and is not lost"(trial: Trial) {
+  async "a released claim can't write, and does not count as lost"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -162,7 +162,7 @@ export const claimRules = {
     assert.equal((await store.find(ref.threadId))?.records, 1);
   },
 
-  async "a closed store holds nothing"(trial: Trial) {
+  async "a closed store holds no claims"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const other = await trial.open();
@@ -196,7 +196,7 @@ export const claimRules = {
     assert.deepEqual(await readAll(store, ref, "events"), numbers.map(event));
   },
 
-  async "a record is there when its append resolves, and its events before it"(trial: Trial) {
+  async "a record is readable when its append resolves, and its events before it"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
@@ -217,7 +217,7 @@ export const claimRules = {
     assert.equal((await readAll(other, ref, "events")).length, 11, "a release shows all events");
   },
 
-  async "only records change when a thread was updated"(trial: Trial) {
+  async "only records change a thread's update time"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const { updatedAt } = await trial.create({}, ref);
@@ -232,7 +232,7 @@ export const claimRules = {
     assert.ok(Number.isFinite((await store.find(ref.threadId))?.updatedAt));
   },
 
-  async "a record that is too large is refused whole, and the claim holds"(trial: Trial) {
+  async "a record that is too large leaves no part, and the claim holds"(trial: Trial) {
     const { store } = trial;
     const { maxRecordBytes } = store;
     const ref = trial.ref();
@@ -253,7 +253,7 @@ export const claimRules = {
     assert.deepEqual(await recordsIn(store, ref, "journal"), ['{"turn":1}']);
   },
 
-  async "nothing but events follows the record that ends a thread"(trial: Trial) {
+  async "only events follow the record that ends a thread"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -277,7 +277,7 @@ export const claimRules = {
     assert.deepEqual(await readAll(store, ref, "events"), [event(1), event(1)]);
   },
 
-  async "a pause is seen by the next append, and stays"(trial: Trial) {
+  async "the next append reports a pause, which stays"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const other = await trial.open();
@@ -316,7 +316,7 @@ export const claimRules = {
     }
   },
 
-  async "a blob is kept once under its id"(trial: Trial) {
+  async "a blob is stored once under its id"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -337,7 +337,7 @@ export const claimRules = {
     assert.equal(await store.readBlob(ref, "c".repeat(32)), null);
   },
 
-  async "any text is kept as it is"(trial: Trial) {
+  async "any text is stored unchanged"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const long = "x".repeat(Math.min(10 * 1024 * 1024, store.maxRecordBytes - 1000));

@@ -175,14 +175,14 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "takes over without being asked",
+    "takes over without takeOver",
     { store: (store) => ({ claim: (ref, all) => store.claim(ref, { ...all, takeOver: true }) }) },
   ],
-  ["gives each claim one fence", { claim: () => ({ fence: 1 }) }],
+  ["gives all claims the same fence", { claim: () => ({ fence: 1 }) }],
   ["says that a lost claim holds", { claim: () => ({ renew: async () => true }) }],
   ["never says that a claim is lost", { claim: () => ({ lost: new AbortController().signal }) }],
   [
-    "creates twice when asked twice at once",
+    "creates a thread twice in concurrent calls",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -207,7 +207,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "leaves a part of a thread that is refused",
+    "leaves a part of a refused thread",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -243,7 +243,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "gives two values one number",
+    "gives two values the same number",
     { claim: (claim) => ({ keepValue: (json) => (claim.keepValue(json) === null ? null : 0) }) },
   ],
   [
@@ -258,7 +258,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "takes any cursor",
+    "accepts any cursor",
     {
       store: (store) => ({
         read: (ref, log, cursor) =>
@@ -271,7 +271,7 @@ const broken: [string, Changes][] = [
     { store: (store) => ({ list: async (query) => (await store.list(query)).toReversed() }) },
   ],
   [
-    "hands out what is held",
+    "lists claimed threads as runnable",
     {
       store: (_, memory) => ({
         runnable: (options) => {
@@ -282,9 +282,9 @@ const broken: [string, Changes][] = [
       }),
     },
   ],
-  ["forgets what is postponed", { store: () => ({ postpone: async () => undefined }) }],
+  ["forgets postponed threads", { store: () => ({ postpone: async () => undefined }) }],
   [
-    "begins to watch after it is ready",
+    "starts to watch after `ready`",
     {
       store: (store) => ({
         async *watch(signal, ref) {
@@ -298,7 +298,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "names changes before they can be read",
+    "reports changes before they are readable",
     {
       claim: (claim, memory) => ({
         append: async (...given) => {
@@ -315,7 +315,7 @@ const broken: [string, Changes][] = [
     },
   ],
   ["shows half a record", torn({ isShown: true })],
-  ["does not report what it cuts off", torn({ isReported: false })],
+  ["does not report the bytes that it cuts off", torn({ isReported: false })],
   ["opens a damaged log", { under: () => ({ damage: async () => undefined }) }],
 ];
 

@@ -24,7 +24,7 @@ type Known = {
 };
 
 export const propertyRules = {
-  async "random sessions of three holders leave what a simple model has"(trial: Trial) {
+  async "random sessions of three holders agree with a simple model"(trial: Trial) {
     const { seeds = 300 } = trial.under;
     for (let seed = 1; seed <= seeds; seed += 1) {
       try {

@@ -8,7 +8,7 @@ const idsOf = (rows: readonly ThreadInfo[]): string[] => rows.map(({ threadId })
 
 /** Rules of runnable threads and of changes. */
 export const watchRules = {
-  async "threads that a worker may drive are listed, the longest due first"(trial: Trial) {
+  async "runnable threads are listed, longest due first"(trial: Trial) {
     const { store } = trial;
     const make = async (written: { record: string; state: object } | null, of?: string) => {
       const ref = trial.ref(of);
@@ -52,7 +52,7 @@ export const watchRules = {
     assert.ok((await due(5_000)).includes(paused.threadId));
   },
 
-  async "a postponed thread is left out until its time, or until it has a record"(trial: Trial) {
+  async "a postponed thread is skipped until its time or its next record"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -71,7 +71,7 @@ export const watchRules = {
     assert.equal(await runs(now), true);
   },
 
-  async "a watch names what changes, in any store"(trial: Trial) {
+  async "a watch reports changes made through any store"(trial: Trial) {
     const { store } = trial;
     const watched = new Watched(await trial.open());
     await watched.next(({ kind }) => kind === "ready");
@@ -115,7 +115,7 @@ export const watchRules = {
     await watched.stop();
   },
 
-  async "a watch of one thread names no other"(trial: Trial) {
+  async "a watch of one thread reports no other"(trial: Trial) {
     const [ref, other] = [trial.ref(), trial.ref()];
     await trial.create({}, ref);
     const watched = new Watched(await trial.open(), ref);
@@ -132,7 +132,7 @@ export const watchRules = {
     await watched.stop();
   },
 
-  async "who reads at each change has read everything"(trial: Trial) {
+  async "a reader that reads at each change reads everything"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const reader = await trial.open();

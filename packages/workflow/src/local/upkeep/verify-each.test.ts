@@ -168,7 +168,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
     expect(await named()).toContain(shown(path, 0));
   });
 
-  test.skipIf(kind === "due entry")("that is the copy of another one is named", async () => {
+  test.skipIf(kind === "due entry")("that is a copy of another is reported", async () => {
     const [one, other] = pair();
     copyFileSync(one, other);
     expect(await named()).toContain(short(other));
@@ -189,7 +189,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
 
   // Only the start and the length of such a value are known.
   test.skipIf(kind === "due entry" || kind === "file of values")(
-    "in which a byte has changed is named",
+    "with a changed byte is reported",
     async () => {
       const [path] = pair();
       const bytes = readFileSync(path);
@@ -243,7 +243,7 @@ describe("the registry", () => {
       (lines: string[]) => lines.with(5, "    timestamp: 1").with(9, "        timestamp: 2"),
     ],
     ["lost a name", (lines: string[]) => [lines[0] as string, "workflows: {}", ""]],
-  ])("that has %s is named", async (_, edit) => {
+  ])("that has %s is reported", async (_, edit) => {
     change(edit);
     expect(await problems()).toContainEqual({ path: "workflow.yaml", line: 1 });
   });
