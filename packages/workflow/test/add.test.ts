@@ -78,7 +78,7 @@ test("the same bundle again is unchanged and gets no history", async () => {
   expect(await historyOf(root, "w")).toHaveLength(1);
 });
 
-test("one bundle may have several names, and outlives the first of them", async () => {
+test("one bundle may have several names, and outlives its first name", async () => {
   const file = write("w.esm.js", bundle("first"));
   const { hash } = await addWorkflow(root, "one", file);
   expect(await addWorkflow(root, "two", file)).toEqual({ name: "two", hash, unchanged: false });

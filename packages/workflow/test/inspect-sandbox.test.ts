@@ -131,7 +131,7 @@ describe.skipIf(!hasSandbox)("without bubblewrap", () => {
   const bwrap = Bun.which("bwrap") ?? "";
   const hidden = [bwrap, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", bwrap, "--"];
 
-  test("a bundle is loaded as it is, or refused in one line where a sandbox is required", async () => {
+  test("a bundle is loaded without a sandbox, or refused with one line if a sandbox is required", async () => {
     expect(await loaded("", { as: hidden })).toMatchObject({ description: "[]" });
     expect(await loaded("", { as: hidden, sandbox: "required" })).toEqual({
       code: "SANDBOX_MISSING",

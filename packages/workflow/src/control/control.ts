@@ -42,7 +42,7 @@ export const engineOptions: ReadonlySet<string> = new Set([
   "attempts",
 ]);
 
-/** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
+/** Time of a committed step's acknowledgment: after `fdatasync`, or once the operating system has the bytes. */
 export type Durability = "step" | "os";
 
 /** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */
@@ -149,7 +149,7 @@ export type LiveThread = {
   role: string | null;
   steps: number;
   workflow: string;
-  /** How long this worker has driven it, in milliseconds. */
+  /** Time since this worker started to drive it, in milliseconds. */
   elapsedMs: number;
   /** Working time and waiting time of the whole thread, in milliseconds. */
   workedMs: number;

@@ -348,7 +348,7 @@ describe("the engine", () => {
     expect(last(lines).content).toBe("step 1: meta.schema is not a JSON Schema: it is odd");
   });
 
-  test("release leaves the log as it is and closes the generator", async () => {
+  test("release leaves the log unchanged and closes the generator", async () => {
     let closed = false;
     const { engine, roles } = drive(async function* (_input, { signal }) {
       try {

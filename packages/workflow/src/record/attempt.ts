@@ -84,7 +84,7 @@ export type Attempt = {
   paid: Record<string, Spent> | null;
   retries: Retry[];
   error: AttemptError | null;
-  /** How its step breaks the bundle's descriptor. */
+  /** Breaches of the bundle's descriptor by its step. */
   warnings: string[];
   session: { agent: string; session_id: string } | null;
   input: Record<string, unknown> | null;

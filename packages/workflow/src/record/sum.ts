@@ -41,7 +41,7 @@ const probeSum = xxh64(probe);
 
 /**
  * Returns the sum field and the closing brace for a record without its closing brace.
- * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
+ * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced built-ins that the hash uses.
  */
 export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
   if (xxh64(probe) !== probeSum) {

@@ -26,7 +26,7 @@ export const isWholeWithoutSum = (bytes: Buffer, mayHaveSum: boolean): boolean =
 
 function isUtf8Prefix(bytes: Buffer): boolean {
   try {
-    // As a stream its last character may be incomplete.
+    // The end may be within a character, so decode as a stream.
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
     return true;
   } catch {

@@ -22,7 +22,7 @@ afterEach(() => {
 const importOf = (file: string) => JSON.stringify(join(import.meta.dir, file));
 const linux = process.platform === "linux";
 
-/** Runs a script in a network namespace with `setup`, and returns what it printed. */
+/** Runs a script in a network namespace with `setup`, and returns its output. */
 function namespaced(setup: string, script: string): string {
   writeFileSync(join(folder, "run.ts"), script);
   const run = `ip link set lo up && ${setup} && exec ${process.execPath} ${join(folder, "run.ts")}`;

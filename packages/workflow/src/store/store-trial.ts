@@ -28,7 +28,7 @@ export type StoreUnderTest = {
    * do that.
    */
   tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
-  /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed behind the store. */
+  /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed outside of the store. */
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
   /** Number of random sessions; 300 by default. */
   seeds?: number;

@@ -27,7 +27,7 @@ const syncDataLater = promisify(fdatasync);
 
 /**
  * The files of this machine. The functions of `node:fs` are bound when this module is loaded, before any bundle: a
- * bundle that replaces them, as mocks do, does not change what its worker writes.
+ * bundle that replaces them, as mocks do, does not change its worker's writes.
  */
 export const files: Files = {
   open: (path, flags) => openSync(path, flags, 0o600),

@@ -268,7 +268,7 @@ function identifyByPs(id: number): ProcessIdentity | null {
 const drawn = new Uint32Array(1);
 const random = (): number => (crypto.getRandomValues(drawn)[0] as number) / 2 ** 32;
 
-/** How long a process waits for the write lock of another one, in milliseconds. */
+/** Longest wait for another process's write lock, in milliseconds. */
 const databaseBusyMs = 1_000;
 
 async function openDatabase(path: string): Promise<Database> {

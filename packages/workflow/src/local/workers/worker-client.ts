@@ -52,7 +52,7 @@ function isManned(root: Root, hash: string): boolean {
   return worker !== null && isAlive(worker.identity);
 }
 
-/** As {@link ask}, without waiting for a worker that does not listen yet. */
+/** Like {@link ask}, without waiting for a worker that does not listen yet. */
 export async function askOnce<T>(
   root: Root,
   hash: string,
@@ -165,7 +165,7 @@ type Again<T> = {
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** As {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
+/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
