@@ -83,7 +83,7 @@ const rules: Rules = {
     equal(recorded.map(nameOf), kinds, "the second read");
     for (const [index, { cursor }] of recorded.entries()) {
       const rest = await trial.observe(ref, cursor);
-      equal(rest.map(bare), recorded.slice(index + 1).map(bare), `behind ${cursor}`);
+      equal(rest.map(bare), recorded.slice(index + 1).map(bare), `after ${cursor}`);
       const before = await trial.observe(ref, undefined, { until: cursor });
       equal(before.map(bare), recorded.slice(0, index + 1).map(bare), `until ${cursor}`);
     }

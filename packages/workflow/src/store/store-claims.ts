@@ -71,9 +71,13 @@ export const claimRules = {
     assert.deepEqual([claim.thread, info.owner, claim.end], [info, "a", null]);
     const found = [claim.start, ...claim.steps].map((record) => JSON.stringify(record));
     assert.deepEqual(found, thread.records);
-    assert.equal(await store.claim(ref, { owner: "b", leaseMs }), null, "it is held");
+    assert.equal(
+      await store.claim(ref, { owner: "b", leaseMs }),
+      null,
+      "a held thread can't be claimed",
+    );
     await claim.append(end().record, end().state);
-    assert.equal(claim.steps.length, 3, "as they were when it was claimed");
+    assert.equal(claim.steps.length, 3, "the steps at the time of the claim");
     await claim.release();
     const last = await trial.claim(ref, await trial.open());
     assert.deepEqual([last.steps, JSON.stringify(last.end)], [claim.steps, end().record]);
@@ -84,7 +88,7 @@ export const claimRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "of the same owner");
+    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "nor by the same owner");
     const other = await trial.open();
     assert.equal(await other.claim(ref, { owner: "b", leaseMs }), null, "of another");
     assert.equal(await claim.renew(), true);
@@ -292,7 +296,7 @@ export const claimRules = {
     const next = await trial.claim(ref, other);
     assert.equal(next.thread.paused, true);
     await next.append(end().record, end().state);
-    assert.equal((await other.setPaused(ref, false))?.paused, true, "an ended thread is as it was");
+    assert.equal((await other.setPaused(ref, false))?.paused, true, "an ended thread is unchanged");
   },
 
   async "a value is read by its number, in any store"(trial: Trial) {
@@ -303,10 +307,14 @@ export const claimRules = {
       const claim = await trial.claim(ref, await trial.open());
       const json = JSON.stringify("\u2028\u20ac".repeat(n * 1000));
       const at = claim.keepValue(json);
-      assert.ok(at !== null && !kept.has(at), "a number of its own");
+      assert.ok(at !== null && !kept.has(at), "a unique number");
       claim.event([JSON.stringify({ tag: "CONTRACT", content: "", timestamp: 1, seq: n, at })]);
       await claim.append(step("").record, step("").state);
-      assert.equal(await trial.store.readValue(ref, at), json, "it is there before its event");
+      assert.equal(
+        await trial.store.readValue(ref, at),
+        json,
+        "the value is readable before its event",
+      );
       kept.set(at, json);
       await claim.release();
     }

@@ -195,7 +195,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "names the id of each bundle's thread again",
+    "reuses the id of each bundle's thread",
     {
       store: (store) => ({
         create: async (thread, claim) => {

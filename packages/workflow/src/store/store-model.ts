@@ -56,7 +56,7 @@ export class ThreadModel {
     if (explained === "unknown") return;
     const events = await readAll(store, ref, "events");
     if (explained === "some") this.events = this.events.filter((line) => events.includes(line));
-    assert.deepEqual(events, this.events, "events are neither changed, doubled nor reordered");
+    assert.deepEqual(events, this.events, "events are neither changed, duplicated nor reordered");
     for (const [at, json] of this.values) {
       const found = await store.readValue(ref, at);
       if (explained === "some" && found === null) this.values.delete(at);
@@ -105,7 +105,7 @@ export class Session {
     assert.ok(claim, `a claim to ${act.do} with`);
     if (act.do === "append") {
       const { paused } = await claim.append(act.record, act.state);
-      assert.equal(paused, model.paused, "whether the thread is to stop");
+      assert.equal(paused, model.paused, "the pause mark");
     } else if (act.do === "journal") {
       await claim.journal(act.record);
     } else if (act.do === "event") {

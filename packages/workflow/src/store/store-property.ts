@@ -97,7 +97,7 @@ class RandomSession {
     const turn = '{"turn":0}';
     const thread: NewThread = { ...this.#trial.thread(ref), journal: [turn] };
     const found = await store.create(thread);
-    assert.equal(found.created, !known, "it is created unless it is there");
+    assert.equal(found.created, !known, "only a missing thread is created");
     assert.equal(found.thread.records, known?.model.data.length ?? 1);
     if (known) return;
     const model = new ThreadModel();
@@ -109,7 +109,11 @@ class RandomSession {
   async #remove({ store }: Holder, ref: ThreadRef): Promise<void> {
     const known = this.#known.get(ref.threadId);
     try {
-      assert.equal(await store.remove(ref), this.#known.delete(ref.threadId), "it was there");
+      assert.equal(
+        await store.remove(ref),
+        this.#known.delete(ref.threadId),
+        "the removed thread existed",
+      );
     } catch (error) {
       if (!isWorkflowError(error) || error.code !== "THREAD_CLAIMED") throw error;
       assert.ok(known?.claim, "a thread that is not held is removed");

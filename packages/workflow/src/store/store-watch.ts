@@ -43,7 +43,7 @@ export const watchRules = {
     assert.deepEqual(
       await due(system.clock.now() + 1e9),
       [a, b, c, d],
-      "a running one since its last record",
+      "a running thread is due since its last record",
     );
     await claim.release();
     await store.setPaused(paused, false);
