@@ -44,7 +44,7 @@ const asked =
 
 /** Registers the workflows that the states need besides `play`. */
 export async function addBundles(store: Store): Promise<void> {
-  for (const [name, source] of Object.entries({ asker, catching, picky })) {
+  for (const [name, source] of Object.entries({ asker, rescued, picky })) {
     const file = join(store.folder, `${name}.esm.js`);
     writeFileSync(file, source);
     await store.ok(["add", name, file]);
@@ -52,7 +52,7 @@ export async function addBundles(store: Store): Promise<void> {
 }
 
 /** Catches the failure of a step, and fails itself. */
-const catching = bundleOf(`
+const rescued = bundleOf(`
   if (input.steps.length === 0)
     yield step("work", "down", { __durable__: { failure: { name: "Error", message: "down" } } });
   return { returnCode: 3, summary: "no work" };`);
@@ -73,7 +73,7 @@ export const states: Record<string, Make> = {
   failed: played("failed", { fail: 2 }),
   "returned 3": played("failed", { code: 3 }),
   "failed after a caught failure": async (store) => {
-    const id = await store.ok(["run", "catching"]);
+    const id = await store.ok(["run", "rescued"]);
     await store.until(id, "failed");
     return id;
   },

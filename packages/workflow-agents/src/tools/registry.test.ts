@@ -63,9 +63,9 @@ describe("a registry", () => {
     });
     const registry = toolRegistry([find]);
     const [definition] = await registry.definitions(here());
-    const { properties = {} } = definition?.input_schema as { properties?: object };
+    const properties = Object(definition?.input_schema.properties) as Record<string, object>;
     const [filter = "", about = ""] = Object.keys(properties);
-    const inner = (properties as Record<string, { properties: object }>)[about]?.properties ?? {};
+    const { properties: inner } = properties[about] as { properties: object };
     const [top = ""] = Object.keys(inner);
     for (const name of [filter, about, top]) expect(name).toMatch(/^[\w.-]{1,64}$/);
     const given = { $filter: "a", "über uns": { $top: 1 } };
