@@ -48,6 +48,7 @@ const fork = z.looseObject({
     })
     .optional(),
   input: input.optional(),
+  isRerun: z.literal(true).optional(),
   anew: z.boolean().optional(),
 });
 

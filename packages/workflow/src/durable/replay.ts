@@ -59,6 +59,11 @@ export class Replay {
     return this.#steps[this.#taken];
   }
 
+  /** Whether the last taken step is a question. */
+  get #isAsked(): boolean {
+    return this.#steps[this.#taken - 1]?.role === WAIT;
+  }
+
   #accept(step: RoleOutput): void {
     this.#taken += 1;
     this.record(step);
@@ -104,12 +109,12 @@ export class Replay {
     return until;
   }
 
-  /** Takes the recorded answer to a question, also one given before it. A question without an answer is asked again. */
+  /** Takes the recorded answer to a question. A question without an answer is asked again. */
   takeAnswer(what: string, onWait?: (wait: RoleOutput) => void): RoleOutput | undefined {
     const waits = `waits for ${show(what)}`;
     for (let next = this.peek(); next !== undefined; next = this.peek()) {
       const isWait = next.role === WAIT;
-      if (!isWait && next.role !== INPUT) this.diverge(waits);
+      if (!isWait && (next.role !== INPUT || !this.#isAsked)) this.diverge(waits);
       if ((isWait || next.meta.for !== undefined) && next.meta.for !== what) this.diverge(waits);
       this.accept();
       if (!isWait) return next;
@@ -132,7 +137,11 @@ export class Replay {
   /** Throws `DIVERGED`; `did` describes the workflow's action in place of the recorded step. */
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
-    const found = next === undefined ? "not there" : described(next);
+    const isUnasked = next?.role === INPUT && !this.#isAsked;
+    const found =
+      next === undefined
+        ? "not there"
+        : `${described(next)}${isUnasked ? " without a question" : ""}`;
     const error = WorkflowError.failed(
       "DIVERGED",
       `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,

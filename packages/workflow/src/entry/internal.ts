@@ -18,7 +18,8 @@ export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
 export { answerHint, endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
-export { givenInput, isQuestion, recordedInput } from "../host/fixture.ts";
+export { givenInput, recordedInput } from "../host/fixture.ts";
+export { isQuestion } from "../contract/wait.ts";
 export type { TestAnswer } from "../control/test-answer.ts";
 export {
   checkThreadId,

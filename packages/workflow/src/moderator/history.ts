@@ -30,6 +30,7 @@ export class ContextHistory {
   #count = 0;
   /** The role with an unanswered question. */
   #asker: string | null = null;
+  #isAsked = false;
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
@@ -104,11 +105,14 @@ export class ContextHistory {
    * that asked; null for a question, or an answer to no role.
    */
   #seen(step: Step): Step | null {
+    const isAsked = this.#isAsked;
+    this.#isAsked = step.role === WAIT;
     if (step.role === WAIT) {
       this.#asker = typeof step.meta.role === "string" ? step.meta.role : null;
       return null;
     }
     if (step.role !== INPUT) return step;
+    if (!isAsked) throw unasked(this.#allSteps.length);
     const role = this.#asker;
     this.#asker = null;
     if (role === null) return null;
@@ -125,6 +129,14 @@ export class ContextHistory {
     );
   }
 }
+
+/** Error for an `__input__` step of the log that does not follow a question. */
+const unasked = (number: number): WorkflowError =>
+  WorkflowError.failed(
+    "DIVERGED",
+    `step ${number} of the log is "${INPUT}" without a question`,
+    `fork the thread with the steps before it: --at-step ${number - 1}`,
+  );
 
 const asking = Symbol("waitFor");
 
