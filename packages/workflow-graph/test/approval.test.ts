@@ -157,6 +157,15 @@ describe("approvals beside running nodes", () => {
   });
 });
 
+test("an answer that follows no question does not approve", async () => {
+  const { steps } = await drawn(nodes, links);
+  const meta = { for: "approval", value: { decision: "approve", note: "" } };
+  const unasked = [...steps.slice(0, -1), { role: "__input__", content: "approve", meta }];
+  const outcome = await drawn(nodes, links, { steps: unasked });
+  expect(outcome.status).toBe("waiting");
+  expect(outcome.steps.slice(unasked.length).map(({ role }) => role)).toEqual(["__wait__"]);
+});
+
 test("an answer to an approval that was removed from the graph changes nothing", async () => {
   const asked = await drawn(nodes, links);
   const answered = [
