@@ -213,7 +213,7 @@ describe("a fork", () => {
     expect(diff).toMatchObject({ same: false, firstDifference: 2 });
   });
 
-  test("brings an answer only to a question, and only one that the thread may get", async () => {
+  test("brings an answer only to a question, and only a valid answer", async () => {
     const wait = { for: "leave", schema: { enum: ["yes", "no"] } };
     const asked = await serving.run("asker", { wait });
     await serving.until(asked, "waiting");
