@@ -36,7 +36,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F5: {
     "packages/workflow/test/limits.test.ts": ["a size limit that cuts a write short (F5)"],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that is full for a minute, and then not, interrupts the thread and loses nothing (F5)",
+      "that is full for a minute interrupts the thread and loses nothing (F5)",
     ],
   },
   F6: {
@@ -56,7 +56,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "is invisible to readers before it is synced, and visible when it resolves (L1)",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "loses what was not synced, and nothing that was shown, over a remount",
+      "loses only unsynced data that was never shown, over a remount",
     ],
   },
   F8: {
@@ -87,7 +87,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "whose pid belongs to another process now is not signalled (F10)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": [
-      "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+      "a worker in another pid namespace is used, and the process with its pid here is not killed (F10)",
     ],
   },
   F11: {
@@ -186,19 +186,19 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F24: {
     "packages/server/test/guard.test.ts": [
-      "whatever the path and the method",
-      "of a form is refused, whatever it holds",
+      "for every path and method",
+      "of a form is refused, whatever its content",
     ],
     "packages/server/test/streams.test.ts": [
-      "the number of open streams is limited, and a closed stream makes room",
+      "the number of open streams is limited, and closing a stream allows another",
     ],
   },
   F25: {
     "packages/server/test/serve.test.ts": [
-      "a port in use is one line, which shows no token of the server that has it",
+      "a port in use is reported in one line, without the token of the server that uses it",
     ],
     "packages/server/test/events.test.ts": [
-      "nothing is missed and nothing doubled when the server is killed and started again",
+      "no message is lost or sent twice when the server is killed and restarted",
     ],
   },
   F26: {
@@ -215,10 +215,10 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     ],
     "packages/cli-workflow/test/streams.test.ts": [
       "a closed stdout is not a crash",
-      "the program answers where no stdin, no terminal and another locale is",
+      "the program answers without stdin and terminal, and with another locale",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that becomes read-only is read, and written again when it can be (F27)",
+      "that becomes read-only stays readable, and is written again once possible (F27)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": ["a file system without locks"],
   },
