@@ -23,7 +23,7 @@ const guide = readFileSync(
 );
 const store = new Store();
 
-/** Each command with its arguments, and its own options. */
+/** The arguments and own options of each command. */
 const commands = new Map<string, string[]>();
 
 beforeAll(async () => {
@@ -53,12 +53,12 @@ beforeAll(async () => {
   for (const command of program.commands) visit(command, "");
 });
 
-test("the commands and their options are these", () => {
+test("the commands and their options match this list", () => {
   const lines = [...commands].map(([usage, options]) => [usage, ...options].join("  "));
   expect(lines.join("\n")).toMatchSnapshot();
 });
 
-test("the guide names each command and each option, and no other", () => {
+test("the guide names exactly the existing commands and options", () => {
   const documented = new Map<string, string[]>();
   let options: string[] = [];
   for (const line of guide.split("\n")) {
@@ -74,7 +74,7 @@ test("the guide names each command and each option, and no other", () => {
   expect(documented).toEqual(new Map(shown));
 });
 
-test("the guide names each option that every command has", () => {
+test("the guide names each common option", () => {
   for (const flags of common) expect(guide).toContain(`| \`${flags}\` |`);
 });
 
@@ -92,7 +92,7 @@ test("the help of every command has an example of it", async () => {
   );
 });
 
-test("help and no command show the commands", async () => {
+test("help, and no command, show the list of commands", async () => {
   const { code, stdout } = await store.run(["--help"]);
   expect(code).toBe(0);
   for (const { name, hidden } of entries) {

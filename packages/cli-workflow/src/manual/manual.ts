@@ -29,7 +29,7 @@ const variables: [name: string, meaning: string][] = [
   ["TMPDIR", "the folder for builds and checks"],
 ];
 
-/** The manual page, in the language of man(7), of a program whose commands are all loaded. */
+/** Returns the manual page, in the man(7) format, of a program whose commands are all loaded. */
 export function manualPage(program: Command, version: string): string {
   const groups = Map.groupBy(
     program.commands.filter((command) => !command.name().startsWith("__")),
@@ -56,7 +56,7 @@ export function manualPage(program: Command, version: string): string {
   ].join("\n");
 }
 
-/** A command and the commands below it, without hidden ones. */
+/** Returns a command and its subcommands, without hidden ones. */
 const withThoseBelow = (command: Command): Command[] =>
   command.name().startsWith("__") ? [] : [command, ...command.commands.flatMap(withThoseBelow)];
 
@@ -93,7 +93,7 @@ const list = (entries: readonly (readonly [string, string])[]): string =>
 const lowered = (sentence: string): string =>
   sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 
-/** Escapes a text so that it has no requests or escapes. */
+/** Escapes a text so that it contains no roff requests or escapes. */
 const text = (plain: string): string => plain.replaceAll("\\", "\\e").replaceAll("-", "\\-");
 const line = (plain: string): string => text(plain).replace(/^[.']/, "\\&$&");
 const quoted = (plain: string): string => `"${text(plain).replaceAll('"', "\\(dq")}"`;
