@@ -51,7 +51,7 @@ describe("a workflow's name", () => {
     test(`${JSON.stringify(name).slice(0, 20)} is not found anywhere`, async () => {
       const commands = ["show", "history", "remove", "rollback", "threads"];
       await Promise.all([
-        ...commands.map((command) => expectRefusal([command, name], 4, "there is no workflow")),
+        ...commands.map((command) => expectRefusal([command, name], 4, "no workflow")),
         expectRefusal(["run", name], 4, `there is no ${name.includes("/") ? "file" : "workflow"}`),
       ]);
     });
@@ -64,7 +64,7 @@ describe("a thread's id", () => {
       const commands = ["thread", "thread rm", "kill", "pause", "resume", "fork", "retry", "logs"];
       await Promise.all(
         commands.map((command) =>
-          expectRefusal([...command.split(" "), id], 4, "there is no thread"),
+          expectRefusal([...command.split(" "), id], 4, "no thread"),
         ),
       );
     });
@@ -167,8 +167,8 @@ describe("a bundle", () => {
 
 describe("a missing thing", () => {
   test("a version", async () => {
-    await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "has no version");
-    await expectRefusal(["run", "play@ZZZZZZZ"], 4, "has no version");
+    await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "no version");
+    await expectRefusal(["run", "play@ZZZZZZZ"], 4, "no version");
     await expectRefusal(["rollback", "play"], 1, "first version");
   });
 

@@ -170,7 +170,7 @@ test("dev ends what it has running, continues it the next time, and is alone wit
   const second = await store.run(["dev", "flow.ts"]);
   expect(second).toMatchObject({ code: 1, stdout: "" });
   expect(second.stderr).toBe(
-    "error: another dev is at work on flow; hint: end it, or give this one a name of its own: --name\n",
+    "error: another dev of flow is running; hint: end it, or use another name: --name\n",
   );
   expect(await dev.end()).toBe(0);
   expect(dev.lines.at(-1)).toMatchObject({ kind: "stopped", threadId });

@@ -297,7 +297,7 @@ describe("a build that can't be made is one error with its place", () => {
       };
       const { code, message } = await errorOf(build(files));
       expect(code).toBe("BUILD_FAILED");
-      expect(message).toContain("the build gave a second file");
+      expect(message).toContain("the build produced a second file");
     });
   }
 

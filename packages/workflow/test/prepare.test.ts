@@ -62,7 +62,7 @@ describe("a path that leads to no bundle", () => {
     expect(await refusal(at("none.esm.js"))).toMatchObject({
       code: "NO_SUCH_FILE",
       kind: "missing",
-      message: `there is no file "${at("none.esm.js")}"`,
+      message: `"${at("none.esm.js")}": no such file`,
     });
     await write("file", "x");
     expect((await refusal(at("file/b.esm.js"))).kind).toBe("missing");

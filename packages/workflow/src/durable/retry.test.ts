@@ -242,9 +242,9 @@ describe("timeout", () => {
 
 describe("invalid options", () => {
   const bad: [unknown, string][] = [
-    [{ retry: { attempts: 0 } }, "retry.attempts can't be 0"],
-    [{ retry: { attempts: 1e9 } }, "retry.attempts can't be 1000000000"],
-    [{ retry: { attempts: "3" } }, "retry.attempts can't be 3"],
+    [{ retry: { attempts: 0 } }, "invalid retry.attempts 0"],
+    [{ retry: { attempts: 1e9 } }, "invalid retry.attempts 1000000000"],
+    [{ retry: { attempts: "3" } }, "invalid retry.attempts 3"],
     [{ retry: 3 }, "retry is a number, not an object"],
     [{ retry: { attempts: 2, backoff: -1 } }, "retry.backoff can't be -1"],
     [{ retry: { attempts: 2, backoff: "soon" } }, 'retry.backoff can\'t be "soon"'],

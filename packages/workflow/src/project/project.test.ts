@@ -193,7 +193,7 @@ describe("a project file is refused", () => {
   test("when there are two in one folder", async () => {
     write("uncaged.json", {});
     write("package.json", { uncaged: {} });
-    expect((await refusal()).message).toContain("are both there");
+    expect((await refusal()).message).toContain("found both");
   });
 
   test("that is not a plain file, too large or not a text", async () => {
