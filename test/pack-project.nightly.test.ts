@@ -66,11 +66,13 @@ test("the commands that new prints work as they are printed, and a clone of the 
   expect(hash).toBeString();
   const demo = join(work, "demo");
   const manifest = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as object;
+  // A program that was installed from tarballs names them.
+  const ofTarball = expect.stringMatching(/^file:.*\.tgz$/);
   expect(manifest).toMatchObject({
     devDependencies: {
-      "@uncaged/workflow": expect.stringMatching(/^\^\d/),
-      typescript: expect.any(String),
-      "uncaged-workflow": expect.stringMatching(/^\^\d/),
+      "@uncaged/workflow": ofTarball,
+      typescript: expect.stringMatching(/^\^\d/),
+      "uncaged-workflow": ofTarball,
     },
   });
   // Like a copy by git after `npm install`.

@@ -30,14 +30,16 @@ const step = (id: string, ...depends_on: string[]) => ({
   ...{ id, description: `do ${id}`, agent: "claude" as const, inputs: {}, depends_on },
 });
 
-const made = (name: string, trigger: object): Reply => ({
+const twoSteps: object[] = [step("look"), step("report", "look")];
+
+const made = (name: string, trigger: object, steps = twoSteps): Reply => ({
   text: "Here it is.",
   tools: [
     {
       name: "create_workflow",
       input: {
         ...{ name, description: "Which builds fail?", trigger },
-        steps: [step("look"), step("report", "look")],
+        steps,
         failure_policy: { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 },
       },
     },
@@ -147,6 +149,25 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.waitForURL("**/plans");
   await row.waitFor({ state: "detached" });
+}, 600_000);
+
+test("a plan whose input has a placeholder of another template language says what to write", async () => {
+  const report = { ...step("report", "look"), inputs: { of: "{{look}}", as: "${look.output}" } };
+  const id = await plan(made("Literal", { type: "manual" }, [step("look"), report]));
+  const page = await open(serving, `/plans/${id}`);
+  const warnings = part(page, "Steps").getByRole("list", { name: "Warnings" });
+  for (const text of ["{{look}}", "${look.output}"]) {
+    await warnings.getByText(`"${text}" stays as it is; write $steps.look.output`).waitFor();
+  }
+  expect(await violationsOf(page)).toEqual([]);
+  await keepPicture(page, "plan-warnings");
+  await page.getByRole("button", { name: "Edit as JSON…" }).click();
+  const definition = page.getByLabel("Definition");
+  const text = await definition.inputValue();
+  const meant = text.replace(/\{\{look\}\}|\$\{look\.output\}/g, "$steps.look.output");
+  await definition.fill(meant);
+  await page.getByRole("button", { name: "Save" }).click();
+  await warnings.waitFor({ state: "detached" });
 }, 600_000);
 
 /** Creates a plan without the console and returns its id. */

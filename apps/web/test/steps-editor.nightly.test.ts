@@ -144,6 +144,28 @@ describe("the editor of a saved step workflow", () => {
     expect(await narrow.evaluate(scrolls)).toBe(false);
   }, 600_000);
 
+  test("warns of a placeholder of another template language, and of a space before an expression", async () => {
+    const flow = {
+      version: "3.18",
+      name: "literal",
+      registry: { params: ["name(STRING)"], vars: ["$a(STRING)", "$b(STRING)"] },
+      steps: [
+        { id: "Set_A", target: "$a", value: "{{name}}", next: "Set_B" },
+        { id: "Set_B", target: "$b", value: " =name", next: "Stop_1" },
+        { id: "Stop_1", reason: "=$a + $b" },
+      ],
+    };
+    await serving.add("literal", JSON.stringify(flow), "literal.json");
+    const page = await open(serving, "/editor/steps/literal", wide);
+    const problems = page.getByRole("list", { name: "Problems" });
+    await problems.getByText("{{name}} stays as it is; write =name").waitFor();
+    await problems.getByText("the space before = makes this plain text; write =name").click();
+    await page.getByRole("heading", { name: "Set_B" }).waitFor();
+    await page.getByLabel(/^value/).fill("=name");
+    await page.getByText(/the space before =/).waitFor({ state: "detached" });
+    expect(await violationsOf(page)).toEqual([]);
+  }, 600_000);
+
   test("asks the question of a Pause, and is reloaded while it waits", async () => {
     const flow = {
       version: "3.18",

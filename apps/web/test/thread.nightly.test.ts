@@ -86,6 +86,45 @@ test("a running thread is paused, resumed, killed and deleted by keyboard alone"
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
 }, 600_000);
 
+test("all threads are paused by one button, and killed by another once its question is answered", async () => {
+  const ids = [await serving.run("endless", { delayMs: 50 }), await serving.run("endless")];
+  const asking = await serving.run("asker");
+  await serving.until(asking, "waiting");
+  for (const id of ids) await serving.until(id, "running");
+  const page = await open(serving);
+  const row = (id: string) => page.getByRole("row").filter({ hasText: id });
+  const hand = keyboard(page);
+  await hand.press("button", "Pause all");
+  for (const id of ids) await row(id).getByText("paused", { exact: true }).waitFor();
+  const dialog = page.getByRole("dialog", { name: "Kill all threads?" });
+  await hand.press("button", "Kill all");
+  await dialog.getByText(/All running, sleeping, waiting and paused threads end now/).waitFor();
+  await hand.press("button", "Cancel", dialog);
+  await dialog.waitFor({ state: "detached" });
+  for (const id of ids) await serving.until(id, "paused");
+  await serving.until(asking, "waiting");
+  await hand.press("button", "Kill all");
+  await hand.press("button", "Kill all", dialog);
+  for (const id of [...ids, asking]) {
+    await row(id).getByText("killed", { exact: true }).waitFor();
+    await serving.until(id, "killed");
+  }
+}, 600_000);
+
+test("interrupted threads are named on the first page, and resumed from there", async () => {
+  const id = await serving.run("endless", { delayMs: 50 });
+  await serving.until(id, "running", 1);
+  await serving.killWorkers();
+  const page = await open(serving);
+  const line = page.getByText(/^1 thread interrupted within the last day/);
+  await line.waitFor();
+  await page.getByText("serve --resume", { exact: true }).waitFor();
+  await keyboard(page).press("button", "Resume");
+  await serving.until(id, "running");
+  await line.waitFor({ state: "detached" });
+  await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);
+
 test("a question opened before the thread's log has arrived is shown when it arrives", async () => {
   const id = await serving.run("asker");
   await serving.until(id, "waiting");

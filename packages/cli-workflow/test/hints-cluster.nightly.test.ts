@@ -71,14 +71,14 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
           "it loads a program",
         "compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork …":
           other,
-        "compare them, and fork what you want to keep: uncaged-workflow fork …": other,
+        "compare them, and fork the steps to keep: uncaged-workflow fork …": other,
         "it stays where it is; compare them: uncaged-workflow thread …": other,
-        "go on in a new thread: uncaged-workflow fork …": "of a thread that was removed elsewhere",
+        "continue in a new thread: uncaged-workflow fork …":
+          "of a thread that was removed elsewhere",
         "move a fork of it: uncaged-workflow fork …": "of logs of an earlier version",
         "add the original file again to restore it: uncaged-workflow add <name> <file>":
           "run for a storage root by hints.test.ts",
-        "start workers of this version: uncaged-workflow worker --host … --port 9080": goesOn,
-        "start one: uncaged-workflow worker --host … --port 9080": goesOn,
+        "uncaged-workflow worker --host … --port 9080": goesOn,
         "register a worker: uncaged-workflow worker --host URL --port N": goesOn,
         "see whether the cluster runs: uncaged-workflow cluster status":
           "of a cluster that ends during a call",

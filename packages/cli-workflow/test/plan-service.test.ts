@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type Plan, PlanStore, type Started } from "./planned.ts";
-import { removeFolders } from "./program.ts";
+import { playBundle, removeFolders } from "./program.ts";
 
 setDefaultTimeout(180_000);
 let store: PlanStore;
@@ -81,6 +81,55 @@ test("a service fires, is shown, is the only one, and ends when it is asked to",
   expect(text).toContain(`fired ${id}: ${runs[0]?.id}`);
 });
 
+test("a service with --resume resumes a thread that was interrupted", async () => {
+  await store.ok(["add", "play", playBundle]);
+  const id = await store.play({ ms: 60_000 });
+  await store.until(id, "running");
+  await store.killWorkers();
+  await store.until(id, "interrupted");
+  const service = store.start(["plan", "service", "run", "--resume"]);
+  let noted = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of service.stderr) {
+    noted += decoder.decode(bytes, { stream: true });
+    if (noted.includes(`resumed ${id} of play\n`)) break;
+  }
+  await store.until(id, "running");
+  service.kill("SIGTERM");
+  expect(await service.exited).toBe(0);
+  await store.ok(["kill", id]);
+});
+
+const bubblewrap = Bun.which("bwrap");
+test.skipIf(bubblewrap === null)(
+  "a service and a confirmation are refused where the sandbox is open",
+  async () => {
+    const mode = { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap" };
+    const plan = await store.plan({ a: [] }, {}, mode);
+    const bin = join(store.folder, "weak");
+    mkdirSync(bin);
+    // Without a namespace for processes a step sees those of this machine.
+    const weak = `#!/bin/bash
+[ "$1" = --help ] && exec ${bubblewrap} "$@"
+args=()
+for word in "$@"; do [ "$word" = --unshare-pid ] || args+=("$word"); done
+exec ${bubblewrap} "\${args[@]}"
+`;
+    writeFileSync(join(bin, "bwrap"), weak, { mode: 0o755 });
+    const env = { PATH: `${bin}:${process.env.PATH}`, ...mode };
+    for (const args of [
+      ["plan", "service", "run"],
+      ["plan", "confirm", plan.id],
+    ]) {
+      const { code, stderr, stdout } = await store.run(args, { env });
+      expect([args, code, stdout]).toEqual([args, 1, ""]);
+      expect(stderr).toMatch(/^error: processes of this machine: /);
+      expect(stderr).toContain("hint: use another machine");
+    }
+    expect((await store.json<Plan>(["plan", "show", plan.id])).phase).toBe("awaiting_confirmation");
+  },
+);
+
 test("the service is installed as a unit that starts this program by its path", async () => {
   const bin = join(store.folder, "bin");
   mkdirSync(bin);
@@ -92,6 +141,8 @@ test("the service is installed as a unit that starts this program by its path", 
   const [, program = ""] = /ExecStart="([^"]+)" "plan" "service" "run"/.exec(text) ?? [];
   expect(existsSync(program)).toBe(true);
   expect(text).toContain("Restart=always\nRestartSec=5\nKillMode=process\n");
+  await store.ok(["plan", "service", "install", "--resume"], { env });
+  expect(readFileSync(unit, "utf8")).toMatch(/^ExecStart=.*"plan" "service" "run".*"--resume"$/m);
   const shown = await store.json<Status>(["plan", "service"], { env });
   expect(shown.unit).toBe(unit);
   const other = await store.run(["plan", "service", "stop", "--drain", "soon"], { env });

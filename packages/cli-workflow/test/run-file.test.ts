@@ -50,6 +50,27 @@ test("a step workflow and a bundle are run from their files too, with all that r
   expect(await store.json<object>(["thread", id])).toMatchObject({ maxRounds: 7 });
 });
 
+test("add and run warn of reads where no thread runs, and of a module that looks for files beside itself", async () => {
+  const store = new Store({ inMemory: true });
+  const own = join(store.folder, "node_modules/data");
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "index.js"), "exports.here = () => __dirname;");
+  const text = `import { here } from "data";
+const key = process.env.API_KEY;${source("read").replace("prompt,", "[key, here()].join(),")}`;
+  writeFileSync(join(store.folder, "reads.ts"), text);
+  for (const args of [
+    ["add", "reads", "reads.ts"],
+    ["run", "reads.ts"],
+  ]) {
+    const { code, stderr } = await store.run(args);
+    expect([args, code]).toEqual([args, 0]);
+    expect(stderr).toMatch(
+      /^warning: \S*reads\.ts:2:21: process\.env\.API_KEY is read at module level/m,
+    );
+    expect(stderr).toMatch(/^warning: \S*data\/index\.js:1:22: uses __dirname: /m);
+  }
+});
+
 test("a name goes before a file, and a path is always a file", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "first.ts"), source("named"));

@@ -4,7 +4,9 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -148,6 +150,28 @@ test("gc takes away what nothing needs, and a dry run nothing", async () => {
   expect(stdout).toBe(`${hash}\n`);
   expect(stderr).toContain("1 bundle moved to the trash");
   expect(await store.ok(["gc"])).toBe("");
+});
+
+test("a removed thread is listed in the trash, restored, and deleted by gc --trash after seven days", async () => {
+  const store = await playStore();
+  const id = (await store.play({}, "--wait")).split("\n")[0] ?? "";
+  const removed = await store.run(["thread", "rm", id]);
+  expect(removed.stderr).toContain(`${id} is in the trash for at least 7 days`);
+  expect((await store.run(["thread", id])).code).not.toBe(0);
+  expect(await store.ok(["thread", "restore"])).toContain(id);
+  expect(await store.ok(["thread", "restore", id])).toBe(`restored ${id}`);
+  expect((await store.json<{ status: string }>(["thread", id])).status).toBe("completed");
+  await store.ok(["thread", "rm", id]);
+  const gc = async () => (await store.run(["gc", "--trash"])).stderr;
+  expect(await gc()).toContain("0 removed threads deleted from the trash");
+  const [name = ""] = readdirSync(join(store.root, "trash"));
+  const [removedAt = ""] = name.split("-");
+  const older = name.replace(removedAt, String(Number(removedAt) - 8 * 86_400_000));
+  renameSync(join(store.root, "trash", name), join(store.root, "trash", older));
+  await store.run(["gc"]);
+  expect(await store.ok(["thread", "restore"])).toContain(id);
+  expect(await gc()).toContain("1 removed thread deleted from the trash");
+  expect((await store.run(["thread", "restore", id])).code).not.toBe(0);
 });
 
 test("version is the package's", async () => {

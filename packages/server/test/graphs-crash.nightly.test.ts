@@ -99,6 +99,23 @@ async function untilRecorded(id: string, status: string): Promise<void> {
   );
 }
 
+test("a kill while a record is written leaves the record before it whole, and the next server writes it", async () => {
+  hangs = false;
+  const paused = resultOf(await drawn.stream("run-stream", { graph }));
+  const { runId } = paused;
+  const { port } = served;
+  await served.stop("SIGKILL");
+  expect(recorded(runId)).toEqual(paused);
+  // Before its rename, a part of the next record lies beside the one before.
+  const part = JSON.stringify({ ...paused, status: "completed" }).slice(0, 200);
+  writeFileSync(join(folder(), `.run_${runId}.json.0123abcd.tmp`), part);
+  expect(await served.spawn("resume", runId, "--approve", "--wait").exited).toBe(0);
+  expect(recorded(runId)).toEqual(paused);
+  await served.serve(port);
+  await untilRecorded(runId, "completed");
+  expect(recorded(runId)).toEqual(await drawn.run(runId));
+});
+
 test("paused runs of another program become waiting threads under their old ids, once", async () => {
   hangs = false;
   const log = { timestamp: 5, nodeId: "a", type: "llm_response", content: "a read tea" };

@@ -56,6 +56,28 @@ test("a graph runs to its approval, and on with the answer", async () => {
   expect(await drawn.run(body.runId)).toEqual(resumed.body);
 });
 
+test("an answer that is not a decision, or to another question, is refused, and the run goes on waiting", async () => {
+  const { question, runId } = (await drawn.post("run", { graph: reviewed })).body;
+  for (const other of [0, (question ?? 0) + 1]) {
+    const { status, body } = await drawn.post("resume", { runId, input: "yes", question: other });
+    expect([status, body.error]).toEqual([409, expect.stringContaining(`question ${other}`)]);
+  }
+  for (const input of ["fine", "", {}, { decision: "–", note: "" }, { note: "yes" }, null]) {
+    const answers = [
+      await drawn.post("resume", { runId, input }),
+      await drawn.serving.ask(`/api/threads/${runId}/input`, { value: input }),
+    ];
+    for (const { status, body } of answers) {
+      expect([input, status, JSON.stringify(body)]).toEqual([
+        ...[input, 400, expect.stringContaining("must be approve or reject")],
+      ]);
+    }
+  }
+  expect((await drawn.run(runId)).status).toBe("paused");
+  const { body } = await drawn.post("resume", { runId, input: { approved: false, note: "no" } });
+  expect(body.state.ok_approval).toEqual({ decision: "reject", note: "no" });
+});
+
 test("a run is streamed as data lines, to its pause and then to its end", async () => {
   const first = await drawn.stream("run-stream", { graph: reviewed });
   const kinds = (messages: Message[]) => messages.map(({ type }) => type).join(" ");

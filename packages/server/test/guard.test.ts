@@ -155,7 +155,7 @@ describe("the printed URL", () => {
   test("of a host that is not the server's is refused by a page", async () => {
     const { status, body } = await visit("/", { Host: "evil.example", Accept: "text/html" });
     expect(status).toBe(403);
-    expect(body).toContain("<p>This server does not answer to that Host</p>");
+    expect(body).toContain("<p>Host header not allowed</p>");
   });
 
   test("is of no use to a page of another site", async () => {

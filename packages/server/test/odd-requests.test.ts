@@ -28,10 +28,10 @@ test("a request that names a host instead of a path is refused, not reported as 
   expect([status, (JSON.parse(body) as Failure).error.code]).toEqual([400, "BAD_URL"]);
 });
 
-test("a path of runs that there is not is refused in words, and gives no page", async () => {
+test("an unknown path of runs is refused with a message, not with a page", async () => {
   for (const path of ["/workflow/run", "/workflow/x/nowhere", "/workflow/"]) {
     const { status, body } = await serving.ask<{ error: string }>(path);
-    expect([status, body.error]).toEqual([404, `there is no GET ${path}`]);
+    expect([status, body.error]).toEqual([404, `no such path: GET ${path}`]);
   }
 });
 
@@ -126,13 +126,13 @@ describe("a name that a path does not take", () => {
     const { error } = body;
     return `${status} ${typeof error === "string" ? error : (error as Failure["error"]).message}`;
   };
-  const near = "there is no such name; did you mean";
+  const near = "unknown name; did you mean";
 
   test("in a query is refused with the nearest that it takes", async () => {
     expect(await refusal("/api/threads?limt=2")).toBe(`400 query.limt: ${near} limit?`);
     expect(await refusal("/api/threads?Status=running")).toBe(`400 query.Status: ${near} status?`);
     expect(await refusal(`/api/threads/${id}?x=1`)).toContain("there are steps");
-    expect(await refusal("/api/workflows?x=1")).toBe("400 query.x: there is no such name");
+    expect(await refusal("/api/workflows?x=1")).toBe("400 query.x: unknown name");
     expect(await refusal("/workflow/@last/checkpoint?befor=a")).toContain(`${near} before?`);
   });
 

@@ -185,6 +185,23 @@ test("no response contains the token or the storage root without a reason", asyn
   expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
 });
 
+test("a thread that was interrupted is resumed by a server with --resume, and by no other", async () => {
+  const own = await ServingProcess.start("endless");
+  const id = await own.run("endless", { delayMs: 50 });
+  await own.until(id, "running", 1);
+  const { port } = own;
+  await own.stop("SIGKILL");
+  await own.killWorkers();
+  await own.serve(port);
+  const { stepCount } = await own.until(id, "interrupted");
+  const waiting = await own.ok<{ resumed: { threadId: string }[] }>("/api/interrupted");
+  expect(waiting.resumed.map(({ threadId }) => threadId)).toEqual([id]);
+  await own.stop();
+  own.flags.push("--resume");
+  await own.serve(port);
+  await own.until(id, "running", stepCount + 1);
+}, 180_000);
+
 test("a server that is killed in the middle has lost nothing that it has answered", async () => {
   const own = await ServingProcess.start("counter");
   const ids = Array.from(

@@ -272,7 +272,7 @@ test("a secret of the environment is not shown: such a call is not made", async 
   const run = await start("claude", { calls: [[call("deploy", 2, { note: key })]] });
   expect(await asked(run)).toBe("completed");
   expect(marksIn(run)).toEqual([]);
-  expect(bodiesOf().at(-1)).toContain("its input has a secret of the environment");
+  expect(bodiesOf().at(-1)).toContain("its input contains a secret of the environment");
   const { hash, threadId } = run.ref;
   expect(readFileSync(infoPath(models.root, hash, threadId), "utf8")).not.toContain(key);
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);

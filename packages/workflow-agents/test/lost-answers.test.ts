@@ -125,6 +125,17 @@ describe("an answer of Claude Code is not taken", () => {
     expect(error).toMatchObject({ message: `the command "claude" failed: ${text}` });
   });
 
+  test.each([
+    ["and its result is empty", result("")],
+    ["and there is no result", ""],
+  ])("where its last message is a limit, %s", async (_, rest) => {
+    const limit = "You've hit your limit · resets 3am (UTC)";
+    const { error } = await claude(init() + message(limit) + rest);
+    expect(error).toMatchObject({ message: `the command "claude" failed: ${limit}` });
+    const on = await claude(init() + message(limit) + message("the answer", {}, "m2") + rest);
+    expect([on.error, on.text]).toEqual([null, "the answer"]);
+  });
+
   test("where Claude Code wrote it in place of a model", async () => {
     const said = { id: "m", model: "<synthetic>", content: [{ type: "text", text: "Not now." }] };
     const { error } = await claude(line({ type: "assistant", message: said }) + result("Not now."));

@@ -123,10 +123,10 @@ const expectOf = (seed: number, found: object, expected: object): void =>
 const tokensOf = (all: readonly { tokens: number }[]): number =>
   all.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** How many tokens a thread's limit had counted when it failed it. */
-function countedIn(message = ""): number {
-  const [, spent = ""] = /([\d,]+) tokens are spent/.exec(message) ?? [];
-  return Number(spent.replaceAll(",", ""));
+/** The spending that a thread's limit had counted when it failed the thread: dollars, or a number of tokens. */
+function countedIn(message = ""): string {
+  const [, cost, tokens = ""] = /(?:(\$[\d.]+)|([\d,]+) tokens) are spent/.exec(message) ?? [];
+  return cost ?? tokens.replaceAll(",", "");
 }
 
 async function check(seed: number, plan: Plan, lines: { expected: Line; found: Line }) {
@@ -141,7 +141,9 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
   );
   expectOf(seed, { isMore: tokensOf(all.map(({ total }) => total)) > reported }, { isMore: false });
   if (end.reason === "failed") {
-    expectOf(seed, { counted: countedIn(end.content) }, { counted: last.total.tokens });
+    const { cost, tokens } = last.total;
+    const counted = end.content?.includes("maxCost") ? `$${cost.toFixed(4)}` : String(tokens);
+    expectOf(seed, { counted: countedIn(end.content) }, { counted });
   }
   // The debug logs explain, and no more.
   for (const thread of found.threads) rmSync(found.world.info(thread), { force: true });
@@ -166,18 +168,23 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
 }
 
 test("a thread's spending is the same in every order of events", async () => {
-  const seen = { lost: 0, failed: 0, retried: 0 };
+  const seen = { lost: 0, failed: 0, overCost: 0, retried: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {
     const random = randomOf(seed);
     const plan = planOf(random);
     const retries = random(3) === 0;
     const isLimited = !retries && random(2) === 0;
-    const options = isLimited ? { maxTokens: 3000 + random(4000) } : {};
+    const isCost = random(2) === 0;
+    const limit = isCost
+      ? { maxCost: (12 + random(16)) / 1000 }
+      : { maxTokens: 3000 + random(4000) };
+    const options: Record<string, unknown> = isLimited ? limit : {};
     const expected = await undisturbed(plan, options);
     const found = await disturbed(plan, options, random, { retries });
     const { lost, isFailed, isRetried } = await check(seed, plan, { expected, found });
     seen.lost += Number(lost);
     seen.failed += Number(isFailed);
+    seen.overCost += Number(isFailed && "maxCost" in options);
     seen.retried += Number(isRetried);
     for (const { world } of [expected, found]) world.remove();
   }

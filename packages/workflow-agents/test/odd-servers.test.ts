@@ -76,6 +76,8 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     [{ error: { message: "Insufficient credits", type: "billing_error" } }, "LLM_BILLING", false],
     [{ error: { message: "Rate limit exceeded", code: 429 } }, "LLM_RATE_LIMIT", true],
     [{ error: "the model is overloaded" }, "LLM_OVERLOADED", true],
+    [{ error: { message: "no", code: 503 } }, "LLM_OVERLOADED", true],
+    [{ error: { message: "no", code: "429" } }, "LLM_RATE_LIMIT", true],
     [{ type: "error", error: { type: "api_error", message: "no" } }, "LLM_SERVER_ERROR", true],
   ])("may say %j with status 200, in a stream too", async (json, code, retryable) => {
     expect((await played(model, [{ json }])).error).toMatchObject({
@@ -97,10 +99,11 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     },
   );
 
-  test("may leave out the names of events, and the mark of the end", async () => {
+  test("may send its events as a list of JSON, leave out their names, and the mark of the end", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
     const sse = eventsIn(stream).map(({ data }) => data);
     expect((await played(model, [{ sse }])).text).toBe("the whole answer");
+    expect((await played(model, [{ json: sse }])).text).toBe("the whole answer");
   });
 
   test("has its integers beyond 2^53 kept exact", async () => {
@@ -166,6 +169,20 @@ describe("chat completions of other servers", () => {
       [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })],
       [{ n: 1 }, { n: 2 }],
     ],
+    [
+      "the same index and no ids, in pieces",
+      [1, 2].flatMap((n) => [
+        call(0, undefined, ""),
+        message({ tool_calls: [{ index: 0, function: { arguments: `{"n":${n}}` } }] }),
+      ]),
+      [{ n: 1 }, { n: 2 }],
+    ],
+    ["the same index and nothing else", [call(0, "a", ""), call(0, "b", "")], [{}, {}]],
+    [
+      "their name in each piece",
+      [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
+      [{ n: 1 }],
+    ],
     ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
     [
       "the old form",
@@ -175,6 +192,19 @@ describe("chat completions of other servers", () => {
   ])("may give calls %s", async (_, chunks, expected) => {
     const run = await played(chat, [{ sse: [...chunks, message({}, "tool_calls")] }, done]);
     expect([run.text, run.inputs]).toEqual(["done", expected]);
+  });
+
+  test("may give content as parts, and leave out fields of chunks", async () => {
+    const part = (type: string, text: string) => ({ type, [type]: text });
+    const sse = [
+      ...[{}, { choices: null }, { choices: [{}] }, { choices: [{ delta: null }] }],
+      message({ content: [part("thinking", "hm"), part("text", "the ")] }),
+      message({ content: part("text", "answer") }),
+      { choices: [{ finish_reason: "stop" }] },
+    ];
+    const { text, events } = await played(chat, [{ sse }]);
+    const thought = events.filter(({ type }) => type === "llm_thinking");
+    expect([text, thought.map(({ payload }) => payload.delta)]).toEqual(["the answer", ["hm"]]);
   });
 
   test("may refuse max_tokens, and are asked once more in their word", async () => {
@@ -225,6 +255,55 @@ describe("chat completions of other servers", () => {
       expect.stringContaining("delta.hologram, which is not understood"),
     ]);
   });
+});
+
+describe("an answer whose parts all have the index 0", () => {
+  const done = (name: string) => ({ json: documents[name] });
+
+  test("has each of its blocks", async () => {
+    const block = (content_block: object, delta: object) => [
+      { type: "content_block_start", index: 0, content_block },
+      { type: "content_block_delta", index: 0, delta },
+      { type: "content_block_stop", index: 0 },
+    ];
+    const use = (id: string, n: number) =>
+      block(
+        { type: "tool_use", id, name: "look", input: {} },
+        { type: "input_json_delta", partial_json: `{"n":${n}}` },
+      );
+    const sse = [
+      { type: "message_start", message: { id: "m", role: "assistant", content: [] } },
+      ...block({ type: "text", text: "" }, { type: "text_delta", text: "I look." }),
+      ...use("a", 1),
+      ...use("b", 2),
+      { type: "message_delta", delta: { stop_reason: "tool_use" } },
+      { type: "message_stop" },
+    ];
+    const run = await played(by("anthropic"), [{ sse }, done("anthropic")]);
+    expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+  });
+
+  test.each([true, false])(
+    "has each of its items, also where none is said to end: %s",
+    async (ends) => {
+      const called = (id: string, n: number) => {
+        const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
+        const whole = { ...item, arguments: `{"n":${n}}` };
+        return [
+          { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+          {
+            type: "response.function_call_arguments.delta",
+            ...{ output_index: 0, item_id: id, delta: whole.arguments },
+          },
+          ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
+        ];
+      };
+      const response = { id: "r", status: "completed", output: [] };
+      const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
+      const run = await played(by("responses"), [{ sse }, done("responses")]);
+      expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+    },
+  );
 });
 
 describe("the fields that a server requires with a tool's result", () => {

@@ -12,13 +12,15 @@ import type { Reply } from "./wire.ts";
 let models: ModelRuns;
 let host: Host;
 let isBad = true;
+const invalid = "messages.1.content.0: this block can't be taken back";
+let refusal = invalid;
 
 // A service refuses the second turn because of content in the recorded first turn.
 function reply(body: object): Reply {
   const sent = JSON.stringify(body);
   if (sent.includes("marked 666")) {
-    const message = "messages.1.content.0: this block can't be taken back";
-    return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
+    const fault = { kind: "status", status: 400, type: "invalid_request_error" } as const;
+    return { fault: { ...fault, message: refusal } };
   }
   if (sent.includes("marked 1")) return { text: '{"done":true}' };
   return { tools: [{ name: "mark", input: { n: isBad ? 666 : 1 } }] };
@@ -36,32 +38,37 @@ type Printed = { threadId: string; status: string; error?: unknown };
 const errorOf = (view: ThreadView): string[] =>
   view.status === "failed" ? [view.result.summary, view.error?.hint ?? ""] : [];
 
-describe.each(["claude", "gpt", "responses"] as Model[])(
-  "a turn of %s that is refused",
-  (model) => {
-    test("fails each retry, and names the fork that goes on", async () => {
-      isBad = true;
-      const { ref, cwd, env } = await models.start("turns", model);
-      const failed = await settled(host, ref);
-      expect(failed.status).toBe("failed");
-      expect(errorOf(failed)[0]).toContain("can't be taken back");
-      isBad = false;
-      const retry = await host.fork(ref, { ...retryOptions(failed, { env }) });
-      const again = await settled(host, retry);
-      expect(again.status).toBe("failed");
-      const [, command = ""] =
-        /: uncaged-workflow (fork \S+ --anew)$/.exec(errorOf(again)[1] ?? "") ?? [];
-      expect(command).toBe(`fork ${retry.threadId} --anew`);
-      const child = Bun.spawn([...programWords, ...command.split(" "), "--wait", "--json"], {
-        ...{ cwd, stdout: "pipe", stderr: "pipe" },
-        env: { ...env, HOME: cwd, UNCAGED_WORKFLOW_STORAGE_ROOT: host.root },
-      });
-      const printed = JSON.parse(await new Response(child.stdout).text()) as Printed;
-      expect([printed.error, printed.status]).toEqual([undefined, "completed"]);
-      expect(models.marksOf({ ref, cwd, env }).map((line) => line.split(" ")[0])).toEqual([
-        "666",
-        "1",
-      ]);
+const unsafe = "the input was flagged by the content management policy";
+
+describe.each<[Model, string]>([
+  ["claude", invalid],
+  ["gpt", invalid],
+  ["responses", invalid],
+  ["gpt", unsafe],
+])("a turn of %s that is refused: %s", (model, message) => {
+  test("fails each retry, and names the fork that goes on", async () => {
+    isBad = true;
+    refusal = message;
+    const { ref, cwd, env } = await models.start("turns", model);
+    const failed = await settled(host, ref);
+    expect(failed.status).toBe("failed");
+    expect(errorOf(failed)[0]).toContain(message);
+    isBad = false;
+    const retry = await host.fork(ref, { ...retryOptions(failed, { env }) });
+    const again = await settled(host, retry);
+    expect(again.status).toBe("failed");
+    const [, command = ""] =
+      /: uncaged-workflow (fork \S+ --anew)$/.exec(errorOf(again)[1] ?? "") ?? [];
+    expect(command).toBe(`fork ${retry.threadId} --anew`);
+    const child = Bun.spawn([...programWords, ...command.split(" "), "--wait", "--json"], {
+      ...{ cwd, stdout: "pipe", stderr: "pipe" },
+      env: { ...env, HOME: cwd, UNCAGED_WORKFLOW_STORAGE_ROOT: host.root },
     });
-  },
-);
+    const printed = JSON.parse(await new Response(child.stdout).text()) as Printed;
+    expect([printed.error, printed.status]).toEqual([undefined, "completed"]);
+    expect(models.marksOf({ ref, cwd, env }).map((line) => line.split(" ")[0])).toEqual([
+      "666",
+      "1",
+    ]);
+  });
+});

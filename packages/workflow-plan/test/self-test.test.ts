@@ -78,6 +78,37 @@ inSandbox.each([
   expect(error.message).toContain(`${what} (`);
 });
 
+/** Replaces the mount of a path inside, or leaves it out. */
+const mounting = (to: string, words: string) =>
+  `while [ $# -gt 0 ]; do if [ "$3" = ${to} ]; then args+=(${words}); shift 3; else args+=("$1"); shift; fi; done`;
+
+inSandbox.each([
+  [
+    "a file that the host obeys for writing",
+    mounting("/workspace/project/.env", '--bind-fd "$2" "$3"'),
+    "/workspace/project/.env can be written and must not be",
+  ],
+  [
+    "hooks of git that are not held",
+    mounting("/workspace/project/.git/hooks", ""),
+    "/workspace/project/.git/hooks is not held in its place",
+  ],
+  [
+    "another folder in the project's place",
+    mounting("/workspace/project", '--bind HOME/other "$3"'),
+    "/workspace/project was replaced while the sandbox was set up",
+  ],
+])(`a sandbox that shows %s is refused before its command starts${missing}`, async (...row) => {
+  const [, script, problem] = row;
+  for (const folder of [project, join(home, "other")]) {
+    mkdirSync(join(folder, ".git/hooks"), { recursive: true });
+    for (const file of [".env", ".git/HEAD"]) writeFileSync(join(folder, file), "");
+  }
+  expect((await check()).mode).toBe("bubblewrap");
+  weaken(script.replaceAll("HOME", home));
+  expect(String(await failureOf(check()))).toContain(problem);
+});
+
 inSandbox(`system settings that root can write are found${missing}`, async () => {
   if (process.getuid?.() !== 0) return;
   weaken(

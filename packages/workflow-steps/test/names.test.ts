@@ -30,6 +30,21 @@ test("items are counted under any name, also when a run is taken up from any che
   }
 });
 
+test("a value is written below any name, and nothing inherited is", async () => {
+  const words = [...inherited, "prototype"];
+  const below = flow(
+    [
+      { id: "Loop_W", source: "=words", children: ["Set_N"], next: "RETURN" },
+      { id: "Set_N", target: "$seen.{_item}.name", value: "=_item", next: "RETURN" },
+    ],
+    { params: ["words([STRING])"], vars: ["$seen(OBJECT) = {}"] },
+  );
+  const { variables } = await ran(below, { params: { words } });
+  const seen = Object.fromEntries(words.map((name) => [name, { name }]));
+  expect(JSON.parse(JSON.stringify(variables))).toEqual({ $seen: seen });
+  expect(Object.name).toBe("Object");
+});
+
 test("the name that replaces a prototype is refused, and none is replaced", async () => {
   const { error, status } = await ran(counting, { params: { words: ["__proto__"] } });
   expect([status, String(error)]).toEqual(["failed", expect.stringContaining("__proto__")]);

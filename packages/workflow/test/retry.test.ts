@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { retryOptions } from "../src/host/rules.ts";
+import { replayedFailure, retryOptions } from "../src/host/rules.ts";
 import { readAttempts } from "../src/local/threads/events.ts";
 import { forkThread } from "../src/local/threads/start.ts";
 import { readView } from "../src/local/threads/view.ts";
@@ -127,3 +127,21 @@ for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: 
     }
   });
 }
+
+test("a retry that would replay a failure and do no step again is known, and so is the fork that does", async () => {
+  const store = new TestStore();
+  const { env } = store;
+  const flag = join(store.folder, "is up");
+  const program = cleaningUp('catch { throw new Error("no work"); }');
+  const ref = await store.start(await store.add(await bundleOf(program)), flag);
+  await store.whenStatus(ref, "failed");
+  const failed = await readView(store.root, ref);
+  writeFileSync(flag, "");
+  const retried = await forkThread(store.root, failed, retryOptions(failed, { env }));
+  await store.whenStatus(retried, "failed");
+  const atStep = replayedFailure(failed) ?? -1;
+  expect(failed.steps[atStep]?.role).toBe("work");
+  const forked = await forkThread(store.root, failed, { keep: { atStep }, env });
+  await store.whenStatus(forked, "completed");
+  expect(replayedFailure(await readView(store.root, forked))).toBeNull();
+});

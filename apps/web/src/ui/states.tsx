@@ -9,6 +9,7 @@ import {
   LoaderCircle,
   type LucideIcon,
   MessageCircleQuestion,
+  TriangleAlert,
   Unplug,
 } from "lucide-react";
 import { type ComponentProps, type ReactNode, useEffect, useEffectEvent, useState } from "react";
@@ -87,6 +88,20 @@ export function Empty({ icon, title, children }: EmptyProps) {
       <h2 className="text-title text-ink">{title}</h2>
       {children}
     </div>
+  );
+}
+
+/** A list of warnings; renders nothing when there are none. */
+export function Warnings({ of }: { of: readonly string[] }) {
+  if (of.length === 0) return null;
+  return (
+    <ul aria-label="Warnings">
+      {of.map((warning) => (
+        <li key={warning} className="flex gap-4.5 wrap-anywhere text-amber">
+          <TriangleAlert className="mt-[3px]" /> {warning}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -37,11 +37,13 @@ test("a whole number within its bounds is taken, and nothing else", () => {
 });
 
 test("an option's value is exact JSON, and else text", () => {
-  const pairs = "n=3 on=true model=fast list=[1] empty= url=a=b text=a\nb zip=007 version=1.10";
+  const pairs =
+    "n=3 on=true none=null model=fast list=[1] empty= url=a=b text=a\nb zip=007 version=1.10";
   const id = "12345678901234567890";
   expect(optionsOf([...pairs.split(" "), `id=${id}`, 'quoted="x"'])).toEqual({
     n: 3,
     on: true,
+    none: null,
     model: "fast",
     list: [1],
     empty: "",

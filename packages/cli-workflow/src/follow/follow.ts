@@ -54,7 +54,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
         spinner.stop();
         if (!session.json) {
           await showEnd(session, ref, end);
-          noteRemedies(session, ref, end);
+          await noteRemedies(session, ref, end);
         }
         return outcomeExitCode(end);
       }
@@ -108,7 +108,7 @@ export async function waitForThread(
   else {
     const look = session.lookOf(session.output.notes);
     session.note(`${outcomeText(view, look)}${failureText(view, look)}`.trimEnd());
-    noteRemedies(session, ref, view);
+    await noteRemedies(session, ref, view);
   }
   return outcomeExitCode(view);
 }
@@ -153,11 +153,14 @@ export async function showEnd(
   if (spent) session.note(spent);
 }
 
-function noteRemedies(session: Session, { threadId }: ThreadRef, state: ThreadStatus): void {
+async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
   const hint = hintOf(state);
   if (hint !== null) session.note(hint);
   // The usual retry would fail again when the error names another way to continue.
   const isEnough = hint !== null && /uncaged-workflow (retry|fork) /.test(hint);
-  const next = isEnough ? null : whatNext(threadId, state);
+  if (isEnough) return;
+  // A thread that was removed in the meantime has no steps to show.
+  const view = await session.host.read(ref).catch(() => state);
+  const next = whatNext(ref.threadId, view.status === state.status ? view : state);
   if (next !== null) session.note(next);
 }

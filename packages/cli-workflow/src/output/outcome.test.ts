@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ThreadStatus } from "@uncaged/workflow/host";
+import type { ThreadStatus, ThreadView } from "@uncaged/workflow/host";
 import { outcomeExitCode, outcomeText, questionText, whatNext } from "./outcome.ts";
 import { noPaint } from "./style.ts";
 
@@ -62,6 +62,11 @@ test("the next action of a person is a command to type", () => {
     `approve it: uncaged-workflow resume ${id} --approve; or reject it: uncaged-workflow resume ${id} --refuse REASON`,
   );
   expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
+  const failure = { name: "Error", message: "down" };
+  const caught = { role: "work", content: "down", meta: { __durable__: { failure } } };
+  expect(whatNext(id, { ...ended("failed", 1), steps: [caught] } as unknown as ThreadView)).toBe(
+    `do the failed step again: uncaged-workflow fork ${id} --at-step 0; ${whatNext(id, ended("failed", 1))}`,
+  );
   expect(whatNext(id, ended("completed", 0))).toBeNull();
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);
 });

@@ -1,4 +1,11 @@
-import { failureOf, type Step, type ThreadResult, type ThreadStatus } from "@uncaged/workflow/host";
+import {
+  failureOf,
+  replayedFailure,
+  type Step,
+  type ThreadResult,
+  type ThreadStatus,
+  type ThreadView,
+} from "@uncaged/workflow/host";
 import type { WaitMeta } from "@uncaged/workflow";
 import { answerHint } from "@uncaged/workflow/internal";
 import { sleepsUntil } from "@uncaged/workflow/records";
@@ -91,7 +98,7 @@ export function hintOf(state: ThreadStatus): string | null {
 }
 
 /** Next action of a person for a thread that does not continue automatically, or null. */
-export function whatNext(threadId: string, state: ThreadStatus): string | null {
+export function whatNext(threadId: string, state: ThreadStatus | ThreadView): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
   switch (state.status) {
     case "waiting":
@@ -104,8 +111,12 @@ export function whatNext(threadId: string, state: ThreadStatus): string | null {
       return `it goes on on ${state.movedTo}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
-    case "failed":
-      return `continue in a new thread: ${retry}; on a corrected version: ${retry} --on <name>`;
+    case "failed": {
+      const kept = "steps" in state ? replayedFailure(state) : null;
+      const redo = `do the failed step again: uncaged-workflow fork ${threadId} --at-step ${kept}`;
+      const next = `continue in a new thread: ${retry}; on a corrected version: ${retry} --on <name>`;
+      return kept === null ? next : `${redo}; ${next}`;
+    }
     case "killed":
       return `continue in a new thread: ${retry}`;
     case "completed":

@@ -44,12 +44,18 @@ const asked =
 
 /** Registers the workflows that the states need besides `play`. */
 export async function addBundles(store: Store): Promise<void> {
-  for (const [name, source] of Object.entries({ asker, picky })) {
+  for (const [name, source] of Object.entries({ asker, rescued, picky })) {
     const file = join(store.folder, `${name}.esm.js`);
     writeFileSync(file, source);
     await store.ok(["add", name, file]);
   }
 }
+
+/** Catches the failure of a step, and fails itself. */
+const rescued = bundleOf(`
+  if (input.steps.length === 0)
+    yield step("work", "down", { __durable__: { failure: { name: "Error", message: "down" } } });
+  return { returnCode: 3, summary: "no work" };`);
 
 const picky = bundleOf(`yield step("note", "x");`).replace(
   "roles: {}",
@@ -66,6 +72,11 @@ export const states: Record<string, Make> = {
   "out of rounds": played("completed", {}, "--max-rounds", "2"),
   failed: played("failed", { fail: 2 }),
   "returned 3": played("failed", { code: 3 }),
+  "failed after a caught failure": async (store) => {
+    const id = await store.ok(["run", "rescued"]);
+    await store.until(id, "failed");
+    return id;
+  },
   killed: acted(running, "killed", "kill"),
   waiting: played("waiting", { ask: 2 }),
   "waiting for an approval": played("waiting", { ask: 2, schema: approval }),

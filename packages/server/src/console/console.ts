@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { parseAccept } from "hono/utils/accept";
+import { consoleFailed } from "./errors.ts";
 
 const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
 
@@ -94,11 +94,7 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   ]);
   if (code === 0) return;
   const last = `${printed}\n${complained}`.trim().split("\n").at(-1) ?? "";
-  throw WorkflowError.failed(
-    "CONSOLE_FAILED",
-    `the console can't be built: ${last.slice(0, 300)}`,
-    `see what is wrong: bun run build, in ${sources}`,
-  );
+  throw consoleFailed(last.slice(0, 300), sources);
 }
 
 /** Whether a path belongs to the console: not to the API or to runs. */

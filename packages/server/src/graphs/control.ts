@@ -7,13 +7,22 @@ import {
   type ThreadRef,
   type ThreadView,
   toErrorRecord,
-  WorkflowError,
+  type WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import { accessVariables, hasAccess } from "./config.ts";
 import type { GraphRun } from "./graph-run.ts";
+import {
+  graphInvalid,
+  graphNotRun,
+  noProviderKey,
+  nodeNotRun,
+  runNotFailed,
+  runNotWaiting,
+  runResuming,
+} from "./errors.ts";
 
 const file = "graph.json";
 const mostKnown = 100;
@@ -97,11 +106,7 @@ export class GraphControl {
     for (const provider of providersIn(graph)) {
       if (await hasAccess(this.#context, provider)) continue;
       const [key] = accessVariables[provider];
-      throw WorkflowError.failed(
-        "NO_PROVIDER_KEY",
-        `${key} is required to run workflows with Agent nodes.`,
-        "set it in the environment of the server, or in the .env of the project that it serves",
-      );
+      throw noProviderKey(key);
     }
   }
 
@@ -113,7 +118,7 @@ export class GraphControl {
   async question({ ref }: GraphRun): Promise<number> {
     const view = await this.#asked(ref);
     if (view.status === "waiting") return view.steps.length;
-    throw isAnswered(view) ? resuming() : notWaiting();
+    throw isAnswered(view) ? runResuming() : runNotWaiting();
   }
 
   /**
@@ -133,7 +138,7 @@ export class GraphControl {
     try {
       await host.control(ref, { kind: "answer", input, question, env });
     } catch (error) {
-      if (isWorkflowError(error) && taken.has(error.code)) throw resuming();
+      if (isWorkflowError(error) && taken.has(error.code)) throw runResuming();
       throw error;
     }
   }
@@ -169,14 +174,14 @@ export class GraphControl {
     const maxRounds = view.steps.length + rounds;
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
-      if (atStep < 0) throw notRunYet(nodeId);
+      if (atStep < 0) throw nodeNotRun(nodeId);
       return await host.fork(ref, { keep: { atStep }, maxRounds, env });
     }
     if (view.status === "interrupted") {
       await host.control(ref, { kind: "resume", env });
       return ref;
     }
-    if (view.status !== "failed" && view.status !== "killed") throw notFailed(view.status);
+    if (view.status !== "failed" && view.status !== "killed") throw runNotFailed(view.status);
     return await host.fork(ref, { keep: { atStep: view.steps.length }, maxRounds, env });
   }
 }
@@ -208,14 +213,7 @@ function providersIn(graph: Partial<GraphDocument>) {
 }
 
 /** Makes the documented error for an invalid graph. */
-const invalid = (details: string[]): WorkflowError =>
-  new WorkflowError({
-    code: "GRAPH_INVALID",
-    kind: "usage",
-    message: invalidGraph,
-    hint: "fix the graph and try again",
-    details,
-  });
+const invalid = (details: string[]): WorkflowError => graphInvalid(invalidGraph, details);
 
 export const invalidGraph = "Invalid workflow graph payload";
 
@@ -228,12 +226,7 @@ function notRun(error: unknown): unknown {
   const { message, hint } = toErrorRecord(error);
   // The graph's texts become part of a descriptor, which can't hold all JSON.
   if (error.code === "BAD_DESCRIPTOR") return invalid([message]);
-  const details = [message];
-  const what = "Failed to execute workflow";
-  return new WorkflowError(
-    { code: "GRAPH_NOT_RUN", message: what, hint, details },
-    { cause: error },
-  );
+  return graphNotRun({ message, hint }, error);
 }
 
 /** Error codes for an answer that came after another one. */
@@ -247,31 +240,3 @@ const taken: ReadonlySet<string> = new Set([
 /** Whether a run is continuing after an answer. */
 const isAnswered = ({ status, steps }: ThreadView): boolean =>
   status === "running" && steps.some(({ role }) => role === "__input__");
-
-const resuming = (): WorkflowError =>
-  WorkflowError.failed(
-    "RUN_RESUMING",
-    "Run is already being resumed. Use a single resume endpoint per run.",
-    "follow it: GET /api/run/:runId/events",
-  );
-
-const notWaiting = (): WorkflowError =>
-  WorkflowError.failed(
-    "RUN_NOT_WAITING",
-    "Run is not waiting for input.",
-    "see what it does: GET /api/run/:runId",
-  );
-
-const notFailed = (status: string): WorkflowError =>
-  WorkflowError.failed(
-    "RUN_NOT_FAILED",
-    "Run has not failed.",
-    `its thread is ${status}; with a nodeId a new run begins at that node`,
-  );
-
-const notRunYet = (nodeId: string): WorkflowError =>
-  WorkflowError.missing(
-    "NODE_NOT_RUN",
-    "Node has not run.",
-    `the run has no step of ${JSON.stringify(nodeId).slice(0, 200)}`,
-  );

@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { settled, WorkflowError } from "@uncaged/workflow/host";
+import { settled } from "@uncaged/workflow/host";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/graph.ts";
 import { readConfig, readDefaultWorkflow } from "./config.ts";
@@ -9,6 +9,7 @@ import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
 import { cursorAt, followRun, streamResumed, streamRun } from "./graph-stream.ts";
 import { answererOf } from "../guard/guard.ts";
 import { Records } from "./records.ts";
+import { badRunId, staleAnswer } from "./errors.ts";
 
 const noRunId = "runId is required";
 const unknownId = "Run ID not found";
@@ -162,14 +163,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   return { app: routes.app, close: () => records.close() };
 }
 
-const staleAnswer = (question: number, open: number): WorkflowError =>
-  WorkflowError.failed(
-    "STALE_ANSWER",
-    `The answer is to question ${question}, and question ${open} is open.`,
-    "read what is asked now: GET /api/run/:runId",
-  );
-
 async function named(runs: GraphRuns, runId: string): Promise<GraphRun> {
   if (isRunId(runId)) return await runs.get(runId);
-  throw WorkflowError.usage("BAD_RUN_ID", "Invalid runId", "give a run's whole id, or its digits");
+  throw badRunId();
 }

@@ -10,11 +10,11 @@ import {
   type Host,
   isWorkflowError,
   type ThreadRef,
-  WorkflowError,
   type EventRecord,
 } from "@uncaged/workflow/host";
 import { isThreadId } from "@uncaged/workflow/internal";
 import { savedDocument } from "../routes/document.ts";
+import { runNotFound } from "./errors.ts";
 
 /** A thread that runs an agent graph. */
 export type GraphRun = { ref: ThreadRef; document: Partial<GraphDocument> };
@@ -44,10 +44,10 @@ export class GraphRuns {
   }
 
   /** Like {@link find}. @throws WorkflowError `RUN_NOT_FOUND` (missing) with the documented text. */
-  async get(runId: string, message = "Run not found"): Promise<GraphRun> {
+  async get(runId: string, message?: string): Promise<GraphRun> {
     const found = await this.find(runId);
     if (found) return found;
-    throw WorkflowError.missing("RUN_NOT_FOUND", message, "list them: GET /api/threads");
+    throw runNotFound(message);
   }
 
   /** Returns the run of a thread; null if there is no such thread, or it is of another kind. */

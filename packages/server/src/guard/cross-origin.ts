@@ -1,5 +1,4 @@
-import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { badOrigin } from "./errors.ts";
 
 /**
  * Returns the origins whose pages may use the API, in the form that browsers send.
@@ -12,9 +11,7 @@ export function originsOf(given: readonly string[]): ReadonlySet<string> {
       const url = URL.parse(origin);
       const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
       if (isWeb && url.href === `${url.origin}/`) return url.origin;
-      const message = `${show(origin)} is not an origin`;
-      const hint = "give the scheme, the host and the port of a page: http://localhost:5173";
-      throw WorkflowError.usage("BAD_ORIGIN", message, hint);
+      throw badOrigin(origin);
     }),
   );
 }

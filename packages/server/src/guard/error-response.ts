@@ -1,4 +1,4 @@
-import { type ErrorRecord, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 import { nearestName } from "@uncaged/workflow/document";
 import { HTTPException } from "hono/http-exception";
@@ -7,6 +7,7 @@ import type { graphFailureSchema } from "../schema/graph.ts";
 import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
+import { badJson, badRequest } from "./errors.ts";
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500 | 503;
 
@@ -103,8 +104,7 @@ const bug: ErrorRecord = {
 // The framework throws only one error: for an invalid JSON body.
 function fromFramework(thrown: unknown): unknown {
   if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;
-  const hint = "send a JSON object with Content-Type: application/json";
-  return WorkflowError.usage("BAD_JSON", "the body is not valid JSON", hint);
+  return badJson();
 }
 
 /**
@@ -123,22 +123,17 @@ export function violation(
     const known = namesAt(schema, issue.path);
     return issue.keys.map((key) => `${[...at, shown(key)].join(".")}: ${unknownName(key, known)}`);
   });
-  return new WorkflowError({
-    code: "BAD_REQUEST",
-    kind: "usage",
-    message: text ?? findings[0] ?? "it does not match",
-    hint: "see /api/openapi.json for the input of this path",
-    ...((text !== undefined || findings.length > 1) && { details: findings }),
-  });
+  const isList = text !== undefined || findings.length > 1;
+  return badRequest(text ?? findings[0] ?? "the request does not match", isList ? findings : null);
 }
 
 const shown = (name: string): string => (/^[\w-]{1,64}$/.test(name) ? name : show(name));
 
 function unknownName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
-  if (nearest !== null) return `there is no such name; did you mean ${nearest}?`;
+  if (nearest !== null) return `unknown name; did you mean ${nearest}?`;
   const all = known.length > 0 ? `; there are ${known.join(", ")}` : "";
-  return `there is no such name${all}`;
+  return `unknown name${all}`;
 }
 
 /** Returns the allowed names of an object at a path of a schema. */

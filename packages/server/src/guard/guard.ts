@@ -1,9 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
-import { type AnsweredBy, WorkflowError } from "@uncaged/workflow/host";
+import type { AnsweredBy } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 import { checkBodyType } from "./body.ts";
 import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
+import { foreignHeader, noPath, unauthorized } from "./errors.ts";
 
 export type Access = {
   hosts: ReadonlySet<string>;
@@ -33,10 +34,7 @@ export function checkRequest(request: Request, access: Access): Response | null 
 
 function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
   const parsed = URL.parse(url);
-  if (!parsed) {
-    const hint = "see /api/openapi.json for all paths";
-    throw WorkflowError.usage("BAD_URL", "a request must have a path", hint);
-  }
+  if (!parsed) throw noPath();
   const { pathname, searchParams } = parsed;
   if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
@@ -110,27 +108,20 @@ export const bracketed = (host: string): string =>
 const hostIn = (headers: Headers): string => headers.get("host")?.toLowerCase() ?? "";
 
 function checkHost(headers: Headers, hosts: ReadonlySet<string>): void {
-  if (!hosts.has(hostIn(headers))) throw foreign("FOREIGN_HOST", "Host");
+  if (!hosts.has(hostIn(headers))) throw foreignHeader("FOREIGN_HOST", "Host");
 }
 
 /** Refuses requests from pages of other sites. */
 function checkPage(headers: Headers): void {
   const origin = headers.get("origin");
   if (origin !== null && origin.toLowerCase() !== `http://${hostIn(headers)}`) {
-    throw foreign("FOREIGN_ORIGIN", "Origin");
+    throw foreignHeader("FOREIGN_ORIGIN", "Origin");
   }
   const site = headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {
-    throw foreign("FOREIGN_ORIGIN", "Sec-Fetch-Site");
+    throw foreignHeader("FOREIGN_ORIGIN", "Sec-Fetch-Site");
   }
 }
-
-const foreign = (code: string, header: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    `this server does not answer to that ${header}`,
-    "use the URL that uncaged-workflow serve has printed",
-  );
 
 export const newToken = (): string => randomBytes(32).toString("base64url");
 
@@ -147,9 +138,9 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {
   const bearer = bearerOf(headers);
   const given = bearer === undefined ? cookies : [bearer];
-  if (given.length === 0) throw refused("NO_TOKEN", "this server asks for a token");
+  if (given.length === 0) throw unauthorized("NO_TOKEN", "missing token");
   if (!given.some((one) => isSame(one, token))) {
-    throw refused("WRONG_TOKEN", "that is not this server's token");
+    throw unauthorized("WRONG_TOKEN", "that is not this server's token");
   }
 }
 
@@ -171,13 +162,6 @@ function cookiesOf(headers: Headers, port: number): string[] {
 /** Returns the `Set-Cookie` that authenticates a browser until it is closed. */
 const cookieFor = (token: string, port: number): string =>
   serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
-
-const refused = (code: string, message: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    message,
-    "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
-  );
 
 const goodForMs = 60_000;
 

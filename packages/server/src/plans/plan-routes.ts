@@ -1,8 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerSession, Workflow } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
-import { foundProblems } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";
@@ -10,6 +8,7 @@ import { PlanFeed } from "./plan-feed.ts";
 import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
 import { answererOf } from "../guard/guard.ts";
 import { Turns } from "./turns.ts";
+import { noTurn, planInvalid } from "./errors.ts";
 
 const stream = z.string().describe("begin, token, turn, error: see docs/reference/server.md.");
 
@@ -208,14 +207,5 @@ async function edited(before: Workflow, given: z.infer<typeof schema.definitionB
   const errors = [...wrong, ...metadataProblems(given)];
   if (plan && errors.length === 0)
     return { ...before, ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
-  const found = foundProblems(errors.map(({ message }) => message));
-  const hint = "correct the plan";
-  throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });
+  throw planInvalid(errors.map(({ message }) => message));
 }
-
-const noTurn = (session: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_TURN",
-    `no turn of ${JSON.stringify(session.slice(0, 100))} goes on in this server`,
-    "it may have ended, or another program takes it",
-  );

@@ -1,6 +1,7 @@
 import { graphIn } from "@uncaged/workflow-graph";
 import { documentsIn } from "@uncaged/workflow-steps/threads";
-import { type Host, WorkflowError } from "@uncaged/workflow/host";
+import type { Host } from "@uncaged/workflow/host";
+import { noDocument } from "./errors.ts";
 
 /** The document that a version was built from, and the texts of its children. */
 export type SavedDocument = {
@@ -29,10 +30,3 @@ export async function savedDocument(host: Host, version: string): Promise<SavedD
   const subflows = Object.fromEntries(parts.map(([path, part]) => [path, JSON.stringify(part)]));
   return { workflow, hash, kind: isGraph ? "graph" : "steps", file, text, subflows };
 }
-
-const noDocument = (workflow: string): WorkflowError =>
-  WorkflowError.missing(
-    "NO_DOCUMENT",
-    `${workflow} was not built from an agent graph or a step workflow`,
-    "see what it was built from: /api/bundles/{workflow}/source",
-  );

@@ -5,7 +5,6 @@ import {
   type ThreadRef,
   type ThreadStatus,
   toErrorRecord,
-  WorkflowError,
 } from "@uncaged/workflow/host";
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
@@ -16,6 +15,7 @@ import { type Bytes, sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { once, Together } from "../stream/together.ts";
 import { allRead, type Context, Routes } from "./route.ts";
+import { tooManyThreads } from "./errors.ts";
 
 const stream = z.string().describe("Server-sent events: see docs/reference/server.md.");
 
@@ -27,13 +27,6 @@ const valuePath = idPath.extend({
 });
 
 const mostThreads = 100;
-
-const tooManyThreads = (): WorkflowError =>
-  WorkflowError.usage(
-    "TOO_MANY_THREADS",
-    `one stream follows ${mostThreads} threads at the most`,
-    "open another stream",
-  );
 
 /** Returns the routes that stream, and the routes that read the same data by page and by value. */
 export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
@@ -120,7 +113,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
     async run({ query: { from, plans, thread = [] } }, { req }) {
       const threads = [thread].flat();
-      if (threads.length > mostThreads) throw tooManyThreads();
+      if (threads.length > mostThreads) throw tooManyThreads(mostThreads);
       const listen = () => changes.listen(from ?? req.header("last-event-id"));
       if (threads.length === 0 && plans === undefined) return connections.send(listen);
       const opened = await Promise.all(threads.map((one) => openOne(one)));

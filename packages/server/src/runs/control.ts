@@ -14,6 +14,7 @@ import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
 import type { Run, Runs } from "./run.ts";
+import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
 
 const file = "workflow.json";
 const position = new RegExp(`^${file}:\\d+:\\d+: `);
@@ -27,7 +28,7 @@ export async function startRun(
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
   const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
-  if (named === undefined) throw notEither();
+  if (named === undefined) throw neitherWorkflow();
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
@@ -35,13 +36,6 @@ export async function startRun(
   const { threadId } = await host.start({ workflow: named, params, options, env, cwd });
   return threadId;
 }
-
-const notEither = (): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_REQUEST",
-    "give either workflowName or workflow",
-    '{"workflowName": "review", "params": {}}',
-  );
 
 /**
  * Returns the name or the hash of a request's workflow; undefined without one. A document is built and its bundle
@@ -53,7 +47,7 @@ async function nameOf(
   { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
 ): Promise<string | undefined> {
   if (document === undefined) return workflowName;
-  if (workflowName !== undefined) throw notEither();
+  if (workflowName !== undefined) throw neitherWorkflow();
   const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
   const files = new Map([[file, JSON.stringify(document)]]);
   const source = stepsSource(() => undefined, { isClosed: true, find });
@@ -113,11 +107,7 @@ async function hashOf(
 ): Promise<string> {
   if (workflowName === undefined) {
     if (source) return source.ref.hash;
-    throw WorkflowError.usage(
-      "BAD_REQUEST",
-      "the checkpoint is of no run that is known here, and there is no workflowName",
-      "name the workflow that is to run: workflowName",
-    );
+    throw unknownCheckpoint();
   }
   try {
     return (await host.resolve(workflowName)).hash;
@@ -141,10 +131,7 @@ export async function resumeRun(
   if (token === undefined) {
     const { status } = await host.read(ref);
     const isHeld = status === "paused" || status === "interrupted";
-    if (!isHeld || payload !== null) {
-      const hint = 'send {"token", "payload"}: the event pause_start and the status have the token';
-      throw WorkflowError.usage("NO_ANSWER_TOKEN", "there is no token", hint);
-    }
+    if (!isHeld || payload !== null) throw noAnswerToken();
     await host.control(ref, { kind: "resume", env });
     return;
   }

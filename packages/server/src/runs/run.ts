@@ -15,8 +15,8 @@ import {
   isWorkflowError,
   type ThreadRef,
   type ThreadRow,
-  WorkflowError,
 } from "@uncaged/workflow/host";
+import { runMissing } from "./errors.ts";
 
 export type Run = { ref: ThreadRef; documents: Documents };
 
@@ -47,7 +47,7 @@ export class Runs {
   async get(id: string): Promise<Run> {
     const found = await this.find(id);
     if (found) return found;
-    throw missing("RUN_NOT_FOUND", "not found");
+    throw runMissing("RUN_NOT_FOUND", "not found");
   }
 
   async documentsOf(hash: string): Promise<Documents> {
@@ -77,7 +77,7 @@ export class Runs {
       const isStep = documents.document.steps.some((step) => step.id === before);
       count = isStep ? (stepRun(thread.steps, before)?.before ?? 0) : Infinity;
     }
-    if (count > thread.steps.length) throw missing("NO_CHECKPOINT", "no checkpoint");
+    if (count > thread.steps.length) throw runMissing("NO_CHECKPOINT", "no checkpoint");
     if (before === undefined && count === thread.steps.length) {
       return recordedCheckpoint(documents, thread);
     }
@@ -92,12 +92,12 @@ export class Runs {
     const isThere = isNext || number <= thread.steps.length;
     const values = isThere && recordedValues(documents, thread, number, failedStepIn(end));
     if (values) return values;
-    throw missing("NO_CHECKPOINT", "no checkpoint");
+    throw runMissing("NO_CHECKPOINT", "no checkpoint");
   }
 
   async #recorded(id: string) {
     const found = await this.find(id);
-    if (!found) throw missing("NO_CHECKPOINT", "no checkpoint");
+    if (!found) throw runMissing("NO_CHECKPOINT", "no checkpoint");
     return { ...found, thread: await this.#host.read(found.ref) };
   }
 }
@@ -117,9 +117,6 @@ export async function lastSeqOf(host: Host, ref: ThreadRef): Promise<number> {
 async function* newestEvents(host: Host, ref: ThreadRef): AsyncGenerator<EventRecord> {
   for await (const { record } of host.log(ref, { backward: true })) yield record as EventRecord;
 }
-
-const missing = (code: string, message: string): WorkflowError =>
-  WorkflowError.missing(code, message, "ask for a run that is there");
 
 export type Ending = {
   type: "workflow_done" | "workflow_failed" | "workflow_cancelled";

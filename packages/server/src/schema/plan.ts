@@ -105,6 +105,7 @@ const previewSchema = z
     credentials: z.array(z.object({ name: text, known: z.boolean() })),
     sandbox: orNull(text).describe("The sandbox of the steps, or the reason why they can't run."),
     sandboxFacts: z.array(text).describe("The sandbox as a list of facts."),
+    warnings: z.array(text).describe("Warnings of the plan's check."),
   })
   .openapi("PlanPreview");
 

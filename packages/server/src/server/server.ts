@@ -1,6 +1,6 @@
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
-import { type Host, type Recovered, WorkflowError } from "@uncaged/workflow/host";
-import { keepAwake, readServerAddress, show, writeServerAddress } from "@uncaged/workflow/internal";
+import type { Host, Recovered, WorkflowError } from "@uncaged/workflow/host";
+import { keepAwake, readServerAddress, writeServerAddress } from "@uncaged/workflow/internal";
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
 import {
@@ -36,6 +36,8 @@ import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
 import { Connections, type StreamLimits } from "../stream/connections.ts";
 import { ThreadFeeds } from "../stream/thread-feed.ts";
+import { cantListen, noPlans, portInUse } from "./errors.ts";
+import { unknownPath } from "../guard/errors.ts";
 
 export type ServerOptions = {
   host: Host;
@@ -95,7 +97,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
   const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
-  const plans = planRoutes(shared, options.plans ?? noPlans);
+  const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
@@ -152,8 +154,7 @@ export function startServer(options: ServerOptions): RunningServer {
   };
 }
 
-const noPlans = () =>
-  Promise.reject(WorkflowError.missing("NO_PLANS", "this server was started without plans"));
+const withoutPlans = () => Promise.reject(noPlans());
 
 const info = {
   title: "uncaged-workflow",
@@ -198,8 +199,7 @@ function makeApp(
   });
   app.notFound((c) => {
     const { method, path } = c.req;
-    const message = `there is no ${method} ${path.slice(0, 200)}`;
-    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for all paths");
+    throw unknownPath(method, path);
   });
   app.onError((error) => {
     throw error;
@@ -235,7 +235,7 @@ type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Respon
 
 function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
   // Bun treats an empty name as every address.
-  if (hostname.trim() === "") throw cantListen(hostname, port, null);
+  if (hostname.trim() === "") throw listenError(hostname, port, null);
   try {
     return Bun.serve({
       hostname,
@@ -248,22 +248,11 @@ function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<und
       fetch,
     });
   } catch (cause) {
-    throw cantListen(hostname, port, cause);
+    throw listenError(hostname, port, cause);
   }
 }
 
-function cantListen(hostname: string, port: number, cause: unknown): WorkflowError {
+function listenError(hostname: string, port: number, cause: unknown): WorkflowError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  if (code === "EADDRINUSE") {
-    return WorkflowError.failed(
-      "PORT_IN_USE",
-      `port ${port} of ${hostname} is in use`,
-      "a server may run already; else take another: --port 0 takes any that is free",
-    );
-  }
-  return WorkflowError.usage(
-    "BAD_HOST",
-    `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
-    "give an address of this machine: --host 127.0.0.1",
-  );
+  return code === "EADDRINUSE" ? portInUse(hostname, port) : cantListen(hostname, port, code);
 }

@@ -1,5 +1,5 @@
-import { WorkflowError } from "@uncaged/workflow/host";
 import { type Bytes, greeting, heartbeat, streamHeaders } from "./sse.ts";
+import { tooManyStreams } from "./errors.ts";
 
 /** A source of a stream. `next` resolves with the next bytes, and with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
@@ -28,10 +28,7 @@ export class Connections {
   /** Returns a response that streams a source, unless too many are open. `greets` sends a greeting first. */
   send(open: () => Source, { greets = true }: { greets?: boolean } = {}): Response {
     const { most } = this.#limits;
-    if (this.#open.size >= most) {
-      const message = `${most} streams are open, which is the limit`;
-      throw WorkflowError.failed("TOO_MANY_STREAMS", message, "close some");
-    }
+    if (this.#open.size >= most) throw tooManyStreams(most);
     const connection = new Connection(open(), greets, (closed) => this.#open.delete(closed));
     this.#open.add(connection);
     return new Response(new ReadableStream(connection, { highWaterMark: 0 }), {

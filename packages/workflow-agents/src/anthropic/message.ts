@@ -13,11 +13,10 @@ import {
   countIn,
   type Fields,
   fieldsIn,
-  indexIn,
   jsonTextIn,
   kindOf,
-  listIn,
   nameIn,
+  partsIn,
   reasonIn,
   textOfContent,
   UnreadableContent,
@@ -26,6 +25,7 @@ import {
 import { isObject } from "../run/error.ts";
 import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
 import type { Asked } from "../llm/form.ts";
+import { Places } from "../llm/places.ts";
 import {
   type Block,
   blocksOf,
@@ -163,7 +163,7 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
   return { type: "enabled", budget_tokens: budgetTokens, display: "summarized" };
 }
 
-type Part = { block: Block; text: GrowingText; json: GrowingText };
+type Part = { block: Block; text: GrowingText; json: GrowingText; hasEnded: boolean };
 
 /** The blocks that the API documents, besides the results of its own tools. */
 const blockTypes = new Set([
@@ -176,6 +176,7 @@ const isKnownBlock = (type: string): boolean => blockTypes.has(type) || type.end
 /** An answer of the Messages API, streamed or whole. */
 export class MessageAccumulator extends Accumulator {
   readonly #parts = new Map<number, Part>();
+  readonly #places = new Places("index");
   #stopReason: string | null = null;
   #detail: string | undefined;
   #container: string | null = null;
@@ -186,10 +187,10 @@ export class MessageAccumulator extends Accumulator {
     const event = fieldsIn(sent, "an event");
     switch (event.type) {
       case "content_block_delta":
-        return this.#delta(this.#indexOf(event), fieldsIn(event.delta, "delta"));
+        return this.#delta(this.#places.of(event.index), fieldsIn(event.delta, "delta"));
       case "content_block_start":
         this.#isAnnounced = true;
-        return this.#begin(this.#indexOf(event), fieldsIn(event.content_block, "content_block"));
+        return this.#begin(event.index, fieldsIn(event.content_block, "content_block"));
       case "message_start":
         return this.#head(fieldsIn(event.message, "message"));
       case "message_delta":
@@ -200,15 +201,16 @@ export class MessageAccumulator extends Accumulator {
         return;
       case "message": {
         this.#head(event);
-        for (const [index, block] of listIn(event.content, "content").entries()) {
+        for (const [index, block] of partsIn(event.content, "content").entries()) {
           this.#begin(index, fieldsIn(block, "content"));
         }
         this.#end(event);
         return this.#count(event.usage, true);
       }
       case "ping":
-      case "content_block_stop":
         return;
+      case "content_block_stop":
+        return this.#stop(event);
       default: // New types may come at any time; none that adds to the answer may be missed.
         nameIn(event.type, "an event's type");
         if ("delta" in event || "content_block" in event) throw unknown("an event", event.type);
@@ -264,24 +266,25 @@ export class MessageAccumulator extends Accumulator {
     if (input >= 0 || output >= 0) this.count(counted(this.usage, usage));
   }
 
-  /** Some servers omit the index and send one block at a time. */
-  #indexOf({ index, type }: Fields): number {
-    if (index !== undefined && index !== null) return indexIn(index, "index");
-    const last = Math.max(-1, ...this.#parts.keys());
-    return type === "content_block_start" ? last + 1 : Math.max(0, last);
+  #stop({ index }: Fields): void {
+    const at = countIn(index, -1);
+    const part = this.#parts.get(at < 0 ? at : this.#places.of(at));
+    if (part) part.hasEnded = true;
   }
 
-  #begin(index: number, given: Fields): void {
+  #begin(index: unknown, given: Fields): void {
     const block: Block = { ...given, type: nameIn(given.type, "content_block.type") };
+    const isSame = ({ block: { id, type }, hasEnded }: Part): boolean =>
+      type === block.type && wordIn(id) === wordIn(block.id) && (!hasEnded || wordIn(id) !== "");
+    const place = this.#places.begin(index, (at) => {
+      const there = this.#parts.get(at);
+      return there !== undefined && !isSame(there);
+    });
     // A repeated start does not reset the block.
-    const known = this.#parts.get(index);
-    if (known) {
-      if (known.block.type === block.type && wordIn(known.block.id) === wordIn(block.id)) return;
-      throw new UnreadableContent("index", `${index} has two blocks`);
-    }
+    if (this.#parts.has(place)) return;
     if (!isKnownBlock(block.type)) this.leave(`a block of type ${block.type}`);
-    const part = { block, text: new GrowingText(), json: new GrowingText() };
-    this.#parts.set(index, part);
+    const part = { block, text: new GrowingText(), json: new GrowingText(), hasEnded: false };
+    this.#parts.set(place, part);
     if (block.type === "text") this.#text(part, given.text, "content_block.text");
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
@@ -309,7 +312,7 @@ export class MessageAccumulator extends Accumulator {
         return;
       case "citations_delta of text":
         if (isObject(delta.citation)) {
-          block.citations = [...citationsOf(block), delta.citation];
+          block.citations = [block.citations ?? [], delta.citation].flat();
         }
         return;
     }
@@ -330,9 +333,6 @@ export class MessageAccumulator extends Accumulator {
     if (thought !== "") this.think(part.text, thought);
   }
 }
-
-const citationsOf = ({ citations }: Block): unknown[] =>
-  Array.isArray(citations) ? citations : [];
 
 const unknown = (where: string, type: unknown, what = ""): UnreadableContent => {
   const shown = typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : kindOf(type);

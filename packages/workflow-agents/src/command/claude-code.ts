@@ -95,7 +95,7 @@ const contentOf = ({ message }: Fields): Fields[] => {
 class LastMessage {
   #id: unknown;
   #texts: string[] = [];
-  /** The message that Claude Code wrote itself in place of a model, as when a limit is reached. */
+  /** The message if Claude Code wrote it in place of a model, as when a limit is reached. */
   problem = "";
 
   add(line: Fields): AgentOutput[] {
@@ -110,7 +110,9 @@ class LastMessage {
     );
     const text = this.#texts.join("");
     const isSynthetic = model === "<synthetic>" || isTrue(line.isApiErrorMessage);
-    this.problem = isSynthetic ? text.trim() : "";
+    const isProblem = isSynthetic || problemText.test(text.trim());
+    this.problem = isProblem ? text.trim() : "";
+    if (this.problem !== "") return [{ kind: "failed", message: this.problem }];
     const isCall = blocks.some(({ type }) => type === "tool_use");
     return isCall || isSynthetic ? [] : [{ kind: "said", text }];
   }
@@ -215,8 +217,9 @@ function resultOf(line: Fields, written: string): AgentOutput {
   if (!isTrue(line.is_error) && !subtype.startsWith("error")) {
     const answer = resultIn(line.result, "result");
     const text = answer.kind === "result" ? answer.text.trim() : "";
-    const isProblem = text !== "" && (text === written || problemText.test(text));
-    return isProblem ? { kind: "failed", message: text } : answer;
+    const isProblem = text === written || problemText.test(text);
+    if (text !== "") return isProblem ? { kind: "failed", message: text } : answer;
+    return written === "" ? answer : { kind: "failed", message: written };
   }
   const problems = (Array.isArray(line.errors) ? line.errors : []).map(problemIn).join("; ");
   const message = shownIn(line.result) || problems || subtype;

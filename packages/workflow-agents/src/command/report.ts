@@ -86,6 +86,8 @@ export class CommandReport {
         return this.#spending?.checkPrice(output.model, (warning) => this.note("warn", warning));
       case "said":
         this.#said = this.#mask(output.text).trim();
+        // It goes on after a failure.
+        this.failure = null;
         return;
       case "usage":
         return this.#spending?.update(output.id, output.spent);

@@ -103,6 +103,10 @@ export function listIn(value: unknown, field: string): unknown[] {
   throw new UnreadableContent(field, `is ${kindOf(value)}, not a list`);
 }
 
+/** The parts of a message's content, which may be a text instead. @throws UnreadableContent */
+export const partsIn = (value: unknown, field: string): unknown[] =>
+  typeof value === "string" ? [{ type: "text", text: value }] : listIn(value, field);
+
 /** A name that the other program gave to something. @throws UnreadableContent without one. */
 export function nameIn(value: unknown, field: string): string {
   if (typeof value === "string" && value !== "") return value;

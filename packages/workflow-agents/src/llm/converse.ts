@@ -179,8 +179,11 @@ export async function converse(
 
 /** Adds a hint to a refusal of recorded turns: fork, because a retry would send them again. */
 function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
-  if (!(error instanceof ProviderError) || error.code !== "LLM_BAD_REQUEST") return error;
+  if (!(error instanceof ProviderError)) return error;
   const { code, message, status, isFree } = error;
+  // Without a status the model has refused, whose next answer may be another.
+  const isFinal = code === "LLM_BAD_REQUEST" || (code === "LLM_REFUSED" && status !== null);
+  if (!isFinal) return error;
   const hint = `repeat the step without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
   return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
 }

@@ -15,7 +15,7 @@ export class NotJson extends Error {}
 
 /**
  * Reads the body of an answer: server-sent events of JSON with any content type, or, if the server does not stream, one
- * JSON document or one per line. Drops an event that the end of the connection cuts off.
+ * JSON document, or events as a list or one per line. Drops an event that the end of the connection cuts off.
  *
  * @throws NotJson, StreamFailure with an error that the service reports, and errors of the body.
  */
@@ -96,9 +96,10 @@ async function* documentsIn({ head, texts }: Texts): AsyncGenerator<Received> {
     return;
   }
   const value = jsonOf(whole);
-  for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
-    refuseFailure("", one);
-    yield { kind: "document", value: one };
+  const list = Array.isArray(value) ? (value as unknown[]) : [value];
+  for (const one of list) {
+    const event = eventOf("", one);
+    yield list.length > 1 ? event : { kind: "document", value: one };
   }
 }
 

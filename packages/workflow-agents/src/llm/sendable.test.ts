@@ -167,6 +167,10 @@ test("a tool's schema has all that services ask for", () => {
       $defs: { both: { type: "object", properties: { a, b }, required: ["a", "b"] } },
     }),
   ).toMatchObject({ type: "object", properties: { a, b }, required: ["a"] });
+  expect(schemaOf({ properties: { a }, not: { required: ["b"] }, enum: [{ a: "b" }] })).toEqual({
+    type: "object",
+    properties: { a },
+  });
   const kept = {
     type: "object",
     properties: { a: { enum: ["array"], default: { type: "array" } } },
@@ -219,6 +223,7 @@ const schemaOver = (inner: fc.Arbitrary<object>): fc.Arbitrary<Record<string, un
   fc.record(
     {
       ...{ type, required, items: inner, anyOf: fc.array(inner, { maxLength: 2 }) },
+      ...{ not: inner, enum: fc.constant([{}]) },
       properties: fc
         .constantFrom(null, {})
         .chain((none) =>

@@ -13,13 +13,15 @@ const mapsOfSchemas = [
 const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains"];
 
 /**
- * Completes a tool's JSON Schema as services require: an object with properties and without a union at the root, and
- * items for each list. Properties of a root's union move to the root; the tool itself checks the rest.
+ * Completes a tool's JSON Schema as services require: an object with properties and without a union, `enum` or `not` at
+ * the root, and items for each list. Properties of a root's union move to the root; the tool itself checks the rest.
  */
 export function completeSchema(schema: unknown): Schema {
   const root = complete(isObject(schema) ? schema : {});
   const whole = isObject(root) ? rootOf(root, root, []) : {};
   const { required } = whole;
+  delete whole.enum;
+  delete whole.not;
   const isList = Array.isArray(required) && required.every((name) => typeof name === "string");
   if (required !== undefined && !isList) delete whole.required;
   return {

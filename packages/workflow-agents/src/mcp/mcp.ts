@@ -11,7 +11,7 @@ import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
 import { contentOf, joined, textOf } from "./content.ts";
 import { resourceTools } from "./resources.ts";
-import { sendable } from "./schema.ts";
+import { sendable } from "../tools/plain-names.ts";
 import { mcpError, ThreadServer } from "./server.ts";
 
 /** A server's tools, and its prompts for a role's `systemPrompt`. */

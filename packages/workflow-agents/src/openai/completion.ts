@@ -165,12 +165,16 @@ function assistantOf(
   };
 }
 
-/** `extra` holds Google's signature of a call: Google refuses the result without it. */
+/**
+ * `next` is a name that came after the whole arguments: that of the next call, if more arguments follow. `extra` holds
+ * Google's signature of a call: Google refuses the result without it.
+ */
 type Call = {
   index: number | null;
   id: string;
   name: string;
   json: GrowingText;
+  next?: string;
   extra?: Fields;
 };
 
@@ -280,7 +284,7 @@ export class CompletionAccumulator extends Accumulator {
     if (thought) this.think(this.#thinking, thought);
     const refused = saidIn(refusal, "delta.refusal");
     this.grow(this.#refusal, refused.text + refused.refusal);
-    const sent = [...listIn(tool_calls, "delta.tool_calls"), ...[function_call ?? []].flat()];
+    const sent = [tool_calls ?? [], function_call ?? []].flat();
     for (const one of sent) this.#call(fieldsIn(one, "delta.tool_calls[0]"));
     for (const [key, value] of Object.entries(others)) {
       if (!silent.has(key) && hasContent(value)) this.leave(`delta.${key}`);
@@ -306,11 +310,15 @@ export class CompletionAccumulator extends Accumulator {
     const index = typeof sent.index === "number" ? sent.index : null;
     const id = wordIn(sent.id);
     const known = this.#known(index, id);
+    const named = name || (known?.next ?? "");
+    const isWhole = known !== undefined && named !== "" && isObjectText(String(known.json));
     // A name comes once: with it a call begins that has taken over the index, or even the id, of one before.
-    const isNext = known && name !== "" && json !== "" && isObjectText(String(known.json));
-    if (known && isNext && id !== "" && known.name === name && String(known.json) === json) return;
-    const call = known && !isNext ? known : { index, id, name, json: new GrowingText() };
+    const isNext = isWhole && json !== "";
+    if (isNext && id !== "" && known.name === name && String(known.json) === json) return;
+    const call: Call =
+      known && !isNext ? known : { index, id, name: named, json: new GrowingText() };
     if (call !== known) this.#calls.push(call);
+    else if (isWhole) call.next = named;
     call.id ||= id;
     call.name ||= name;
     if (isObject(sent.extra_content)) call.extra = sent.extra_content;

@@ -9,7 +9,6 @@ import {
   countIn,
   type Fields,
   fieldsIn,
-  indexIn,
   jsonTextIn,
   listIn,
   nameIn,
@@ -23,6 +22,7 @@ import {
 import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
 import { ProviderError, StreamFailure } from "../llm/error.ts";
 import type { Asked } from "../llm/form.ts";
+import { Places } from "../llm/places.ts";
 import {
   type Block,
   blocksOf,
@@ -150,6 +150,7 @@ type Growing = { item: Item | null; text: GrowingText; json: GrowingText };
 export class ResponseAccumulator extends Accumulator {
   readonly #items = new Map<number, Item>();
   readonly #growing = new Map<number, Growing>();
+  readonly #places = new Places("output_index");
   readonly #thinking = new GrowingText();
   readonly #refusal = new GrowingText();
   #end: Fields | null = null;
@@ -166,8 +167,19 @@ export class ResponseAccumulator extends Accumulator {
         if (text !== "") this.text(this.#grown(sent).text, text);
         return;
       }
+      case "response.output_text.done": {
+        const { text: to } = this.#grown(sent);
+        const text = textOfContent(sent.text, "output_text.text");
+        if (String(to) === "" && text !== "") this.text(to, text);
+        return;
+      }
       case "response.function_call_arguments.delta":
         return this.grow(this.#grown(sent).json, jsonTextIn(sent.delta, "delta"));
+      case "response.function_call_arguments.done": {
+        const { json } = this.#grown(sent);
+        if (String(json) === "") this.grow(json, jsonTextIn(sent.arguments, "arguments"));
+        return;
+      }
       case "response.refusal.delta":
         return this.grow(this.#refusal, textOfContent(sent.delta, "delta"));
       case "response.reasoning_summary_text.delta":
@@ -180,8 +192,7 @@ export class ResponseAccumulator extends Accumulator {
         this.#grown(sent, true).item ??= itemIn(sent.item);
         return;
       case "response.output_item.done":
-        this.#items.set(this.#indexOf(sent), itemIn(sent.item));
-        return;
+        return this.#itemEnds(sent, itemIn(sent.item));
       case "response.created":
         return this.#head(fieldsIn(sent.response, "response"));
       case "response.completed":
@@ -231,14 +242,19 @@ export class ResponseAccumulator extends Accumulator {
 
   /** Where an event's item is. Some servers name the item alone, or none where there is one at a time. */
   #indexOf({ output_index, item_id, item }: Fields, isNew = false): number {
-    if (output_index !== undefined && output_index !== null) {
-      return indexIn(output_index, "output_index");
-    }
     const id = item_id ?? (isObject(item) ? item.id : undefined);
     const known = [...this.#growing].find(([, one]) => one.item !== null && one.item.id === id);
     if (known && id !== undefined) return known[0];
-    const last = Math.max(-1, ...this.#growing.keys());
-    return isNew ? last + 1 : Math.max(0, last);
+    if (!isNew) return this.#places.of(output_index);
+    return this.#places.begin(output_index, (place) => Boolean(this.#growing.get(place)?.item));
+  }
+
+  /** Keeps an item that has ended. An event may come twice. */
+  #itemEnds(sent: Fields, item: Item): void {
+    const place = this.#indexOf(sent);
+    const there = this.#items.get(place);
+    const isOther = there && (there.id !== item.id || there.call_id !== item.call_id);
+    this.#items.set(isOther ? this.#places.begin(sent.output_index, () => true) : place, item);
   }
 
   #grown(sent: Fields, isNew = false): Growing {
@@ -293,11 +309,12 @@ function streamedItem(
   { item, text, json }: Growing,
   others: readonly Item[],
 ): Item | null {
-  const [said, args] = [String(text), String(json)];
+  const said = String(text) || (item?.type === "message" ? messageOf(item).text : "");
+  const args = String(json) || wordIn(item?.arguments);
   const one: Item | null = known ?? item ?? (said ? { type: "message" } : null);
   if (one === null) return null;
   if (one.type === "message") {
-    const texts = [one, ...others].filter(({ type }) => type === "message").map(messageOf);
+    const texts = others.filter(({ type }) => type === "message").map(messageOf);
     if (said === "" || texts.some((other) => other.text.includes(said))) return null;
     const content = [{ type: "output_text", text: said, annotations: [] }];
     return { ...one, role: "assistant", status: "completed", content };

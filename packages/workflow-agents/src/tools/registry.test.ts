@@ -54,6 +54,27 @@ describe("a registry", () => {
     expect(await registry.run("add", { a: 2 }, here())).toEqual({ content: "3", is_error: false });
   });
 
+  test("changes property names that a provider refuses, and gives a tool its own names", async () => {
+    const find = tool({
+      name: "find",
+      description: "Finds.",
+      input: z.object({ $filter: z.string(), "über uns": z.object({ $top: z.int() }) }),
+      execute: (input) => JSON.stringify(input),
+    });
+    const registry = toolRegistry([find]);
+    const [definition] = await registry.definitions(here());
+    const properties = Object(definition?.input_schema.properties) as Record<string, object>;
+    const [filter = "", about = ""] = Object.keys(properties);
+    const { properties: inner } = properties[about] as { properties: object };
+    const [top = ""] = Object.keys(inner);
+    for (const name of [filter, about, top]) expect(name).toMatch(/^[\w.-]{1,64}$/);
+    const given = { $filter: "a", "über uns": { $top: 1 } };
+    for (const input of [{ [filter]: "a", [about]: { [top]: 1 } }, given]) {
+      const { content } = await registry.run("find", input, here());
+      expect(JSON.parse(content)).toEqual(given);
+    }
+  });
+
   test("has the tools of a source beside its own", async () => {
     const source = {
       tools: async () => [

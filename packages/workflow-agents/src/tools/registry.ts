@@ -2,8 +2,9 @@ import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
 import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { copyOf } from "../run/copy.ts";
-import { misuse } from "../run/error.ts";
+import { isObject, misuse } from "../run/error.ts";
 import { approvalRule } from "./approval.ts";
+import { sendable } from "./plain-names.ts";
 import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
@@ -68,11 +69,12 @@ function readyTool(given: Tool): ReadyTool {
   if (!/^[\w-]{1,64}$/.test(name)) {
     throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
   }
+  const { schema, restored } = sendable(schemaOf(name, input));
   return {
     ...{ name, description, timeoutMs, idempotent },
     ...(approve !== undefined && { approval: approvalRule(name, approve) }),
-    input_schema: schemaOf(name, input),
-    check: (value) => checked(input, value),
+    input_schema: schema,
+    check: (value) => checked(input, isObject(value) ? restored(value) : value),
     execute: (value, execution) => tool.execute(value, execution),
   };
 }

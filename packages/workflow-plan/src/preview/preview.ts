@@ -1,4 +1,5 @@
 import { scheduleOf } from "../check/schedule.ts";
+import { givenSteps, stepWarnings } from "../check/steps.ts";
 import { stepLines } from "../plan/definition.ts";
 import type { TriggerConfig, Workflow } from "../plan/plan.ts";
 import { offeredNames, secretsFor } from "../secret/secret.ts";
@@ -15,6 +16,8 @@ export type PlanPreview = {
   sandbox: string | null;
   /** The same, one fact in each. */
   sandboxFacts: string[];
+  /** The warnings of the plan's check. */
+  warnings: string[];
 };
 
 const shownFires = 3;
@@ -38,6 +41,7 @@ export function previewOf(
     credentials: names.map((name) => ({ name, known: Object.hasOwn(secrets, name) })),
     sandbox: sandbox?.join("; ") ?? null,
     sandboxFacts: [...(sandbox ?? [])],
+    warnings: stepWarnings(givenSteps(workflow)).map(({ message }) => message),
   };
 }
 

@@ -175,7 +175,7 @@ class TerminalChat {
     if (!this.#isInteractive && line.trim() !== "") this.#show({ type: "user", text: line });
     await this.#take(line.trim(), order);
     if (!this.#isInteractive) await router.idle();
-    else if (!this.#isOver) this.#lines?.prompt();
+    else if (!this.#isOver) this.#lines?.prompt(true);
   }
 
   async #take(text: string, order: number | undefined): Promise<void> {

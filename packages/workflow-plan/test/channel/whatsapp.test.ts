@@ -109,6 +109,28 @@ test("a sender is named by his telephone, in a group and with an anonymous id to
   await channel.disconnect();
 });
 
+test("in a group the channel takes what mentions it or replies to it, and nothing else", async () => {
+  const { came, channel, client } = begin();
+  await channel.connect();
+  const group = "1-2@g.us";
+  const sent = await channel.sendMessage(group, "ours");
+  const write = (text: string, contextInfo: object = {}) => {
+    const key = { remoteJid: group, participant: "49@s.whatsapp.net", fromMe: false, id: text };
+    const message = { extendedTextMessage: { text, contextInfo } };
+    const received = { key, message, messageTimestamp: 1_700_000_100 };
+    client.emit("messages.upsert", { type: "notify", messages: [received] });
+  };
+  write("yes");
+  write("/delete wf_1");
+  write("yes to you", { stanzaId: "IN1", participant: "50@s.whatsapp.net" });
+  write("@51 go", { mentionedJid: ["51@s.whatsapp.net"] });
+  write("yes to that", { stanzaId: sent, participant: "491234567@s.whatsapp.net" });
+  write("@491234567 go", { mentionedJid: ["491234567@s.whatsapp.net"] });
+  write("go @55", { mentionedJid: ["55@lid"] });
+  expect(came.map(({ message }) => message.text)).toEqual(["yes to that", "go", "go"]);
+  await channel.disconnect();
+});
+
 test("a question's place is when the server took its last message, by the server's clock", async () => {
   const { came, channel, client, lines } = begin({ ackMs: 20 });
   await channel.connect();

@@ -110,7 +110,8 @@ function atTerminal(home: TestHome, env: Record<string, string> = {}) {
     env: { ...process.env, ...env },
     terminal: { cols: 200, rows: 50, data: (_, bytes) => void (shown += bytes.toString()) },
   });
-  const sees = (text: string) => until(() => shown.includes(text), `${text} in ${shown}`);
+  const sees = (text: string, times = 1) =>
+    until(() => shown.split(text).length > times, `${text} in ${shown}`);
   return { chat, sees, type: (keys: string) => void chat.terminal?.write(keys) };
 }
 
@@ -125,8 +126,11 @@ test("at a terminal a line that was begun before the plan was shown does not con
   type("yes\ry");
   writeFileSync(gate, "");
   await sees("[Y]es");
+  // The cursor is behind the letter.
+  await sees("> y\x1b[4G");
   type("es\r");
-  await sees("You wrote that before the question was asked. A plan is not confirmed.");
+  // Three lines: sent with the request, waiting in the terminal, and begun before the question.
+  await sees("You wrote that before the question was asked. A plan is not confirmed.", 3);
   const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
   expect(phase).toBe("awaiting_confirmation");
   type("/list\r");

@@ -154,6 +154,19 @@ describe("damage to a log", () => {
     }
   });
 
+  test("by a crash is a torn record, also behind a sum within the record", () => {
+    const sums = stepLine("s", { of: { sum: "0123456789abcdef" } });
+    for (const record of [input, sums]) {
+      const log = sealedLogOf(startLine, record);
+      const from = log.indexOf(newline) + 1;
+      for (let cut = from + 1; cut < log.length - 1; cut += 1) {
+        writeFileSync(path, log.subarray(0, cut));
+        const { broken, torn } = readLog(path, true) as { broken: Break | null; torn: number };
+        expect({ cut, broken, torn }).toEqual({ cut, broken: null, torn: cut - from });
+      }
+    }
+  });
+
   test("of only the last newline is none: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, end: null });

@@ -1,19 +1,22 @@
 import type { ThreadRef } from "../record/thread.ts";
 import type { RunnableOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
+import type { BundleLocks } from "./bundle-locks.ts";
 import type { DiskClaim } from "./claim.ts";
 import { addDue, type Due, listDue, postponeDue, removeDue } from "./due.ts";
 import { ifThere, withFile } from "./files.ts";
 import type { LogTrust } from "./log-trust.ts";
 import { dataPath, type Root } from "./paths.ts";
 import { isPostponed } from "./postponed.ts";
+import { readThread } from "./thread-info.ts";
+import { LogWriter } from "./writer.ts";
+import { durableWriting } from "./writing.ts";
 
 /** Knowledge of a storage root's store about its threads. */
 export type KnownThreads = {
   info: (ref: ThreadRef) => ThreadInfo | null;
   list: () => Promise<ThreadInfo[]>;
-  /** Whether another process drives the threads of a bundle. */
-  isHeldElsewhere: (hash: string) => boolean;
+  locks: BundleLocks;
   claimOf: (threadId: string) => DiskClaim | null;
   trust: LogTrust;
 };
@@ -27,7 +30,7 @@ export async function runnableThreads(
   const held = new Map<string, boolean>();
   const isOurs = (hash: string): boolean => {
     if (hashes !== undefined && !hashes.includes(hash)) return false;
-    if (!held.has(hash)) held.set(hash, known.isHeldElsewhere(hash));
+    if (!held.has(hash)) held.set(hash, known.locks.isHeldElsewhere(hash));
     return held.get(hash) === false;
   };
   const isFree = (info: ThreadInfo): boolean => {
@@ -68,20 +71,30 @@ async function correct(root: Root, entry: Due, known: KnownThreads): Promise<voi
 }
 
 /** Makes the end of a thread's log durable, and returns whether it is. */
-async function settles(
-  root: Root,
-  { hash, threadId }: ThreadRef,
-  { claimOf, trust }: KnownThreads,
-): Promise<boolean> {
-  const claim = claimOf(threadId);
+async function settles(root: Root, ref: ThreadRef, known: KnownThreads): Promise<boolean> {
+  const { claimOf, trust } = known;
+  const claim = claimOf(ref.threadId);
   if (claim) return await claim.settle();
-  if (trust.isSuspect(threadId)) return false;
   try {
-    const path = dataPath(root, hash, threadId);
+    if (trust.isSuspect(ref.threadId) && !renews(root, ref, known)) return false;
+    const path = dataPath(root, ref.hash, ref.threadId);
     ifThere(() => withFile(path, (fd) => system.files.syncData(fd)));
     return true;
   } catch {
-    trust.doubt(threadId);
+    trust.doubt(ref.threadId);
     return false;
+  }
+}
+
+/** Rewrites a suspect log. A log with a torn tail is left to the next claim, which reports it. */
+function renews(root: Root, { hash, threadId }: ThreadRef, { locks }: KnownThreads): boolean {
+  if (!locks.take(hash)) return false;
+  try {
+    const path = dataPath(root, hash, threadId);
+    const log = readThread(path, threadId);
+    if (log.torn === 0) void LogWriter.renew(path, log, durableWriting()).close();
+    return log.torn === 0;
+  } finally {
+    locks.release(hash);
   }
 }

@@ -87,7 +87,6 @@ const createTimeoutMs = 5_000;
 export class DiskStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;
   readonly #root: Root;
-  readonly #options: DiskStoreOptions;
   readonly #writing = durableWriting();
   readonly #claims = new Map<string, { claim: DiskClaim; owner: string }>();
   readonly #locks: BundleLocks;
@@ -96,7 +95,6 @@ export class DiskStore implements ThreadStore {
 
   constructor(root: Root, options: DiskStoreOptions = {}) {
     this.#root = root;
-    this.#options = options;
     this.#locks = new BundleLocks(root, options.lockedHash);
     this.#trust = new LogTrust(options.distrustsCache);
   }
@@ -359,7 +357,7 @@ export class DiskStore implements ThreadStore {
     return await runnableThreads(this.#root, options, {
       info: (ref) => this.#info(ref),
       list: () => this.list({ limit: Number.POSITIVE_INFINITY }),
-      isHeldElsewhere: (hash) => this.#locks.isHeldElsewhere(hash),
+      locks: this.#locks,
       claimOf: (threadId) => this.#claims.get(threadId)?.claim ?? null,
       trust: this.#trust,
     });

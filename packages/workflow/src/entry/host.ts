@@ -71,7 +71,14 @@ export {
 } from "../store/store.ts";
 
 // Computed from records
-export { follow, retryOptions, settled, type ThreadDiff, threadDiff } from "../host/rules.ts";
+export {
+  follow,
+  replayedFailure,
+  retryOptions,
+  settled,
+  type ThreadDiff,
+  threadDiff,
+} from "../host/rules.ts";
 export { fixtureOf } from "../host/fixture.ts";
 export type { Fixture } from "../contract/fixture.ts";
 

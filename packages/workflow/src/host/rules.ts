@@ -82,6 +82,19 @@ function redoneFrom(source: ThreadView): number {
   return index < 0 ? steps.length : index;
 }
 
+/**
+ * The number of steps before the last failure that a retry of a failed thread would replay. A workflow may catch the
+ * failure of a step and then fail by its own code: its retry does no step again. Null when there is no such failure.
+ */
+export function replayedFailure(source: ThreadView): number | null {
+  if (source.status !== "failed" || source.error?.attempt !== undefined) return null;
+  const { steps } = source;
+  const index = steps.findLastIndex(
+    (step) => tryOf(step) === null && recordedFailure(step.meta) !== null,
+  );
+  return index < 0 || redoneFrom(source) < steps.length ? null : index;
+}
+
 /** A comparison of two threads, step by step. Step numbers count from 1; timestamps are ignored. */
 export type ThreadDiff = {
   same: boolean;

@@ -11,7 +11,7 @@ import {
   violationOfRecord,
   violationOfStart,
 } from "./record.ts";
-import { endsSealed, firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
+import { firstSum, lastSum, nextSum, type Sum, sumIn, wholeLength } from "./sum.ts";
 import { Waited } from "./times.ts";
 import { beginsRecord, isWholeWithoutSum } from "./torn.ts";
 
@@ -89,7 +89,7 @@ export abstract class ChainFold<Entry> {
       const record = bytes.subarray(0, length);
       return { value: valueOf(record), bytes: record, start, position: start + length };
     }
-    const isBeginning = beginsRecord(bytes, this.sum) && !endsSealed(bytes);
+    const isBeginning = beginsRecord(bytes, this.sum);
     if (length !== null) this.#break(start + length, "missing newline after the record");
     else if (!isBeginning) this.#break(start, "the bytes after the last record are not a record");
     return null;

@@ -36,18 +36,6 @@ export const tailOf = (sum: Sum): string => `${field}${sumText(sum)}"}`;
 /** JSON of a record without its closing brace, so that fields can be appended. */
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
-/**
- * Whether bytes end like a sealed record with one changed byte. Such bytes are a damaged record and not a torn write of
- * a crash.
- */
-export function endsSealed(bytes: Buffer): boolean {
-  const form = Buffer.from(tailOf(0n));
-  const digit = form[field.length];
-  const isRight = (byte: number, at: number) =>
-    byte === form[at] || (form[at] === digit && /[0-9a-f]/.test(String.fromCharCode(byte)));
-  return bytes.subarray(-tailLength).filter(isRight).length >= tailLength - 1;
-}
-
 const probe = encode("probe");
 const probeSum = xxh64(probe);
 

@@ -1,13 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import type { AddedWorkflow } from "@uncaged/workflow-server/api-types";
-import { CircleCheck, FilePlus2, Play, TriangleAlert } from "lucide-react";
+import { CircleCheck, FilePlus2, Play } from "lucide-react";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 import { ApiError } from "../../lib/request.ts";
 import { addWorkflow, workflowKeys, workflowsQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
+import { Warnings } from "../../ui/states.tsx";
 import { type ChosenFiles, DropZone, FileList, LeftOut, useFiles } from "./drop-zone.tsx";
 import { FileProblems } from "./file-problems.tsx";
 import {
@@ -160,15 +161,7 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
       <p>
         Its current version is <code>{hash}</code>.
       </p>
-      {warnings.length > 0 && (
-        <ul aria-label="Warnings">
-          {warnings.map((warning) => (
-            <li key={warning} className="flex gap-4.5 wrap-anywhere text-amber">
-              <TriangleAlert className="mt-[3px]" /> {warning}
-            </li>
-          ))}
-        </ul>
-      )}
+      <Warnings of={warnings} />
       <div className="flex flex-wrap gap-5">
         <ButtonLink to="/" search={{ start: name }} look="solid" icon={<Play />}>
           Start a thread

@@ -12,7 +12,7 @@ import { TextArea } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Skeleton } from "../../ui/states.tsx";
+import { Skeleton, Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 
 const GraphDrawing = lazy(async () => ({
@@ -38,6 +38,7 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
           </div>
         )}
       </div>
+      <Warnings of={plan.preview.warnings} />
       <Suspense fallback={<Skeleton lines={8} />}>
         <GraphDrawing graph={graph} label="Graph of the plan" />
       </Suspense>

@@ -4,7 +4,7 @@ import { type Fields, isObject } from "../run/error.ts";
 
 /**
  * A tool's schema as an object with `properties`, whose names are plain as every provider wants them. `restored` gives
- * what a model made of it the names that the server knows.
+ * the input that a model wrote for it the names that the tool knows.
  */
 export type Sendable = { schema: Fields; restored: (input: Fields) => Fields };
 

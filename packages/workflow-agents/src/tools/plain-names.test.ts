@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sendable } from "./schema.ts";
+import { sendable } from "./plain-names.ts";
 
 const text = { type: "string" };
 
