@@ -63,9 +63,7 @@ describe("a thread's id", () => {
     test(`${JSON.stringify(id).slice(0, 20)} is not found anywhere`, async () => {
       const commands = ["thread", "thread rm", "kill", "pause", "resume", "fork", "retry", "logs"];
       await Promise.all(
-        commands.map((command) =>
-          expectRefusal([...command.split(" "), id], 4, "no thread"),
-        ),
+        commands.map((command) => expectRefusal([...command.split(" "), id], 4, "no thread")),
       );
     });
   }

@@ -1,7 +1,7 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve as resolvePath } from "node:path";
-import { type ErrorRecord, foundProblems, WorkflowError } from "../contract/error.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "../disk/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
 import { type RolePositions, SourceMap } from "./source-map.ts";

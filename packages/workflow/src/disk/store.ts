@@ -34,7 +34,7 @@ import { JournalFile } from "./journal-file.ts";
 import { waitForLock } from "./lock.ts";
 import { logPath, readPage } from "./log-page.ts";
 import type { ThreadLog } from "./log.ts";
-import { LogTrust } from "./log-trust.ts";
+import { LogTrust, refusals } from "./log-trust.ts";
 import {
   blobsDir,
   dataPath,
@@ -61,14 +61,6 @@ import { durableWriting, type Writing } from "./writing.ts";
 import { threadClaimed } from "./errors.ts";
 import { journalCorrupt, notFound } from "../record/errors.ts";
 import { storeClosed } from "../store/errors.ts";
-
-/** Codes of refusals to continue a log that do not come from the disk. */
-const refusals: ReadonlySet<string> = new Set([
-  "THREAD_NOT_FOUND",
-  "LOG_CORRUPT",
-  "NEWER_LOG",
-  "THREAD_MOVED",
-]);
 
 export type DiskStoreOptions = {
   /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */

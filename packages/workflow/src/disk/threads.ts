@@ -1,4 +1,4 @@
-import { checkThreadId, isThreadId } from "../contract/names.ts";
+import { checkThreadId } from "../contract/names.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
 import { isEnd } from "../record/record.ts";

@@ -1,4 +1,4 @@
-import { type Duration, durationHint, durationMs, latestTime } from "../contract/duration.ts";
+import { type Duration, durationMs, latestTime } from "../contract/duration.ts";
 import { shown } from "../contract/show.ts";
 import { badSleep } from "./errors.ts";
 

@@ -4,7 +4,6 @@ import type { PrepareOptions, PreparedBundle } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";
 import type { Descriptor } from "../contract/contract.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
-import { show } from "../contract/show.ts";
 import type { Added, RegisterOptions, VersionRow, WorkflowRow } from "../host/host.ts";
 import { type Selector, selectorsIn } from "../local/threads/list.ts";
 import { sourcesIn } from "../local/workflows.ts";

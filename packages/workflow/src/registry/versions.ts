@@ -194,7 +194,8 @@ export function resolve(
     return { name, hash };
   }
   const prefix = text.toUpperCase();
-  if (!isHashPrefix(prefix)) throw workflowNotFound(text, { root, similar: casePair(registry, text) });
+  if (!isHashPrefix(prefix))
+    throw workflowNotFound(text, { root, similar: casePair(registry, text) });
   const known = new Set([...hashesOf(registry), ...stored()]);
   const found = [...known].filter((hash) => hash.startsWith(prefix)).sort();
   const [only] = found;

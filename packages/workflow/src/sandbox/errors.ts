@@ -2,6 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 
 /* The errors of sandboxes: their settings, their folders and their network. */
 
+/** A required sandbox that this machine can't provide. */
 export const sandboxMissing = (problem: string): WorkflowError =>
   WorkflowError.failed(
     "SANDBOX_MISSING",
