@@ -28,9 +28,9 @@ export function openOwnFile(path: string, flags: number): number {
   throw notPlain();
 }
 
-/** Error for a file that is not plain, or has a second name. */
+/** Error for a file that is not regular, or has a second name. */
 export const notPlain = (): Error =>
-  Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
+  Object.assign(new Error("not a regular file with one name"), { code: "ENXIO" });
 
 /** Calls `use` with a file of the storage root open, by default for reading. */
 export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {

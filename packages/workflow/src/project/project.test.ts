@@ -148,7 +148,7 @@ describe("a project file is refused", () => {
     ["with an env that is not an array", '{"env": ".env"}', '"env" must be an array of files, not'],
     ["with an env of other things", '{"env": [".env", {}]}', '1:18: "env.1" must be a path'],
     ["with workflows that are not an object", '{"workflows": ["a.ts"]}', "not an array"],
-    ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
+    ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: invalid workflow name "-x"'],
     [
       "with a source that is not a path",
       '{"workflows": {"x": null}}',
