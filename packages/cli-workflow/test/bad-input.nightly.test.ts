@@ -52,7 +52,7 @@ describe("a workflow's name", () => {
       const commands = ["show", "history", "remove", "rollback", "threads"];
       await Promise.all([
         ...commands.map((command) => expectRefusal([command, name], 4, "no workflow")),
-        expectRefusal(["run", name], 4, `there is no ${name.includes("/") ? "file" : "workflow"}`),
+        expectRefusal(["run", name], 4, name.includes("/") ? "no such file" : "no workflow"),
       ]);
     });
   }
@@ -197,7 +197,7 @@ describe("a missing thing", () => {
     await expectRefusal(["run", "play", "--wait", "--follow"], 2, "cannot be used");
     await expectRefusal(["run", "play", "--prompt", "a", "--prompt-file", "b"], 2, "together");
     await expectRefusal(["run", "play", "--params", "{"], 2, "--params:1:2: ");
-    await expectRefusal(["run", "play", "--option", "maxRounds=3"], 2, "engine's own");
+    await expectRefusal(["run", "play", "--option", "maxRounds=3"], 2, "reserved for the engine");
     await expectRefusal(["fork", ended, "--edit", '{"role":"x"}'], 2, "--edit takes");
     await expectRefusal(["fork", ended, "--edit", "[]"], 2, "--edit takes");
     await expectRefusal(["fork", ended, "--at-step", "0", "--edit", '{"content":"x"}'], 2, "keep");

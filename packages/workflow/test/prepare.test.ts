@@ -95,7 +95,7 @@ describe("a path that leads to no bundle", () => {
     }
     for (const name of ["b.json", "b.yaml", "b.yml"]) {
       expect((await refusal(await write(name, "{}"))).message).toContain(
-        "nothing here makes a workflow",
+        "JSON and YAML are not supported here",
       );
     }
   });
