@@ -100,6 +100,6 @@ test("a name that is neither a workflow nor a file is refused with a suggestion,
   expect(await refused("./lib")).toContain('2 error: "./lib" is a folder');
   expect(await refused("broken.ts")).toMatch(/^1 error: broken\.ts:1:\d+: /);
   renameSync(join(store.folder, "review.ts"), join(store.folder, "review.mjs"));
-  expect(await refused("review.mjs")).toContain('2 error: "review.mjs" is neither a bundle');
+  expect(await refused("review.mjs")).toContain('2 error: "review.mjs" is not named as a bundle');
   expect(store.tree()).toEqual({});
 });

@@ -147,5 +147,5 @@ test("ids may be shortened to a beginning or an ending, and @last is the newest"
   }
   const { code, stderr } = await store.run(["thread", id.slice(0, 4)]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/means \d+ threads; hint: give more of the id/);
+  expect(stderr).toMatch(/matches \d+ threads; hint: give more of the id/);
 });
