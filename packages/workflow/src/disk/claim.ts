@@ -21,7 +21,7 @@ import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 import { endedError } from "../record/errors.ts";
 
-/** Dependencies of a claim on a thread of a storage root. `onRelease` is told whether a sync of the log has failed. */
+/** Dependencies of a claim on a thread of a storage root. `onRelease` gets whether a sync of the log has failed. */
 export type DiskClaimParts = {
   root: Root;
   thread: ThreadInfo;

@@ -26,7 +26,7 @@ import { bundleMissing } from "../bundle/errors.ts";
 import { sourceNotFound } from "../host/errors.ts";
 import { hashCollision } from "../registry/errors.ts";
 
-/** The bundles and the registry of a store, as a host shows them. */
+/** The bundles and the registry of a store, in the form of a host. */
 export class StoredWorkflows {
   readonly #store: ThreadStore;
 
@@ -50,7 +50,7 @@ export class StoredWorkflows {
     });
   }
 
-  /** Judges a bundle and stores it. */
+  /** Checks a bundle and stores it. */
   async put(file: string, options: PrepareOptions = {}): Promise<string> {
     const { prepareBundle } = await import("../bundle/prepare.ts");
     return await this.#put(await prepareBundle(file, options));
@@ -149,7 +149,7 @@ export class StoredWorkflows {
     return changedRoles(await sources(before), await sources(after), roles);
   }
 
-  /** The descriptor of a stored bundle; null when it can't be read. */
+  /** Returns the descriptor of a stored bundle; null when it can't be read. */
   async descriptor(hash: string): Promise<Descriptor | null> {
     try {
       const bundle = await this.#store.readBundle(hash);
@@ -187,7 +187,7 @@ export class StoredWorkflows {
     return parsed(text);
   }
 
-  /** Changes the registry. Of changes at once none is lost. */
+  /** Changes the registry. Concurrent changes are all kept. */
   async #change<Change extends { registry: Registry }>(
     change: (registry: Registry) => Change | Promise<Change>,
   ): Promise<Change> {

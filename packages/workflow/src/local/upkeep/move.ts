@@ -40,7 +40,7 @@ import { askAgain } from "../workers/worker-client.ts";
 import { movedLogTorn } from "../errors.ts";
 import { corruptError, movedError } from "../../record/errors.ts";
 
-/** The longest move: a very long thread to a distant cluster. */
+/** Timeout of a move in milliseconds, enough for a very long thread and a distant cluster. */
 const turnMs = 60 * 60_000;
 
 /** Opens a storage root of the named machine for moves. */
