@@ -90,7 +90,7 @@ describe.if(process.platform === "linux").each(users)("for %s", (_, is, before) 
         ].join("\n"),
       );
       const refusal =
-        /^error: a decision counts only if a person made it: this process was started by a step; hint: .*\ncode 1$/;
+        /^error: only a person can decide: a step started this process; hint: .*\ncode 1$/;
       for (const one of text.split(/(?<=code 1)\n/)) expect(one).toMatch(refusal);
       expect(text.match(/code 1/g)).toHaveLength(3);
       if (hasBubblewrap) expect(numberIn(join(store.folder, "pid"))).toBeGreaterThan(0);

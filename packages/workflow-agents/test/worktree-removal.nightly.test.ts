@@ -100,7 +100,7 @@ test("a removal that git keeps from being done is finished by a later gc", async
   expect(kept.problems).toEqual([
     {
       path: join(root, "worktrees", ref.threadId),
-      message: expect.stringContaining(`the refs of the thread's worktrees stay in ${git}: fatal:`),
+      message: expect.stringContaining(`${git}: can't delete the refs of the thread's worktrees: fatal:`),
     },
   ]);
   expect(left()).toEqual([ref.threadId]);
