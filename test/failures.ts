@@ -1,4 +1,4 @@
-/** The tests of each failure that `docs/explanation/reliability.md` lists: names of tests by file. */
+/** Tests of each failure in `docs/explanation/reliability.md`: test names by file. */
 export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F1: {
     "packages/workflow/src/disk/log.test.ts": [

@@ -9,7 +9,7 @@ import { line, type Row } from "../row.ts";
 import { serveRoot } from "../serve.ts";
 import { makeStore, threadIdOf } from "../store.ts";
 
-// As many as fit into the window: a card that is not visible is not rendered.
+// Limited by the window: an invisible card is not rendered.
 const times = 9;
 
 export const seen: Row = {
@@ -57,7 +57,7 @@ const bareHtml = `<h1>Bare</h1><script>
 new EventSource("/events").onmessage = ({ data }) => document.body.append(data);
 </script>`;
 
-/** A page that appends each message of its stream. `send` returns the time at which it sent. */
+/** Serves a page that appends each message of its stream. `send` returns the time at which it sent a message. */
 function bareServer() {
   const readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
   const encoder = new TextEncoder();

@@ -230,7 +230,7 @@ describe("a storage root", () => {
 
   test("that is named and does not exist is reported by commands that find nothing in it", async () => {
     const nowhere = join(files, "nowhere");
-    const missing = `hint: there is no storage root ${nowhere}: check --root`;
+    const missing = `hint: no storage root ${nowhere} found: check --root`;
     for (const args of [
       ["run", "play"],
       ["show", "play"],
@@ -241,7 +241,7 @@ describe("a storage root", () => {
     }
     const listed = await store.run(["threads", "--root", nowhere]);
     expect(listed).toMatchObject({ code: 0, stdout: "" });
-    expect(listed.stderr).toEndWith(`there is no storage root ${nowhere} yet\n`);
+    expect(listed.stderr).toEndWith(`the storage root ${nowhere} does not exist yet\n`);
     const env = { UNCAGED_WORKFLOW_STORAGE_ROOT: nowhere };
     const { stderr } = await store.run(["run", "play"], { env });
     expect(stderr).toContain("check UNCAGED_WORKFLOW_STORAGE_ROOT");

@@ -161,7 +161,7 @@ test("fork --edit forks nothing when the step is not changed or the editor fails
     [editor("exit 3"), 1, "exit code 3"],
     [{ EDITOR: "/no/such/editor" }, 1, "was not found"],
     [{}, 2, "neither VISUAL nor EDITOR"],
-    [editor('echo nonsense > "$1"'), 2, "can't be read"],
+    [editor('echo nonsense > "$1"'), 2, "invalid edited step"],
   ];
   for (const [env, wanted, message] of attempts) {
     const { code, stdout, stderr } = await store.run(["fork", ended, "--edit"], { env });

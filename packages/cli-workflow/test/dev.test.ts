@@ -231,7 +231,7 @@ test("an error that no change of the file can fix ends dev at once, and nothing 
     const { code, stderr } = await store.run(["dev", ...args]);
     return `${code} ${stderr}`;
   };
-  expect(await refused("flov.ts")).toContain('4 error: there is no file "flov.ts"');
+  expect(await refused("flov.ts")).toContain('4 error: no file "flov.ts" found');
   expect(await refused()).toContain("2 error: dev needs a file");
   expect(await refused("flow.ts", "--name", "a/b")).toContain('2 error: "a/b" can\'t be');
   expect(await refused("flow.ts", "--params", "{")).toContain("2 error: --params:1:2: ");

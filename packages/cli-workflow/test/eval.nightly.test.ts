@@ -175,7 +175,7 @@ describe("with recorded answers", () => {
     const other = await store.run(["eval", "plain.ts", ...command]);
     expect([other.code, other.stderr]).toEqual([
       2,
-      expect.stringContaining(`is of the workflow "v1", not of "plain.ts"`),
+      expect.stringContaining(`belongs to the workflow "v1", not to "plain.ts"`),
     ]);
     writeFileSync(join(store.folder, "cases.jsonl"), cases("plain"));
     const refused = await store.run(["eval", "plain.ts", ...command]);

@@ -168,12 +168,12 @@ describe("new in a folder that has something", () => {
       ...{ env: [], workflows: { flow: "flow.json", other: "workflow.ts" } },
     });
     expect(await run("new", ".", "--name", "third")).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('"workflow.ts" is there already') },
+      ...{ code: 2, stderr: expect.stringContaining('"workflow.ts" already exists') },
     });
     expect(
       await folderWith({ "uncaged.json": read("uncaged.json") }).run("new", ".", "--name", "flow"),
     ).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('lists a workflow "flow" already') },
+      ...{ code: 2, stderr: expect.stringContaining('already lists a workflow "flow"') },
     });
   });
 

@@ -186,14 +186,21 @@ test("no response contains the token or the storage root without a reason", asyn
 });
 
 test("a thread that was interrupted is resumed by a server with --resume, and by no other", async () => {
-  const own = await ServingProcess.start("endless");
+  const own = await ServingProcess.start("endless", "asker");
   const id = await own.run("endless", { delayMs: 50 });
   await own.until(id, "running", 1);
   const { port } = own;
   await own.stop("SIGKILL");
   await own.killWorkers();
   await own.serve(port);
-  const { stepCount } = await own.until(id, "interrupted");
+  // A server that resumed threads would do so before it wakes a thread that begins to sleep now.
+  const wait = { sleep: true, expiresAt: Date.now() + 3_000 };
+  const asleep = await own.run("asker", { wait });
+  await until(async () => (await own.ok<Thread>(`/api/threads/${asleep}`)).stepCount > 0);
+  await own.killWorkers();
+  await own.until(asleep, "completed");
+  const { status, stepCount } = await own.ok<Thread>(`/api/threads/${id}`);
+  expect(status).toBe("interrupted");
   const waiting = await own.ok<{ resumed: { threadId: string }[] }>("/api/interrupted");
   expect(waiting.resumed.map(({ threadId }) => threadId)).toEqual([id]);
   await own.stop();

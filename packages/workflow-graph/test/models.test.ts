@@ -95,7 +95,7 @@ describe("an agent's tools", () => {
     const { result } = await asked({ tools: { readFile: true } }, {}, agents);
     expect(result).toMatchObject({
       status: "failed",
-      message: "there is no tool readFile: the graph's agents have no tools",
+      message: "no tool readFile found: the graph's agents have no tools",
     });
   });
 });

@@ -1,8 +1,9 @@
 import { isApproval } from "@uncaged/workflow/records";
-import { type Step, type ThreadView, WorkflowError } from "@uncaged/workflow/host";
+import type { Step, ThreadView } from "@uncaged/workflow/host";
 import { whatNext } from "../output/outcome.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import { jsonOf } from "./values.ts";
+import { noCall } from "./errors.ts";
 
 /** Options for a person's decision on an approval or a tool call. */
 export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: string };
@@ -63,5 +64,3 @@ function answerTo({ meta }: Step, decision: CallDecision): object | null {
   const { approve, reason = "" } = decision;
   return { decision: approve ? "approve" : "reject", note: reason };
 }
-
-const noCall = (message: string, hint: string) => WorkflowError.failed("NO_CALL", message, hint);

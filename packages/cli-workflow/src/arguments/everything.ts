@@ -1,7 +1,7 @@
 import { openThreads, type StopAll, stopAll } from "@uncaged/workflow/host";
 import { exitCodes } from "../output/exit-code.ts";
 import { count, oneLine } from "../output/text.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { isConfirmed } from "./question.ts";
 

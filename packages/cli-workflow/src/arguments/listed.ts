@@ -1,9 +1,11 @@
 import { nearestName } from "@uncaged/workflow/document";
-import { type ErrorRecord, type Project, WorkflowError } from "@uncaged/workflow/host";
+import type { ErrorRecord, Project } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 import { exitCodes } from "../output/exit-code.ts";
-import { errorEnvelope, errorText, recordOf, wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
+import { errorEnvelope, errorText, recordOf } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
+import { noProject, notListed, nothingListed } from "./errors.ts";
 
 /** A workflow that the project lists, and the path of its source. */
 export type Listed = { name: string; file: string };
@@ -13,8 +15,7 @@ export function listedWorkflows(session: Session): Listed[] {
   const { file, workflows } = projectOf(session);
   const listed = Object.entries(workflows).map(([name, path]) => ({ name, file: path }));
   if (listed.length > 0) return listed;
-  const hint = 'list them: "workflows": {"review": "src/review.ts"}';
-  throw WorkflowError.failed("NOTHING_LISTED", `${file} lists no workflow`, hint);
+  throw nothingListed(file);
 }
 
 /** The path of the source that the project lists by this name. @throws WorkflowError `NOT_LISTED` (missing), `NO_PROJECT`. */
@@ -26,12 +27,7 @@ export function listedSource(session: Session, name: string): string {
     throw wrongUse(`the workflow of ${show(name)} has no name`, hint);
   }
   const { file, workflows } = projectOf(session);
-  const nearest = nearestName(name, Object.keys(workflows));
-  const hint =
-    nearest === null
-      ? `give its source too: uncaged-workflow add <name> <file>`
-      : `did you mean ${nearest}?`;
-  throw WorkflowError.missing("NOT_LISTED", `${file} lists no workflow ${show(name)}`, hint);
+  throw notListed(file, name, nearestName(name, Object.keys(workflows)));
 }
 
 /** The paths that a project lists, by name, for a hint: none without a valid project. */
@@ -54,11 +50,7 @@ export const isListing = (session: Session): boolean => Object.keys(listedFor(se
 
 function projectOf({ project }: Session): Project {
   if (project) return project;
-  throw WorkflowError.usage(
-    "NO_PROJECT",
-    "this folder is in no project",
-    'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
-  );
+  throw noProject();
 }
 
 type Failed = { name: string } & ReturnType<typeof errorEnvelope>;

@@ -9,7 +9,7 @@ import {
 } from "@uncaged/workflow/internal";
 import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import { openedCluster } from "../session/cluster.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 
 type Side = { host: Host; moving: MovingHost };

@@ -1,7 +1,7 @@
 import { defaultMaxRounds, mostRounds } from "@uncaged/workflow/internal";
 import { type Command, Option } from "commander";
 import { grouped, unitMs } from "../output/text.ts";
-import { badOption } from "../session/failure.ts";
+import { badOption } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { jsonOf, promptOf } from "./values.ts";
 

@@ -1,9 +1,10 @@
 import { createReadStream } from "node:fs";
-import { type ErrorKind, WorkflowError } from "@uncaged/workflow/host";
+import type { ErrorKind } from "@uncaged/workflow/host";
 import { readDocument } from "@uncaged/workflow/document";
 import { exactJson, losslessJson, messageOf, show } from "@uncaged/workflow/internal";
 import { codeOf } from "../output/output.ts";
-import { badOption, wrongUse } from "../session/failure.ts";
+import { badOption, wrongUse } from "../session/errors.ts";
+import { badJson, emptyText, unreadText } from "./errors.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
@@ -54,14 +55,7 @@ function parsedJson(option: string, text: string, file = option): unknown {
   const read = losslessJson(text.replace(/^\uFEFF/, ""));
   if (read) return read.value;
   const problem = jsonProblem(text, file) ?? `${file}: a number can't be kept exactly`;
-  const isGiven = file === option;
-  throw WorkflowError.usage(
-    "BAD_JSON",
-    isGiven ? `${problem}, in ${show(text)}` : problem,
-    isGiven
-      ? `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`
-      : "fix the file, or write a long number as a text",
-  );
+  throw badJson(problem, option, file === option ? text : null);
 }
 
 function jsonProblem(text: string, file: string): string | null {
@@ -115,18 +109,14 @@ export async function textOrStdin(text: string, option: string): Promise<string>
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);
   if (text !== "") return text;
-  const what = path === stdin ? "stdin" : show(path);
-  const hint = "see whether what should write it has failed; an empty text is given by ''";
-  throw WorkflowError.usage("EMPTY_TEXT", `${option}: ${what} is empty`, hint);
+  throw emptyText(option, path === stdin ? "stdin" : show(path));
 }
 
 /** The text of a file, or of stdin for `-`. */
 export async function readText(path: string, option: string): Promise<string> {
   const isStdin = path === stdin;
-  const refuse = (code: string, kind: ErrorKind, what: string) => {
-    const message = `${option}: ${isStdin ? "stdin" : show(path)} ${what}`;
-    return WorkflowError[kind](code, message, "give the path of a text file, or - for stdin");
-  };
+  const refuse = (code: string, kind: ErrorKind, problem: string) =>
+    unreadText(code, kind, `${option}: ${isStdin ? "stdin" : show(path)} ${problem}`);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {

@@ -4,7 +4,7 @@ import { addFile } from "../arguments/added.ts";
 import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
 import { defineCommand } from "../session/command.ts";
 import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 

@@ -10,7 +10,7 @@ import { costText } from "../output/ledger.ts";
 import { count, grouped } from "../output/text.ts";
 import { evalPlace } from "../session/evals.ts";
 import { defineCommand } from "../session/command.ts";
-import { badOption, wrongUse } from "../session/failure.ts";
+import { badOption, wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = {

@@ -3,7 +3,7 @@ import { withName } from "../arguments/names.ts";
 import { changesOf, collect, type ForkOptions, forkOptions } from "../arguments/options.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = ForkOptions & { fromStep?: string; set?: string[] };

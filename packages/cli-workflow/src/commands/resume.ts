@@ -1,5 +1,5 @@
 import { terminalUser } from "@uncaged/workflow/internal";
-import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import type { ThreadRef } from "@uncaged/workflow/host";
 import { answerFor, callDecision, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
@@ -8,10 +8,11 @@ import { exitCodes } from "../output/exit-code.ts";
 import { leftText } from "../output/recovered.ts";
 import { count, oneLine } from "../output/text.ts";
 import { isConfirmed } from "../arguments/question.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
+import { oneThreadOnly } from "../arguments/errors.ts";
 
 type Options = StartOptions &
   DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
@@ -98,13 +99,7 @@ export default defineCommand({
     };
     if (options.wait || options.follow) {
       const [id = "", ...others] = ids;
-      if (others.length > 0) {
-        throw WorkflowError.usage(
-          "ONE_THREAD_ONLY",
-          "--wait and --follow take one thread",
-          "resume them without, and follow each: uncaged-workflow follow <id>",
-        );
-      }
+      if (others.length > 0) throw oneThreadOnly();
       const ref = await host.find(id);
       noteOrphans(session, await resume(ref));
       const { threadId, workflow, hash } = await host.read(ref);

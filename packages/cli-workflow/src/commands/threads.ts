@@ -5,7 +5,7 @@ import { wholeNumber } from "../arguments/options.ts";
 import { threadColumns } from "../output/table.ts";
 import { ago } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { show } from "@uncaged/workflow/internal";
 import { wholeNumber } from "../arguments/options.ts";
 import { defineCommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import { ownProgram } from "../session/own-command.ts";
 
 type Options = {

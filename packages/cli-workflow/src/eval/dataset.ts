@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-evals";
 import { readDocument } from "@uncaged/workflow/document";
-import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { readText } from "../arguments/values.ts";
+import { badFixture, fixtureNotFound, otherFixture } from "./errors.ts";
 
 type Version = { hash: string; workflow: string };
 
@@ -43,18 +42,12 @@ async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<
   const name = `${one.id}.json`;
   const path = join(resolve(cwd, folder), name);
   if (name !== basename(path) || !existsSync(path)) {
-    throw WorkflowError.missing(
-      "FIXTURE_NOT_FOUND",
-      `there is no fixture of the case ${show(one.id)}: ${path}`,
-      "export one: uncaged-workflow thread <id> --fixture; without --fixtures its roles are executed",
-    );
+    throw fixtureNotFound(one.id, path);
   }
   try {
     return { ...one, fixture: parseFixture(await readText(path, "a fixture")) };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const hint = "export it again: uncaged-workflow thread <id> --fixture";
-    throw WorkflowError.usage("BAD_FIXTURE", `${path}: ${why}`, hint);
+    throw badFixture(path, error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -68,11 +61,7 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
       withoutEnding(fixture.workflow) !== withoutEnding(workflow);
     const other = cases.find(isOther);
     if (!other) continue;
-    throw WorkflowError.usage(
-      "OTHER_FIXTURE",
-      `the fixture of the case ${show(other.id)} is of the workflow ${show(other.fixture?.workflow ?? "")}, not of ${show(workflow)}`,
-      `export one of a thread of ${workflow}`,
-    );
+    throw otherFixture(other.id, { found: other.fixture?.workflow ?? "", wanted: workflow });
   }
 }
 

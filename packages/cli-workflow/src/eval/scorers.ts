@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type EvalCase, type EvalThread, type Score, ScorerError } from "@uncaged/workflow-evals";
 import type { AttemptError } from "@uncaged/workflow/records";
-import { buildBundle, hashOf, makeTemporary, show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { buildBundle, hashOf, makeTemporary } from "@uncaged/workflow/internal";
 import { elapsed } from "../output/text.ts";
 import { ownProgram } from "../session/own-command.ts";
+import { scorerBroken, scorerTimeout } from "./errors.ts";
 
 /**
  * Requests to a scorer's process and its answers, a line of JSON each. Its first line says that it is ready, or is an
@@ -111,12 +111,7 @@ export class Scorers {
       throw error;
     });
     if ("ready" in answer) return scorer;
-    const why = "error" in answer ? lineOf(answer.error) : "no answer";
-    throw WorkflowError.failed(
-      "SCORER_BROKEN",
-      `${show(this.#file)} is not a scorer: ${why}`,
-      "export a function: export default (one, thread) => thread.result?.summary === one.expected",
-    );
+    throw scorerBroken(this.#file, "error" in answer ? lineOf(answer.error) : "no answer");
   }
 }
 
@@ -156,9 +151,7 @@ class ScorerProcess {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {
       this.kill();
-      const message = `the scorer took longer than ${elapsed(timeoutMs)}`;
-      const hint = "give it more: --score-timeout 5m";
-      reject(WorkflowError.failed("SCORER_TIMEOUT", message, hint));
+      reject(scorerTimeout(elapsed(timeoutMs)));
     }, timeoutMs);
     try {
       return await promise;

@@ -6,7 +6,6 @@ import {
   type ThreadRef,
   type ThreadStatus,
   type ThreadView,
-  WorkflowError,
 } from "@uncaged/workflow/host";
 import { goesOn, keepAwake } from "@uncaged/workflow/internal";
 import { failedTryText, noteLine } from "../output/attempt.ts";
@@ -24,6 +23,7 @@ import {
 import type { Session } from "../session/session.ts";
 import { oneLine } from "../output/text.ts";
 import { View } from "./view.ts";
+import { threadRemoved } from "../output/errors.ts";
 
 /**
  * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C ends the view, not the
@@ -38,10 +38,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   let steps = 0;
   try {
     for await (const item of follow(session.host, ref, { signal })) {
-      if (item.kind === "removed") {
-        const message = `the thread ${threadId} was removed while it was followed`;
-        throw WorkflowError.missing("THREAD_NOT_FOUND", message);
-      }
+      if (item.kind === "removed") throw threadRemoved(threadId);
       if (item.kind === "step") steps = item.number;
       const end = endOf(item);
       if (session.json) streamItem(session, item, end, steps);

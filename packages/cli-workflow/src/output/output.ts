@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { truncate } from "./text.ts";
+import { outputFailed, valueTooDeep } from "./errors.ts";
 
 export type Sink = {
   write(text: string): void;
@@ -65,11 +65,7 @@ const refusals: Record<string, string> = {
 function goneOr(error: unknown): Error {
   const code = codeOf(error);
   if (code === "EPIPE") return new ReaderGone("the reader of the output has gone");
-  return WorkflowError.failed(
-    "OUTPUT_FAILED",
-    `can't write the output: ${refusals[code] ?? code}`,
-    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
-  );
+  return outputFailed(refusals[code] ?? code);
 }
 
 /** The code of a system error, such as `ENOENT`; "" when there is none. */
@@ -87,12 +83,7 @@ export function jsonOf(value: unknown, indent = 0): string {
     return JSON.stringify(value, null, indent) ?? "";
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw WorkflowError.failed(
-      "VALUE_TOO_DEEP",
-      "a value is nested too deeply to be shown",
-      "no workflow can yield it: see which program wrote the log",
-      error,
-    );
+    throw valueTooDeep(error);
   }
 }
 

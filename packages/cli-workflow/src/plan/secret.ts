@@ -2,7 +2,7 @@ import { exitCodes } from "../output/exit-code.ts";
 import type { Sink } from "../output/output.ts";
 import { readText } from "../arguments/values.ts";
 import { defineSubcommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import { homeOf } from "./home.ts";
 
 export const secret = defineSubcommand({

@@ -1,5 +1,5 @@
 import { readDocument } from "@uncaged/workflow/document";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { notAnObject } from "./errors.ts";
 
 type Entries = Record<string, unknown>;
 
@@ -12,9 +12,7 @@ const isObject = (value: unknown): value is Entries =>
  */
 export function withEntries(text: string, file: string, entries: Entries): string {
   const { document } = readDocument(text, file);
-  if (!isObject(document)) {
-    throw WorkflowError.failed("DOCUMENT_INVALID", `${file}:1:1: not an object`, "fix the file");
-  }
+  if (!isObject(document)) throw notAnObject(file);
   const [, indent = "  "] = /\n([ \t]+)\S/.exec(text) ?? [];
   return jsonText(merged(document, entries), indent);
 }

@@ -9,12 +9,12 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { readDocument } from "@uncaged/workflow/document";
 import { checkWorkflowName, show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { codeOf } from "../output/output.ts";
 import { ownFile } from "../session/own-command.ts";
 import cli from "../../package.json" with { type: "json" };
 import { jsonText, withEntries, withLines } from "./merge.ts";
 import { corePackage, packagesFor } from "./packages.ts";
+import { directoryNotEmpty, fileExists, nameTaken, notADirectory } from "./errors.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
@@ -253,7 +253,7 @@ function namesIn(path: string, dir: string): string[] {
   } catch (error) {
     if (codeOf(error) === "ENOENT") return [];
     if (codeOf(error) !== "ENOTDIR") throw error;
-    throw WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or lies in one`, otherFolder);
+    throw notADirectory(path, otherFolder);
   }
 }
 
@@ -261,13 +261,10 @@ function namesIn(path: string, dir: string): string[] {
 const harmless = /^(\.git|\.gitignore|README\.md|LICENSE)$/;
 
 function refuseUsed(path: string, there: readonly string[], source: string): void {
-  if (there.includes(source)) {
-    const message = `${show(join(path, source))} is there already`;
-    throw WorkflowError.usage("FILE_EXISTS", message, "move it, or name another folder");
-  }
+  if (there.includes(source)) throw fileExists(join(path, source));
   const isOurs = there.includes(manifest) || there.includes(projectFile);
   if (isOurs || there.every((name) => harmless.test(name))) return;
-  throw WorkflowError.usage("DIR_NOT_EMPTY", `${show(path)} is not empty`, otherFolder);
+  throw directoryNotEmpty(path, otherFolder);
 }
 
 function refuseListed(name: string, text: string | null, isManifest: boolean): void {
@@ -275,7 +272,5 @@ function refuseListed(name: string, text: string | null, isManifest: boolean): v
   const { document } = text === null ? { document: {} } : readDocument(text, file);
   const fields = isManifest ? (document as { uncaged?: unknown }).uncaged : document;
   const { workflows } = Object(fields) as { workflows?: unknown };
-  if (!Object.hasOwn(Object(workflows), name)) return;
-  const message = `${file} lists a workflow ${show(name)} already`;
-  throw WorkflowError.usage("NAME_TAKEN", message, "give it another name: --name");
+  if (Object.hasOwn(Object(workflows), name)) throw nameTaken(file, name);
 }

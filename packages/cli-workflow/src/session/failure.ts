@@ -1,22 +1,11 @@
 import { CommanderError } from "commander";
-import {
-  type ErrorRecord,
-  isWorkflowError,
-  toErrorRecord,
-  WorkflowError,
-} from "@uncaged/workflow/host";
-import { show, withoutPasswords } from "@uncaged/workflow/internal";
+import { type ErrorRecord, isWorkflowError, toErrorRecord } from "@uncaged/workflow/host";
+import { withoutPasswords } from "@uncaged/workflow/internal";
 import { jsonDocument } from "../output/output.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
-
-/** A `BAD_OPTION` error for wrong words of a command; the hint says what to write instead. */
-export const wrongUse = (message: string, hint?: string): WorkflowError =>
-  WorkflowError.usage("BAD_OPTION", message, hint);
-
-export const badOption = (option: string, value: string, hint: string): WorkflowError =>
-  wrongUse(`${option} can't be ${show(value)}`, hint);
+import { usage } from "./errors.ts";
 
 /** An error for people: one line, or one for each finding with the hint on the last. */
 export function errorText({ message, details = [], hint }: ErrorRecord): string {
@@ -72,7 +61,7 @@ function usageRecord({ code, message }: CommanderError, command: string | undefi
   const what = isAlone ? `${command ?? "it"} needs a command` : first.replace(/\.$/, "");
   const suggestion = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
-  return toErrorRecord(WorkflowError.usage("USAGE", what, suggestion ?? help));
+  return toErrorRecord(usage(what, suggestion ?? help));
 }
 
 // A checkout that was updated but not installed again lacks new dependencies.

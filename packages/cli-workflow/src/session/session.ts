@@ -6,8 +6,8 @@ import {
   type openLocalHost,
   isWorkflowError,
   type Project,
-  toErrorRecord,
   WorkflowError,
+  toErrorRecord,
 } from "@uncaged/workflow/host";
 import { hostVariable, rootVariable } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
@@ -24,6 +24,7 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
+import { folderGone, notOnCluster, wrongUse } from "./errors.ts";
 
 /** Environment of the program, given only by `main.ts`. */
 export type World = {
@@ -145,8 +146,10 @@ export class Session {
     const isBoth = usesBoth.has(this.called.command.name());
     if (host !== undefined && !(this.called.command.name() === "serve" && isAddress(host))) {
       if (root === undefined || isBoth) return { url: host, by: "--host" };
-      const hint = "threads are in a storage root or on a cluster: name one of them";
-      throw WorkflowError.usage("BAD_OPTION", "--root and --host are both given", hint);
+      throw wrongUse(
+        "--root and --host are both given",
+        "threads are in a storage root or on a cluster: name one of them",
+      );
     }
     if (root !== undefined && !isBoth) return null;
     const named = env[hostVariable];
@@ -165,8 +168,8 @@ export class Session {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
     if (chosen === null) return;
     if (typeof onCluster === "object") {
-      const message = `${wordsOf(this.called.command)} does not work on a cluster (${chosen.by}): ${onCluster.refused}`;
-      throw WorkflowError.usage("NOT_ON_A_CLUSTER", message, "name a storage root: --root <dir>");
+      const why = { chosenBy: chosen.by, reason: onCluster.refused };
+      throw notOnCluster(wordsOf(this.called.command), why);
     }
     const { openedCluster } = await import("./cluster.ts");
     this.#host = await openedCluster(chosen.url, this.env, this.clusterFolder);
@@ -188,10 +191,7 @@ export class Session {
   /** Host of workflows and threads: the storage root's host, checked when it is first used. */
   get host(): Host {
     const { root } = this.#options;
-    if (root === "") {
-      const message = "--root must be the path of a folder, not empty";
-      throw WorkflowError.usage("BAD_OPTION", message);
-    }
+    if (root === "") throw wrongUse("--root must be the path of a folder, not empty");
     if (this.#host) return this.#host;
     this.#host = this.openRoot();
     const name = this.called.command.name();
@@ -240,7 +240,7 @@ export class Session {
     const root = this.#missingRoot;
     if (root === null || !isWorkflowError(thrown)) return thrown;
     if (!thrown.hint?.startsWith("list them: ")) return thrown;
-    const hint = `there is no storage root ${root}: check ${this.#options.root === undefined ? rootVariable : "--root"}`;
+    const hint = `no storage root ${root} found: check ${this.#options.root === undefined ? rootVariable : "--root"}`;
     return new WorkflowError({ ...toErrorRecord(thrown), hint });
   }
 
@@ -253,8 +253,7 @@ export class Session {
     try {
       return this.#world.cwd();
     } catch {
-      const message = "the folder that this command was called in is gone";
-      throw WorkflowError.failed("FOLDER_GONE", message, "go to another: cd ~");
+      throw folderGone();
     }
   }
 
@@ -289,7 +288,7 @@ export class Session {
   /** Shows a list: the rows with `--json`, the names with `--quiet`, else a table. */
   list<Row>(rows: Row[], nameOf: (row: Row) => string, columns: Column<Row>[]): void {
     const root = this.#missingRoot;
-    if (root !== null) this.note(`there is no storage root ${root} yet`);
+    if (root !== null) this.note(`the storage root ${root} does not exist yet`);
     this.show(rows, () => {
       if (this.quiet) return rows.map((row) => `${nameOf(row)}\n`).join("");
       return rows.length === 0 ? "" : table(columns, rows, this.look);

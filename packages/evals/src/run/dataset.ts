@@ -1,5 +1,6 @@
-import { checkFixture, foundProblems, show, type TestAnswer } from "@uncaged/workflow/internal";
-import { type Fixture, WorkflowError } from "@uncaged/workflow/host";
+import { checkFixture, show, type TestAnswer } from "@uncaged/workflow/internal";
+import type { Fixture } from "@uncaged/workflow/host";
+import { badDataset, noCases } from "./errors.ts";
 
 /** A case of a data set: the start of its threads, and the expected result for its scorer. */
 export type EvalCase = {
@@ -62,17 +63,9 @@ export async function readDataset(
       if (problems.length === mostProblems) break;
     }
   }
-  const hint = 'each line is a JSON object: {"id": …, "prompt": "…", "expected": …}';
-  if (problems.length > 0) {
-    throw new WorkflowError({
-      code: "BAD_DATASET",
-      kind: "usage",
-      hint,
-      ...foundProblems(problems),
-    });
-  }
+  if (problems.length > 0) throw badDataset(problems);
   if (cases.length > 0) return cases;
-  throw WorkflowError.usage("BAD_DATASET", `${file} has no cases`, hint);
+  throw noCases(file);
 }
 
 async function readCase(line: string, number: number, readFixture: ReadFixture): Promise<EvalCase> {
@@ -80,10 +73,7 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
   if (!isObject(value)) throw new Wrong("it is not a JSON object");
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    throw new Wrong(
-      `${show(unknown)} is none of its fields, which are ${known.join(", ")}`,
-      unknown,
-    );
+    throw new Wrong(`unknown field ${show(unknown)}; fields: ${known.join(", ")}`, unknown);
   }
   const { id = String(number), params, expected, answers, metadata } = value;
   if ((typeof id !== "string" || id === "") && !Number.isSafeInteger(id)) {

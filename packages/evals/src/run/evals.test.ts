@@ -55,7 +55,7 @@ describe("a data set", () => {
     ['{"prompt":"a","id":{}}', "its id is neither"],
     ['{"prompt":"a","id":1.5}', "its id is neither"],
     ['{"prompt":"a","metadata":[]}', "its metadata is not an object"],
-    ['{"prompt":"a","expcted":1}', '"expcted" is none of its fields'],
+    ['{"prompt":"a","expcted":1}', 'unknown field "expcted"'],
     ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: its id "2" is that of line 1'],
     ['{"prompt":"a","fixture":{}}', "invalid fixture"],
     ['{"prompt":"a","fixture":7}', "invalid fixture"],

@@ -20,9 +20,9 @@ import {
   takeLock,
   writeFileAtomic,
 } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import type { CaseRun, VersionRuns } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";
+import { evalDamaged, evalRunning } from "./errors.ts";
 
 /*
  * The record of an eval, in the folder `evals/<id>` of a storage root:
@@ -192,12 +192,7 @@ function parsed(path: string, line: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw WorkflowError.failed(
-      "EVAL_DAMAGED",
-      `${path}:${line}: invalid JSON: the record of the eval is damaged`,
-      "correct the line, or move the folder away to start the eval again",
-      cause,
-    );
+    throw evalDamaged(path, line, cause);
   }
 }
 
@@ -219,10 +214,7 @@ export class EvalRecord {
     const folder = folderOf(root, head.id);
     makeFolder(folder);
     const lock = takeLock(join(folder, "lock"), 0);
-    if (!lock) {
-      const hint = "wait for it, or end it: this one would go on where it is";
-      throw WorkflowError.failed("EVAL_RUNNING", `another process runs the eval ${head.id}`, hint);
-    }
+    if (!lock) throw evalRunning(head.id);
     try {
       const path = join(folder, "eval.json");
       const known = existsSync(path)

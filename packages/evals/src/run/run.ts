@@ -8,7 +8,7 @@ import {
   type ThreadRef,
   type ThreadView,
   toErrorRecord,
-  WorkflowError,
+  type WorkflowError,
 } from "@uncaged/workflow/host";
 import {
   givenInput,
@@ -23,6 +23,7 @@ import type { CaseRun, Outcome } from "./compare.ts";
 import type { EvalCase } from "./dataset.ts";
 import type { EvalRecord } from "./record.ts";
 import { type EvalThread, type Score, ScorerError } from "./score.ts";
+import { fixtureUnsupported } from "./errors.ts";
 
 /** The setup of an eval. */
 export type EvalSetup = {
@@ -136,7 +137,8 @@ async function resultOf(
   const { cost, tokens, unpriced } = total;
   const spent = { threadId, cost, tokens, unpriced, durationMs };
   const failure = failureOf(view);
-  if (failure?.code === "FIXTURE_UNSUPPORTED") throw unsupported(workflow, hash, failure.message);
+  if (failure?.code === "FIXTURE_UNSUPPORTED")
+    throw fixtureUnsupported({ workflow: workflow, hash: hash }, failure.message);
   if (view.status !== "completed" || view.result.reason === "maxRounds") {
     const error = refusal ? errorOf(refusal) : problemOf(view);
     return { ...nothing, ...spent, outcome: outcomeOf(view), error };
@@ -232,10 +234,3 @@ function errorOf(error: unknown): NonNullable<CaseRun["error"]> {
   const thrown = error instanceof ScorerError && error.thrown ? { thrown: error.thrown } : {};
   return { code: isWorkflowError(error) ? code : "SCORER_FAILED", message, ...thrown };
 }
-
-const unsupported = (workflow: string, hash: string, message: string): WorkflowError =>
-  WorkflowError.failed(
-    "FIXTURE_UNSUPPORTED",
-    `${workflow}@${hash}: ${message}`,
-    "register it again, or give a data set without fixtures",
-  );

@@ -1,4 +1,4 @@
-import { type AgentFn, WorkflowError } from "@uncaged/workflow";
+import type { AgentFn } from "@uncaged/workflow";
 import {
   editFile,
   listFiles,
@@ -11,6 +11,7 @@ import {
 } from "@uncaged/workflow-agents";
 import { paid } from "@uncaged/workflow-agents/interpreter";
 import type { GraphAgents } from "../agent/agent.ts";
+import { unknownAgent } from "./errors.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
 export const graphTools = (): ToolRegistry =>
@@ -32,8 +33,7 @@ export function agentsByName(
     const agent = name === undefined ? undefined : agents[name];
     if (!agent) {
       if (otherwise) return await otherwise(request, surroundings);
-      const message = `no agent ${JSON.stringify(agentName)} for node ${nodeId}`;
-      throw WorkflowError.failed("AGENT_UNKNOWN", message, "add it to agentsByName");
+      throw unknownAgent(agentName, nodeId);
     }
     const { thread } = surroundings;
     const asked = { ...thread, start: { ...thread.start, content: prompt }, steps: [] };

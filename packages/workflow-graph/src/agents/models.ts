@@ -1,4 +1,4 @@
-import { isWorkflowError, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, type ThreadContext } from "@uncaged/workflow";
 import {
   type ContextOptions,
   currentRun,
@@ -18,6 +18,7 @@ import {
 } from "@uncaged/workflow-agents/interpreter";
 import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
 import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
+import { emptyAnswer, noKey, noTools, unknownProvider } from "./errors.ts";
 
 /** Options of agents that are models. */
 export type ModelAgentsOptions = {
@@ -106,8 +107,7 @@ class Player {
     const { thread } = this.#surroundings;
     const { tools } = this.#options;
     if (tools) return await namedTools(tools, names, contextOf(thread));
-    const message = `there is no tool ${names[0]}: the graph's agents have no tools`;
-    throw WorkflowError.failed("TOOL_UNKNOWN", message, "give modelAgents tools");
+    throw noTools(names[0] ?? "");
   }
 
   /** A call of a subagent is an attempt of its own, within that of its caller. */
@@ -143,25 +143,14 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   const models = named ?? all.find(({ serves }) => serves(model));
   if (models) return { models, name: named ? own : model };
   const names = all.map(({ name }) => name).join(", ") || "none";
-  const message = `no provider serves the model ${JSON.stringify(model)}; there are: ${names}`;
-  throw WorkflowError.failed("PROVIDER_UNKNOWN", message, "fix the node's model");
+  throw unknownProvider(model, names);
 }
 
 /** Replaces a provider's error text by the wording of the graph format. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;
-  if (code === "LLM_EMPTY") {
-    const hint = "ask for a text, or for a longer one";
-    return WorkflowError.failed(code, "Model returned no text output.", hint, error);
-  }
+  if (code === "LLM_EMPTY") return emptyAnswer(code, error);
   if (code !== "LLM_NO_KEY") return error;
-  const variable = keyVariable ?? `the key of ${name}`;
-  const message = `No LLM service configured. Set ${variable} in the environment.`;
-  return WorkflowError.failed(
-    code,
-    message,
-    "threads get the environment of the command that starts them",
-    error,
-  );
+  return noKey(code, keyVariable ?? `the key of ${name}`, error);
 }
