@@ -200,8 +200,7 @@ const lookback = 20;
 
 /**
  * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads it if it
- * has
- * a mark there, or at most 20 blocks later.
+ * has a mark there, or at most 20 blocks later.
  */
 class Cached {
   readonly #kept = new Set<string>();

@@ -12,8 +12,7 @@ import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
  * A role with tool calls that need approval. Its process dies or exits at each of the role's events. No call runs
- * without
- * an approval or twice, and the model sees the same conversation as in an undisturbed run.
+ * without an approval or twice, and the model sees the same conversation as in an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let models: ModelRuns;
@@ -81,8 +80,7 @@ type Absence = keyof typeof absences;
 
 /**
  * Resumes a thread whose process died. Before each answer, the worker is removed by `absence`. Expects the final ledger
- * to
- * equal the server's counts.
+ * to equal the server's counts.
  */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];

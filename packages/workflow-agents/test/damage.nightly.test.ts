@@ -10,8 +10,7 @@ import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
  * A thread's journal is damaged while a call waits for an approval without a worker: the answer is refused, no call
- * runs
- * twice and no model is asked again. The thread continues when the file is restored.
+ * runs twice and no model is asked again. The thread continues when the file is restored.
  */
 setDefaultTimeout(60_000);
 let models: ModelRuns;

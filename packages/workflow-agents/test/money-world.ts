@@ -31,8 +31,7 @@ import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provid
 
 /*
  * Threads whose roles call scripted models, run by the real engine on real files, in this process. The acts of a worker
- * are
- * counted: after its death each further system call throws, and its waits never end.
+ * are counted: after its death each further system call throws, and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
@@ -154,8 +153,7 @@ export class World {
 
   /**
    * Drives a thread until it waits, ends, or its worker dies. A person may answer meanwhile, unless the worker exits
-   * while
-   * the thread waits.
+   * while the thread waits.
    */
   async drive(
     threadId: string,

@@ -15,10 +15,8 @@ import {
 
 /*
  * A thread's spending is the same in every order of turns, tool calls, approvals, deaths of workers, idle exits and
- * retries,
- * with or without its debug log: the decision of its limit, the records of its steps, and its ledger. A call that was
- * cut
- * off is paid and lost.
+ * retries, with or without its debug log: the decision of its limit, the records of its steps, and its ledger. A call
+ * that was cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
 const seeds = isWhole ? 1000 : 200;

@@ -8,8 +8,7 @@ import { garbled, mutated, oneOf, randomOf } from "./random-mutations.ts";
 
 /*
  * Records a server of the official SDK and replays its answers with changes. Each returns the answer or an error in
- * words,
- * without delay.
+ * words, without delay.
  */
 
 type Json = Record<string, unknown>;

@@ -11,8 +11,7 @@ import type { Reply } from "./wire.ts";
 
 /*
  * Each field of a recorded answer, in each protocol, in every type that another program may send. The result is the
- * answer
- * or an error in words, never a text made from an object.
+ * answer or an error in words, never a text made from an object.
  */
 setDefaultTimeout(180_000);
 

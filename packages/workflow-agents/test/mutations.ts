@@ -35,8 +35,7 @@ export type Mutation = { name: string; at: number; path: Path; events: Json[] };
 
 /**
  * Yields each kind of change at each place of the events. Places of the same kind are changed only in the first and the
- * last
- * event that has them.
+ * last event that has them.
  */
 export function* mutationsOf(events: readonly Json[]): Iterable<Mutation> {
   const places = new Map<string, { at: number; path: Path }[]>();

@@ -283,27 +283,24 @@ describe("an answer whose parts all have the index 0", () => {
     expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
   });
 
-  test.each([true, false])(
-    "has each of its items, also without end events: %s",
-    async (ends) => {
-      const called = (id: string, n: number) => {
-        const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
-        const whole = { ...item, arguments: `{"n":${n}}` };
-        return [
-          { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
-          {
-            type: "response.function_call_arguments.delta",
-            ...{ output_index: 0, item_id: id, delta: whole.arguments },
-          },
-          ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
-        ];
-      };
-      const response = { id: "r", status: "completed", output: [] };
-      const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
-      const run = await played(by("responses"), [{ sse }, done("responses")]);
-      expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
-    },
-  );
+  test.each([true, false])("has each of its items, also without end events: %s", async (ends) => {
+    const called = (id: string, n: number) => {
+      const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
+      const whole = { ...item, arguments: `{"n":${n}}` };
+      return [
+        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+        {
+          type: "response.function_call_arguments.delta",
+          ...{ output_index: 0, item_id: id, delta: whole.arguments },
+        },
+        ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
+      ];
+    };
+    const response = { id: "r", status: "completed", output: [] };
+    const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
+    const run = await played(by("responses"), [{ sse }, done("responses")]);
+    expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+  });
 });
 
 describe("the fields that a server requires with a tool's result", () => {

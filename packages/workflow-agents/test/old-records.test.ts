@@ -12,8 +12,7 @@ import type { Reply } from "./wire.ts";
 
 /*
  * Threads of earlier versions whose recorded turns a service would refuse. The command line resumes, retries and forks
- * them,
- * and each service accepts the conversation.
+ * them, and each service accepts the conversation.
  */
 setDefaultTimeout(120_000);
 let models: ModelRuns;

@@ -1,7 +1,6 @@
 /*
  * The refusals of the services, in the wording of public reports. The test servers answer with them, so a request that
- * passes
- * here also passes at the real service.
+ * passes here also passes at the real service.
  */
 
 type Fields = Record<string, unknown>;

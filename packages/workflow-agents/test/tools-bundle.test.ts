@@ -16,8 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
  * Builds a workflow whose only step is the value of an expression of these imports, runs it with Bun and Node, and
- * reports
- * its size.
+ * reports its size.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(

@@ -89,7 +89,7 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
-/** The counts of an answer, and those that its events reported. */
+/** The counts of an answer, and the counts that its events reported. */
 export type Sums = { counted: Counted; reported: Counted };
 
 /** How a server writes its protocol. */

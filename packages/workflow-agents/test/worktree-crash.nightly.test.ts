@@ -52,8 +52,7 @@ function repositoryOf(): TestRepository {
 
 /**
  * A git that counts its calls and stops at one of them. `dies` then kills the worker that called it; git itself may be
- * in
- * its own PID namespace, where it cannot.
+ * in its own PID namespace, where it cannot.
  */
 function dyingGit(repository: TestRepository): {
   path: string;

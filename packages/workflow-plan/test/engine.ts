@@ -4,8 +4,7 @@ import { dirname, join } from "node:path";
 
 /*
  * Container engines for tests. One is podman with an image of this machine's own files. The other is a script that
- * takes
- * an engine's arguments and starts bubblewrap with them; its image has the programs of this machine.
+ * takes an engine's arguments and starts bubblewrap with them; its image has the programs of this machine.
  */
 
 const bubblewrap = Bun.which("bwrap");
@@ -53,8 +52,7 @@ export function scriptedEngine(path: string, image: string): void {
 
 /**
  * Writes an engine that wraps another one. `change` is shell code that reads each start argument in `$one`, and may
- * change
- * it.
+ * change it.
  */
 export function changedEngine(path: string, behind: string, change: string): void {
   mkdirSync(dirname(path), { recursive: true });

@@ -21,8 +21,7 @@ export type AnthropicOptions = ModelOptions &
 
 /**
  * Returns an agent that calls a model of the Anthropic API with the official SDK: with streaming, thinking and tools,
- * until
- * the model ends its turn. `maxTokens` is 32,000 by default.
+ * until the model ends its turn. `maxTokens` is 32,000 by default.
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
@@ -37,8 +36,7 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 export type AnthropicAccess = Access & {
   /**
    * How long the provider caches the start of the conversation for later calls: 5 minutes (`true`, the default), or an
-   * hour
-   * at a higher price, for roles with more than 5 minutes between their steps.
+   * hour at a higher price, for roles with more than 5 minutes between their steps.
    */
   cache?: boolean | "5m" | "1h";
 };

@@ -45,10 +45,7 @@ export type Cache = "5m" | "1h" | false;
 // The API refuses more.
 const mostMarks = 4;
 
-/**
- * Builds a request of the Messages API. Its cache marks let later turns, and later steps of a role, read from the
- * cache.
- */
+/** Builds a request of the Messages API. Its marks let later turns, and later steps of a role, read the cache. */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const lasting = cache === "1h" ? { ttl: cache } : {};

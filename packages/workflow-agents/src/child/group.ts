@@ -7,8 +7,7 @@ import type { GroupRequest } from "./request.ts";
 
 /**
  * A process in its own group. `ended` resolves when the group is gone and its output is read. `end` sends the group
- * SIGTERM,
- * and kills it after the grace period.
+ * SIGTERM, and kills it after the grace period.
  */
 export type ProcessGroup = {
   child: ChildProcessWithoutNullStreams;

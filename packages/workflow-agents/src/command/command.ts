@@ -42,8 +42,7 @@ export type CommandOptions = SandboxOptions & {
   secrets?: Readonly<Record<string, string>>;
   /**
    * Replaces the start of the program, for example by a sandbox: the command line, and the open descriptors that it
-   * needs.
-   * `onStarted` is called with the process id.
+   * needs. `onStarted` is called with the process id.
    */
   launch?: {
     argv: readonly string[];
@@ -61,8 +60,7 @@ export type CommandOptions = SandboxOptions & {
   lostSession?: RegExp;
   /**
    * Returns the command's input: the thread. Its session already has the first `known` steps, and the prompt unless
-   * that
-   * has changed.
+   * that has changed.
    */
   message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
@@ -130,8 +128,8 @@ const lingers = 12;
  * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is kept in the
  * step's `meta.agent`. A later step of the role resumes it if argv has `{session}`.
  *
- * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`,
- *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
+ * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`, `BUDGET_EXCEEDED`; the
+ *   signal's reason when the thread is ended.
  */
 export const commandAgent = (options: CommandOptions): AgentFn => agentOf(options, {});
 

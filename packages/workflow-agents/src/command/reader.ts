@@ -24,8 +24,7 @@ export type AgentOutput =
   | { kind: "result"; text: string }
   /**
    * The command's report of its failure. `overBudget`: it used up its `{budget}`. `isUnread`: it answered, but the
-   * answer
-   * is unreadable.
+   * answer is unreadable.
    */
   | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 

@@ -24,8 +24,7 @@ const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
 
 /**
  * Lists the sessions that a command can continue, the best first: sessions of unfinished executions of this step, then
- * the
- * session of the role's last step. `stale` is a session whose steps have changed since.
+ * the session of the role's last step. `stale` is a session whose steps have changed since.
  */
 export async function sessionsOf(
   ctx: ThreadContext,

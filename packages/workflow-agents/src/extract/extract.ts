@@ -7,8 +7,7 @@ import type { Checked, Form } from "./form.ts";
 
 /**
  * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try, or null the first
- * time.
- * The caller checks the value. An error fails the step.
+ * time. The caller checks the value. An error fails the step.
  */
 export type Extractor = (
   text: string,

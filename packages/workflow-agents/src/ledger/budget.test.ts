@@ -68,7 +68,7 @@ describe("a budget", () => {
     expect((await drive({ maxCost: 0.027, maxTokens: 7400 })).status).toBe("completed");
   });
 
-  test("counts the steps in the log, except those that a fork copied", async () => {
+  test("counts the steps in the log, except copies in a fork", async () => {
     const { steps } = await drive({ maxCost: 0.02 });
     expect((await drive({ maxCost: 0.02 }, { steps })).asked).toBe(0);
     const forkFrom = { threadId: "A", steps: 2 };

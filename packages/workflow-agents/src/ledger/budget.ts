@@ -43,8 +43,7 @@ type Level = {
 };
 
 // By thread, identified by its list of steps: concurrent roles share one limit, and no step records the spending of a
-// failed
-// role.
+// failed role.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 

@@ -5,8 +5,7 @@ import { rounded } from "./prices.ts";
 
 /**
  * An amount spent. `cost` is the known part in US dollars. `unpriced` counts attempts with an unknown price, and each
- * model
- * separately for attempts with several.
+ * model separately for attempts with several.
  */
 export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
 
@@ -23,8 +22,7 @@ export type AttemptTally = Tally & {
 
 /**
  * The spending of a thread: `total`, its part `lost` that led to no step, and `saved`, which a fork copied. `unknown`
- * counts
- * model calls that broke off before they reported all tokens; reported tokens are included.
+ * counts model calls that broke off before they reported all tokens; reported tokens are included.
  */
 export type Ledger = {
   total: Tally;

@@ -9,8 +9,7 @@ import type { Recorded, RecordingStep } from "./recorded.ts";
 
 /**
  * The decision on a call: its input if a person changed it, the approved hash, and a note for the model before the
- * result;
- * or a text for the model instead of the result.
+ * result; or a text for the model instead of the result.
  */
 export type Decision = {
   wasAsked?: boolean;
@@ -25,8 +24,7 @@ type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext
 
 /**
  * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
- * call's
- * hash, and a number for equal calls. So an approval never applies to another input.
+ * call's hash, and a number for equal calls. So an approval never applies to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;

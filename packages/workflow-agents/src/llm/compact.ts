@@ -9,8 +9,7 @@ import { tokensAbout } from "./tokens.ts";
 
 /**
  * When to summarise a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by default the
- * listed
- * window.
+ * listed window.
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 
@@ -122,8 +121,7 @@ export class Compaction {
 
   /**
    * Makes the model summarise the conversation. If that does not fit either, asks again with long results shortened,
-   * then
-   * without the first half, then without the first three quarters.
+   * then without the first half, then without the first three quarters.
    * @returns null without a summary: the conversation continues unchanged.
    */
   async summary(ask: AskAside, isFull: boolean): Promise<string | null> {

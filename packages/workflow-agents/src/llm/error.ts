@@ -43,8 +43,7 @@ const kinds = {
 
 /**
  * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others in the table of
- * errors in
- * docs/reference/agents.md.
+ * errors in docs/reference/agents.md.
  */
 export type ProviderErrorCode = keyof typeof kinds;
 
@@ -60,10 +59,8 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 
 /**
  * A failed model call. `type` and `retryable` follow from `code`. `status` is the HTTP status, `partial` the usage of
- * an
- * answer that broke off. `isFree`: the call cost nothing because the provider was not called or declined. `cause` is
- * never
- * set, because a client's error may quote a key.
+ * an answer that broke off. `isFree`: the call cost nothing because the provider was not called or declined. `cause` is
+ * never set, because a client's error may quote a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;

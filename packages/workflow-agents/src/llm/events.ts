@@ -15,8 +15,7 @@ export class NotJson extends Error {}
 
 /**
  * Reads the body of an answer: server-sent events of JSON with any content type; or, without streaming, one JSON
- * document,
- * or events as a list or one per line. Drops an event that the end of the connection cuts off.
+ * document, or events as a list or one per line. Drops an event that the end of the connection cuts off.
  *
  * @throws NotJson, StreamFailure with an error that the service reports, and errors of the body.
  */

@@ -4,10 +4,8 @@ import type { HttpFailure } from "./error.ts";
 
 /*
  * Reads the error of a model service in any wrapping: an error object or its text (OpenAI, Anthropic, xAI), a list with
- * one
- * error (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind a
- * gateway
- * (OpenRouter), a web page.
+ * one error (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind a
+ * gateway (OpenRouter), a web page.
  */
 
 /** Returns the error in the body of a failed response. */

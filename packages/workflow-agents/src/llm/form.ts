@@ -33,10 +33,8 @@ const mostRefused = 10_000;
 
 /**
  * Requests an answer in a form, in the best way that the service supports. A request without a schema is sent
- * unchanged. A
- * refused way costs nothing, and the next one is tried. The answer's text is the form's JSON, if the service follows
- * the
- * form.
+ * unchanged. A refused way costs nothing, and the next one is tried. The answer's text is the form's JSON, if the
+ * service follows the form.
  */
 export async function inForm(
   request: ModelRequest,

@@ -5,15 +5,13 @@ import type { ToolDefinition } from "../tools/tools.ts";
 
 /**
  * A model's request to run a tool. `broken` says why its arguments are not a JSON object. Integers beyond 2^53 that a
- * number
- * would round are strings in `input`; then `exact` is the JSON as the model sent it.
+ * number would round are strings in `input`; then `exact` is the JSON as the model sent it.
  */
 export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
 /**
  * A tool's answer. `tool_use_id` is the `id` of its {@link ToolUse}. `parts` are the pictures and documents that
- * `content`
- * has notes about.
+ * `content` has notes about.
  */
 export type ToolResult = {
   tool_use_id: string;
@@ -24,8 +22,7 @@ export type ToolResult = {
 
 /**
  * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result", …ToolResult}`,
- * a
- * {@link Part}, or one of the provider's own, which is sent back unchanged (`thinking`, signed).
+ * a {@link Part}, or one of the provider's own, which is sent back unchanged (`thinking`, signed).
  */
 export type Block = { type: string; [field: string]: unknown; [cacheEnd]?: boolean };
 

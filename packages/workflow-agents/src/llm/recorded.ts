@@ -58,8 +58,7 @@ type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
 
 /**
  * `repair` is the request after an answer that did not fit. `ids` are new ids for calls that were recorded with the
- * same
- * id.
+ * same id.
  */
 type Turn = {
   answer: ModelAnswer;
@@ -85,8 +84,8 @@ export class Recorded {
   }
 
   /**
-   * Reads the records. `isLast` tells whether an answer ends the conversation: one that led to a failure is requested
-   * again.
+   * Reads the records. `isLast` tells whether an answer ends the conversation. A failed execution's last answer is
+   * requested again.
    */
   static async open(
     place: ConversationPlace | null,
@@ -239,7 +238,7 @@ export class Recorded {
     return { model, usage, cost: null, ...(call !== undefined && { call }) };
   }
 
-  /** Drops the answer that failed an execution, and earlier ones that did not fit either. */
+  /** Drops the answer that failed an execution, and the unfit answers before it. */
   #drop(isLast: (answer: ModelAnswer) => boolean): void {
     let last = this.#turns.get(this.#turns.size);
     if (last?.repair !== undefined || !last || !isLast(last.answer)) return;

@@ -4,8 +4,7 @@ import type { Recorded } from "./recorded.ts";
 
 /**
  * Returns and records the request after a last answer that does not fit. Returns null if it fits or the repairs are
- * used
- * up. The request is the same in every execution of the step.
+ * used up. The request is the same in every execution of the step.
  */
 export async function repairOf(
   form: AnswerForm | undefined,

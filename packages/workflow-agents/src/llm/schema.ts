@@ -26,8 +26,7 @@ type Node = Record<string, unknown>;
 
 /**
  * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode cannot express it, as
- * with
- * arbitrary keys or values of any type. Keywords that the mode does not enforce go into the descriptions.
+ * with arbitrary keys or values of any type. Keywords that the mode does not enforce go into the descriptions.
  */
 export function strictSchema(schema: object, rules: SchemaRules): Node | null {
   const strict = new Strict(schema as Node, rules);

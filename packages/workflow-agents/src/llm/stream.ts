@@ -63,8 +63,7 @@ export async function callClient<Result>(
 
 /**
  * Runs a client's streamed call, and reads the answer to its end. A connection that breaks off or falls silent after
- * the
- * end does not affect the answer. A ProviderError has the reported usage of the answer.
+ * the end does not affect the answer. A ProviderError has the reported usage of the answer.
  */
 export async function streamAnswer(
   call: ClientCall,
@@ -136,8 +135,7 @@ type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Respon
 
 /**
  * Guards the bytes of an answer beneath a provider's client. The client itself drops keep-alives, and holds a line in
- * memory
- * until it ends. Pass `fetch` to the client and `signal` to its request.
+ * memory until it ends. Pass `fetch` to the client and `signal` to its request.
  */
 export class StallGuard {
   /** Why the answer was given up: the server fell silent, or sent too much. */

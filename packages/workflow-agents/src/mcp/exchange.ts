@@ -13,8 +13,7 @@ const longestPart = 2 ** 20;
 
 /**
  * The messages between the client and one server. It knows the waiting requests, so it finds the request of an answer
- * even
- * if the id is absent or of another type, and reads the answer by the request's method.
+ * even if the id is absent or of another type, and reads the answer by the request's method.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
  * 2. An answer without a known id belongs to the only waiting request. While several wait, it is kept until one is

@@ -17,10 +17,8 @@ type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
  * Returns a fetch for MCP servers that gives the client only messages that it understands. The exchange reads JSON
- * bodies
- * and event streams, whatever their declared content type is. A request to a busy server is sent again, after the
- * server's
- * own delay.
+ * bodies and event streams, whatever their declared content type is. A request to a busy server is sent again, after
+ * the server's own delay.
  */
 export const tolerantFetch =
   (exchange: Exchange): Fetch =>
@@ -102,8 +100,7 @@ export const tooLong = `its answer is longer than ${longestMessage / mib} MiB`;
 
 /**
  * Returns a stream of events with messages that the client understands. Its own request always gets an answer, at the
- * latest
- * an error at the end.
+ * latest an error at the end.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,

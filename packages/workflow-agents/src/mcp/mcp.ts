@@ -18,8 +18,7 @@ import { mcpError, ThreadServer } from "./server.ts";
 export type McpServer = ToolSource & {
   /**
    * Returns the text of one of the server's prompts. A later execution of the same step after a crash gets the same
-   * text as
-   * the first one.
+   * text as the first one.
    *
    *     role({ systemPrompt: docs.prompt("review", { language: "TypeScript" }), … });
    */
@@ -34,14 +33,10 @@ type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { jou
 
 /**
  * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session, from
- * the
- * first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started again
- * for
- * the next call, unless it exited twice without an answer in between. The call during which it exited is an error. A
- * server
- * with resources has two more tools, which list and read them. The server's own requests (for a model's answer, a
- * person's,
- * a folder) are refused.
+ * the first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started
+ * again for the next call, unless it exited twice without an answer in between. The call during which it exited is an
+ * error. A server with resources has two more tools, which list and read them. The server's own requests (for a model's
+ * answer, a person's, a folder) are refused.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
@@ -172,8 +167,7 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
 
 /**
  * Returns an answer's texts and pictures, with notes about the rest. `structuredContent` is the result if it is alone,
- * and
- * added otherwise.
+ * and added otherwise.
  */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   if (isError) {

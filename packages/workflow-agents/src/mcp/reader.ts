@@ -4,8 +4,7 @@ import { blocksIn, resourcesIn } from "./blocks.ts";
 
 /*
  * Reads the results of an MCP server. Each reader returns the protocol's types for any input: a null counts as an
- * absent
- * field, a single value as a list of one, and an unusable entry is left out.
+ * absent field, a single value as a list of one, and an unusable entry is left out.
  */
 
 /** A request that was sent to a server, and a callback for the omitted parts of its answer. */

@@ -4,8 +4,7 @@ import { type OpenAIAccess, openaiProvider } from "../openai/openai.ts";
 
 /**
  * A provider's models: the provider's name in documents, and the models that belong to it. `keyVariable` is the
- * environment
- * variable with its key.
+ * environment variable with its key.
  */
 export type Models = {
   name: string;

@@ -167,8 +167,7 @@ function assistantOf(
 
 /**
  * `next` is a name that arrived after the whole arguments: it belongs to the next call, if more arguments follow.
- * `extra`
- * has Google's signature of a call: Google refuses the result without it.
+ * `extra` has Google's signature of a call: Google refuses the result without it.
  */
 type Call = {
   index: number | null;

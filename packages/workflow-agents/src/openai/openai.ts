@@ -40,9 +40,8 @@ const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
  * Returns OpenAI's chat completions or Responses API as a provider, or those of another server, which may need no key.
- * The
- * key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its `OPENAI_BASE_URL`.
- * `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
+ * The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its
+ * `OPENAI_BASE_URL`. `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   const patience = patienceOf(access);
@@ -116,7 +115,7 @@ const responseWords: Refusals = { include: /encrypted.content/i };
 // By server, model and feature. A refusal costs nothing.
 const known = new Set<string>();
 
-/** Sends a request without the features that the server refused before, and again without those that it refuses now. */
+/** Sends a request without the features that the server refused before, and again without the newly refused ones. */
 async function withoutRefused(
   key: string,
   words: Refusals,

@@ -40,8 +40,7 @@ const encrypted = "reasoning.encrypted_content" as const;
 
 /**
  * Builds a request of the Responses API. The service stores nothing: the request has the whole conversation. If the
- * model
- * supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
+ * model supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;

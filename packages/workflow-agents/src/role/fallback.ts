@@ -17,9 +17,8 @@ import {
 
 /**
  * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
- * another
- * agent may succeed: an error that remains after the retries, a missing model, an account that cannot pay, or a command
- * that is missing, failed or timed out.
+ * another agent may succeed: an error that remains after the retries, a missing model, an account that cannot pay, or a
+ * command that is missing, failed or timed out.
  */
 export type FallbackOptions = {
   on?: readonly string[] | ((error: WorkflowError) => boolean);
@@ -38,8 +37,7 @@ const unavailable: ReadonlySet<string> = new Set([
 
 /**
  * Returns an agent that calls the first of several agents, and the next one if that fails. The next agent gets the
- * thread
- * without the failed agent's output. After a crash it continues if it recorded anything.
+ * thread without the failed agent's output. After a crash it continues if it recorded anything.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *

@@ -42,8 +42,7 @@ export type RoleSpec<S extends $ZodObject> = {
   schema: S;
   /**
    * The agent's answer: only the fields (`fields`, the default), by the provider's structured-output mode if it has
-   * one; or a
-   * text that ends with them (`text`), if later roles should read the text.
+   * one; or a text that ends with them (`text`), if later roles should read the text.
    */
   answer?: "fields" | "text";
   /** Reads the fields from a text that is not JSON itself. Then the agent is not asked for them. */
@@ -72,8 +71,7 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 
 /**
  * Makes a role from an agent, a system prompt and a schema. Its step's content is the agent's text, in which secrets of
- * the
- * thread's environment are `***`. Its meta has the fields, each as that text states it, and `usage`, `model` and
+ * the thread's environment are `***`. Its meta has the fields, each as that text states it, and `usage`, `model` and
  * `cost`.
  *
  *     const planner = role({
@@ -84,8 +82,7 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  *     });
  *
  * An error fails the thread. Its end record then keeps the agent's text and the spending in `meta.error.kept`; `retry`
- * runs
- * the role again.
+ * runs the role again.
  *
  * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at once; from the running role
  *   `EXTRACTION_FAILED`, `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`,
@@ -181,8 +178,7 @@ async function execute<S extends $ZodObject>(
 
 /**
  * Returns the agent's text, without the secrets of the environment, and its fields. Asks the agent again if the fields
- * do
- * not fit, unless the agent does that itself.
+ * do not fit, unless the agent does that itself.
  */
 async function answered<S extends $ZodObject>(
   { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,

@@ -1,7 +1,6 @@
 /**
  * The required form of a role's answer. The role asks for it in the system prompt. An agent whose provider has a mode
- * for it
- * removes that text, and passes the schema to the provider.
+ * for it removes that text, and passes the schema to the provider.
  */
 export type AnswerForm = {
   /** A JSON Schema of the fields. */

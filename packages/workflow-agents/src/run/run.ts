@@ -36,16 +36,14 @@ type AgentCount = { started: number; running: number };
 
 /**
  * One run of a role. Events of its agents and tools belong to `stepID`. `spent` collects their spending. The async
- * context
- * holds it, so that an `AgentFn` needs only its arguments.
+ * context holds it, so that an `AgentFn` needs only its arguments.
  */
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
    * Reserves the highest cost of a limited call before it starts. Waits while calls in flight may leave enough. It may
-   * then
-   * reserve less output than requested. Throws when the call would still exceed a limit.
+   * then reserve less output than requested. Throws when the call would still exceed a limit.
    */
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
@@ -153,8 +151,7 @@ const counts = new Map<string, AgentCount>();
 
 /**
  * Runs an agent's or a role's work in the current attempt. Concurrent work gets its own child attempts. `index` counts
- * the
- * works that the attempt has started, from 0.
+ * the works that the attempt has started, from 0.
  */
 export async function inAttempt<T>(
   ctx: ThreadContext,
@@ -197,8 +194,7 @@ export async function inOwnAttempt<T>(
 
 /**
  * Publishes the usage of one model call, from its start on, so that the debug log has it even when the worker is
- * killed. The
- * call's `state` is `open`, `whole` (complete) or `broken` (it broke off before its usage was complete).
+ * killed. The call's `state` is `open`, `whole` (complete) or `broken` (it broke off before its usage was complete).
  */
 export class Meter {
   readonly #id: string;

@@ -25,8 +25,7 @@ export type ModelScript = Readonly<Record<string, readonly ScriptedTurn[]>>;
 
 /**
  * Returns a provider that answers from a script. The answers depend only on the conversation, so they are the same
- * after a
- * restart. Unlike a `scriptedAgent` it calls tools.
+ * after a restart. Unlike a `scriptedAgent` it calls tools.
  *
  *     const provider = scriptedProvider({ "You plan": [[{ tool: "search", input: {} }], "1. read"] });
  *

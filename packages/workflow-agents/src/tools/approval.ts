@@ -5,8 +5,7 @@ import { digest } from "../run/run.ts";
 
 /**
  * Which calls of a tool need a person's approval: all, or only those for which `when` returns true. `within` is the
- * time to
- * decide, unlimited by default. A call without a decision is then refused, or made with `otherwise: "approve"`.
+ * time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise: "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;

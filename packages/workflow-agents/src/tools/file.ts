@@ -75,8 +75,7 @@ export type Content = Uint8Array | null | "too long";
 
 /**
  * Options of a write: `isNew` refuses an existing file, `most` limits the length. `onWrite` gets the old content after
- * all
- * checks have passed. The file changes after it resolves.
+ * all checks have passed. The file changes after it resolves.
  */
 export type WriteOptions = {
   isNew?: boolean;
@@ -86,8 +85,7 @@ export type WriteOptions = {
 
 /**
  * Writes a file whole, or leaves it unchanged. A new file replaces the old one and gets its mode, so other hard links
- * of the
- * old file keep their content. Creates missing folders.
+ * of the old file keep their content. Creates missing folders.
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and those of {@link confinedPath}.
  */
 export async function writeConfined(

@@ -5,8 +5,7 @@ import { WorkflowError } from "@uncaged/workflow";
 /*
  * Keeps a tool's paths inside the thread's directory, also through links. A path is checked by its real target, opened
  * (open.ts) without following a last link, and checked again after the open. So a link that is created in between is
- * not
- * followed either.
+ * not followed either.
  */
 
 /** A path inside: `root` and `path` are real and without links. `name` is relative to `root`. */

@@ -4,8 +4,7 @@ import { type Fields, isObject } from "../run/error.ts";
 
 /**
  * A tool's schema as an object with `properties`, with plain names that every provider accepts. `restored` gives a
- * model's
- * input the tool's own names.
+ * model's input the tool's own names.
  */
 export type Sendable = { schema: Fields; restored: (input: Fields) => Fields };
 

@@ -5,12 +5,9 @@ import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
  * The context of a tool's run. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call: a
- * call
- * repeated after a crash has the same key. `wasBegun`: this call was running when its process ended. `thread` is the
- * thread
- * as the agent got it. `approved` is the hash of the call that a person approved. `exact` is the JSON of the arguments
- * if it
- * has integers beyond 2^53 that a number would round: the arguments have them as strings.
+ * call repeated after a crash has the same key. `wasBegun`: this call was running when its process ended. `thread` is
+ * the thread as the agent got it. `approved` is the hash of the call that a person approved. `exact` is the JSON of the
+ * arguments if it has integers beyond 2^53 that a number would round: the arguments have them as strings.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -26,8 +23,7 @@ export type ToolContext = {
 
 /**
  * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The other functions
- * report
- * progress as `tool_message` events, which are dropped after the tool has ended.
+ * report progress as `tool_message` events, which are dropped after the tool has ended.
  */
 export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -40,14 +36,11 @@ export type ToolExecution = ToolContext & {
 
 /**
  * A tool. `name` has letters, digits, `_` and `-`, at most 64. `execute` gets the model's arguments as parsed by the
- * Zod
- * schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these.
+ * Zod schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these.
  * `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets its
- * errors, a
- * `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows. With
+ * errors, a `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows. With
  * `idempotent: false` a call that was running when its process ended does not run again: the model learns that its
- * outcome
- * is unknown. With `approve` a person decides on all or some of its calls before they run.
+ * outcome is unknown. With `approve` a person decides on all or some of its calls before they run.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -89,10 +82,8 @@ export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
  * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. It publishes the `tool_*`
- * events;
- * the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that needs
- * an
- * approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
+ * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
+ * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
@@ -103,8 +94,7 @@ export type ToolRunner = {
 
 /**
  * The timeout of a tool without its own (2 minutes), and the maximum length of its answer (100,000 characters).
- * `approve`
- * applies to the tools without their own rule, including those of an MCP server.
+ * `approve` applies to the tools without their own rule, including those of an MCP server.
  */
 export type ToolLimits = {
   timeoutMs?: number;

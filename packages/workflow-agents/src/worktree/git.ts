@@ -19,9 +19,8 @@ export type GitContext = {
 
 /**
  * Where a git command works: a repository by its common directory, and a worktree's own directory, if any. Only
- * `inFolder`
- * looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to another
- * repository. Only `inFolder` reads the settings of a repository; it is for commands that find one and start no
+ * `inFolder` looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to
+ * another repository. Only `inFolder` reads the settings of a repository; it is for commands that find one and start no
  * program.
  */
 export type GitPlace =

@@ -12,10 +12,9 @@ import { isObject } from "../run/error.ts";
 
 /**
  * The content of `<name>.json` beside a worktree. A host reads only `repository`, to remove the worktree. `entry` is
- * git's
- * folder for the worktree in the repository. The files belong to the step with the idempotency key `key`, which began
- * with
- * the commit `base`. `commit` has them after the step has ended. `id` changes each time that the files are recreated.
+ * git's folder for the worktree in the repository. The files belong to the step with the idempotency key `key`, which
+ * began with the commit `base`. `commit` has them after the step has ended. `id` changes each time that the files are
+ * recreated.
  */
 export type Note = {
   repository: string;

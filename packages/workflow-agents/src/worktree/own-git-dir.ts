@@ -17,8 +17,7 @@ import { join } from "node:path";
  * Git reads hooks, filters, merge drivers, a file system monitor, remotes and further files from the configuration of a
  * repository, and any process in the repository can change it. So git gets a separate common directory: links to the
  * repository's data, no hooks, and a configuration with only the storage format and the committer. This is an
- * allowlist:
- * git does not see other settings.
+ * allowlist: git does not see other settings.
  */
 
 const data: readonly string[] = [

@@ -6,8 +6,7 @@ import { type GitContext, git } from "./git.ts";
 
 /**
  * A repository: its git directory, that of the checkout in which a thread works, and the checkout's folder. `prefix` is
- * the
- * place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
+ * the place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
  */
 export type Repository = {
   gitDir: string;

@@ -164,8 +164,7 @@ export class Tree {
 
   /**
    * Commits the current files. `left` names paths that git cannot add: unreadable files and nested repositories.
-   * `merged` are
-   * further parents.
+   * `merged` are further parents.
    */
   async commit(
     message: string,

@@ -32,8 +32,7 @@ export type WorktreeOptions = {
   from?: string | ((ctx: ThreadContext) => string | undefined);
   /**
    * The scope: one worktree per `thread`, in which the roles work one after the other (the default), or one per `role`
-   * and
-   * one per concurrent member.
+   * and one per concurrent member.
    */
   of?: "thread" | "role";
   /** The name of a thread's worktree (`thread`), if it has several. */
@@ -63,8 +62,7 @@ export type Worktree = {
   <R extends Role<object>>(role: R): WorktreeRole<R>;
   /**
    * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail it: the files
-   * then
-   * have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   * then have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
    */
   merge(...roles: string[]): MergeRole;
 };
@@ -72,8 +70,7 @@ export type Worktree = {
 /**
  * Returns a git worktree of a thread, or of each of its roles, under the storage root. Roles in it, their commands and
  * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
- * repeated
- * step, and a fork, begin with the files of the last one.
+ * repeated step, and a fork, begin with the files of the last one.
  *
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });

@@ -5,7 +5,7 @@ import type { WorkflowFn } from "@uncaged/workflow";
 import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 import { processesIn } from "../processes.ts";
 
-/* Starts processes that do not end, in each way of `params`. A second run yields the ones that still run. */
+/* Starts processes that do not end, in each way of `params`. A second run yields the processes still running. */
 export const descriptor = {
   description: "starts processes",
   roles: { starter: { description: "starts them", schema: {} } },

@@ -10,8 +10,7 @@ export const perSecond = 10;
 /**
  * A server that allows ten calls a second, and reports the limit in its provider's headers. `served` has the prompts in
  * order. `hang` stops the responses to certain prompts. `hold` stops each answer in its middle until the caller calls
- * the
- * function that it returns.
+ * the function that it returns.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];

@@ -6,8 +6,7 @@ import { observed, threadOf } from "../published.ts";
 
 /*
  * Runs commands as a role does, one after the other, and prints each result with its warnings. A separate process, so
- * that
- * a test can run it as another user.
+ * that a test can run it as another user.
  */
 type Call = {
   /** A shell line for runCommand or a command agent, or null for Claude Code. */

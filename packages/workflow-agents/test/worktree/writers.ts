@@ -12,8 +12,7 @@ import { describe, worktree } from "../../src/entry/index.ts";
 
 /*
  * Two roles that write in turn, in the thread's worktree. The process dies where the file `die` beside the repository
- * says:
- * during a role's work, or between its commit and the step's.
+ * says: during a role's work, or between its commit and the step's.
  */
 const steps = 3;
 

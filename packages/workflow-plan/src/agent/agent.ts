@@ -64,8 +64,7 @@ export type StepEnvironment = {
   hide: <T>(value: T) => T;
   /**
    * Runs the agent while its tools are served. The signal also aborts on the step's `_close`. `process` says how to
-   * start the
-   * agent; null: like the thread's own agent.
+   * start the agent; null: like the thread's own agent.
    */
   during: <T>(
     around: StepSurroundings,

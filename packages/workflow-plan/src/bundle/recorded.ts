@@ -20,8 +20,7 @@ type RecordedAttempt = {
 
 /**
  * The recorded attempts at a plan's steps in a fixture. An attempt creates the subtasks, sends the notices and ends
- * like the
- * recorded attempt of the same number. It starts no agent and waits for no delay.
+ * like the recorded attempt of the same number. It starts no agent and waits for no delay.
  */
 export class RecordedAttempts {
   readonly #threadId: string;

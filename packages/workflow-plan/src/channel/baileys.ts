@@ -7,8 +7,7 @@ import type { WhatsAppSocket } from "./whatsapp.ts";
 
 /*
  * WhatsApp's client, baileys, is not a dependency: one of its own packages is under the GPL, and most users write to
- * their
- * plans from a terminal. Users install it. The plan home is searched first.
+ * their plans from a terminal. Users install it. The plan home is searched first.
  */
 type Baileys = {
   default: (

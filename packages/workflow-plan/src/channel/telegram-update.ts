@@ -167,8 +167,7 @@ function contentOf(message: Fields): string | undefined {
 
 /**
  * The text for the bot, without the bot's name. In a group these are messages that name the bot or reply to it, and
- * bare
- * commands.
+ * bare commands.
  */
 type Meant = { text: string; isUnnamed: boolean };
 

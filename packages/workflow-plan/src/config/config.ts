@@ -65,8 +65,7 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
 
 /**
  * Sets a setting in the file of the plan home; null removes it. The file's other content stays. In a project, settings
- * that
- * its file may not have are written to the user's file.
+ * that its file may not have are written to the user's file.
  * @returns the changed file
  * @throws ConfigError
  */

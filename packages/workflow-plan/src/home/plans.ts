@@ -55,8 +55,7 @@ export type Started = {
 
 /**
  * The plans of a home, for every process that changes them. It keeps no data of the database in memory. A change of a
- * phase
- * is one transaction. If the phase does not allow it, an ExecutorError names both phases.
+ * phase is one transaction. If the phase does not allow it, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
@@ -132,8 +131,8 @@ export class Plans extends Definitions {
 
   /**
    * Confirms a plan. A manual plan starts its run, any other waits for its trigger. If a plan has a draft, the draft
-   * replaces
-   * it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its current state.
+   * replaces it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its
+   * current state.
    *
    * @param planHash the prefix of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
@@ -220,10 +219,7 @@ export class Plans extends Definitions {
     return await this.#started(run.workflow_id, run);
   }
 
-  /**
-   * Repeats the unsuccessful steps of a plan's last run.
-   * @throws ExecutorError
-   */
+  /** Repeats the unsuccessful steps of a plan's last run. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
@@ -266,10 +262,7 @@ export class Plans extends Definitions {
     throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
   }
 
-  /**
-   * Pauses a plan: its steps do not start and its trigger does not fire.
-   * @throws ExecutorError
-   */
+  /** Pauses a plan: its steps do not start and its trigger does not fire. @throws ExecutorError */
   async pause(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.store.change(() => {
@@ -321,8 +314,7 @@ export class Plans extends Definitions {
 
   /**
    * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. Its
-   * name
-   * becomes free.
+   * name becomes free.
    * @throws ExecutorError while a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {
@@ -350,8 +342,7 @@ export class Plans extends Definitions {
 
   /**
    * Fires a trigger: writes the run's row in one transaction with the trigger's state and the phase. Returns null and
-   * writes
-   * nothing if the plan is not active, or if the basis of the decision has changed.
+   * writes nothing if the plan is not active, or if the basis of the decision has changed.
    */
   async fire(fired: {
     workflowId: string;
@@ -368,9 +359,7 @@ export class Plans extends Definitions {
     });
   }
 
-  /**
-   * Writes a check's result with a notice to the owner. Returns false and writes nothing in the cases of {@link fire}.
-   */
+  /** Writes a check's result and a notice to the owner, or returns false in the cases of {@link fire}. */
   async settle(
     workflowId: string,
     expected: Expected,

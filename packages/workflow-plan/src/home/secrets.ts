@@ -25,8 +25,7 @@ export class SecretFile implements SecretStore {
 
   /**
    * Returns a JSON value for a message or a log, without the credentials' values. If the file is unreadable, the values
-   * are
-   * unknown, so the reason replaces each text.
+   * are unknown, so the reason replaces each text.
    */
   hidden<T>(value: T): T {
     try {

@@ -19,8 +19,7 @@ const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, 
 
 /**
  * Returns a stamp for each plan, by id: a text that changes with its definition, its draft, its phase, its trigger's
- * state,
- * its newest run and the steps of its open run.
+ * state, its newest run and the steps of its open run.
  */
 export function planStamps(plans: Plans): Map<string, string> {
   const rows = plans.database.rows<{ id: string; draft: string | null; stamp: string }>(statement);

@@ -60,8 +60,7 @@ export async function withVersion<Result>(
 
 /**
  * Frees a removed plan's name for the next plan of that name. Its versions and threads stay. A name that another
- * program
- * also registered, or gave another version, stays unchanged.
+ * program also registered, or gave another version, stays unchanged.
  */
 export async function freeName(
   host: Host,

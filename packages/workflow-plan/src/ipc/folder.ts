@@ -29,8 +29,7 @@ const mostErrors = 100;
  * - **I1** Files are written under a temporary name and renamed. They are read in the order of their names, each name
  *   once.
  * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They are moved
- *   to
- *   `errors/`, which a sandbox does not show.
+ *   to `errors/`, which a sandbox does not show.
  * - **I3** It is emptied when an attempt starts, and again when the attempt has ended.
  */
 export class StepFolder {

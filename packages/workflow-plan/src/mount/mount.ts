@@ -129,8 +129,7 @@ const hasHome = (path: string, { home }: MountRules): boolean =>
 
 /**
  * Returns whether the workflow's own directory is writable: it is in a root that allows it, and does not contain the
- * home
- * directory.
+ * home directory.
  */
 export const mayWriteProject = (rules: MountRules): boolean => {
   const path = realOrNull(rules.cwd);

@@ -2,8 +2,7 @@ import type { PlanMetadata } from "./plan.ts";
 
 /**
  * The keys of metadata that is learned while a plan is used. All other metadata comes with the plan, and a person may
- * change
- * it.
+ * change it.
  */
 const learnedKeys = [
   ...([

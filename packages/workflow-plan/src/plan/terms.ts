@@ -1,7 +1,7 @@
 /*
  * The values of the protocol's enumerations, each in one list, and its ids. The types, schemas and choices of all
- * packages
- * come from these lists. This file imports nothing, so that a command line can list its choices without loading plans.
+ * packages come from these lists. This file imports nothing, so that a command line can list its choices without
+ * loading plans.
  */
 
 /** The phases of a plan. */

@@ -32,8 +32,7 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
 
 /**
  * Returns a plan that replaces another one: with its id, its times, its description and its metadata. If the other plan
- * is
- * confirmed, the result is a draft, and the phase stays.
+ * is confirmed, the result is a draft, and the phase stays.
  */
 export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
   const { created_at, description, id, metadata, phase, schema_version } = before;

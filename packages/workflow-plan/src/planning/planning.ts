@@ -39,8 +39,7 @@ const inodeOf = (path: string): number | null =>
 
 /**
  * Conversations whose plans are stored, for every channel: the command line, the server and the bots. Across all
- * processes a
- * session, and a plan, has one turn at a time. Another turn is refused, and no data of either is lost.
+ * processes a session, and a plan, has one turn at a time. Another turn is refused, and no data of either is lost.
  */
 export class Planning {
   readonly #plans: Plans;

@@ -1,8 +1,7 @@
 /*
  * References in the inputs of a step: `$steps.<id>.output`, the output of a step that it depends on, and
- * `$trigger_data`.
- * Their values are inserted when the step starts, in one pass: text in a value that looks like a reference is not
- * replaced.
+ * `$trigger_data`. Their values are inserted when the step starts, in one pass: text in a value that looks like a
+ * reference is not replaced.
  */
 
 const stepReference = String.raw`\$steps\.([a-z0-9]+(?:-[a-z0-9]+)*)\.output(?![\p{L}\p{N}_.[])`;

@@ -37,8 +37,7 @@ export type Question = Sent & {
 
 /**
  * The relation of a message to a question: its answer; written before it; a reply to another message; without a place
- * in the
- * chat's order; or about a question that this chat was not asked.
+ * in the chat's order; or about a question that this chat was not asked.
  */
 export type Standing = "answer" | "early" | "elsewhere" | "unordered" | "unasked";
 
@@ -64,8 +63,7 @@ const rate = { messages: 10, ms: 60_000 };
 
 /**
  * One conversation, whose messages are handled one at a time. A message with an id is stored before it is acknowledged
- * to
- * its platform, until it is handled. So after a crash the next process handles it, and a repeated message is handled
+ * to its platform, until it is handled. So after a crash the next process handles it, and a repeated message is handled
  * once.
  */
 export class Chat {

@@ -17,8 +17,7 @@ export type CommandCall = {
   answer: (named: string, decision: string) => Promise<void>;
   /**
    * Returns whether a failed run was reported only after the command was written. If so, the report is the answer to
-   * the
-   * command.
+   * the command.
    */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };

@@ -99,8 +99,7 @@ export class Confirmations {
 
   /**
    * Confirms the plan with a hash, or with an id. If this chat was shown the plan before the command was written, the
-   * plan
-   * must not have changed since. Otherwise the user has seen it elsewhere.
+   * plan must not have changed since. Otherwise the user has seen it elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;

@@ -142,8 +142,7 @@ export class Notices {
 
   /**
    * Sends a notice. An unreachable chat rests longer after each failure. A refused text is not sent again; the chat is
-   * told
-   * about the refusal.
+   * told about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);

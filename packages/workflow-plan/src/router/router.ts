@@ -32,15 +32,13 @@ export type RouterOptions = {
 
 /**
  * Routes messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
- * command,
- * the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the text.
+ * command, the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the
+ * text.
  *
  * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A
- * command
- * that names a plan or failure is refused if that was shown after the command was written, or has changed since. In a
- * channel without an order, such as a pipe, a command must use a name that only the question contains: the plan's hash,
- * or
- * the failure's.
+ * command that names a plan or failure is refused if that was shown after the command was written, or has changed
+ * since. In a channel without an order, such as a pipe, a command must use a name that only the question contains: the
+ * plan's hash, or the failure's.
  */
 export class Router {
   /** The callback for the options of a channel. */
@@ -255,8 +253,7 @@ export class Router {
 
   /**
    * Sends a text to a chat, without any secret. Errors of a channel are logged. The message counts as handled before
-   * the reply
-   * is sent, so that a crash in between does not repeat its effect.
+   * the reply is sent, so that a crash in between does not repeat its effect.
    */
   async #reply(
     { channel, chat, message }: Omit<Received, "message"> & { message?: NewMessage },

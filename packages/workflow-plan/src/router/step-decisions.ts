@@ -40,8 +40,7 @@ export class StepDecisions {
 
   /**
    * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are those of
-   * confirming
-   * a plan.
+   * confirming a plan.
    */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
     const { plans } = this.#desk;

@@ -109,8 +109,7 @@ function errorOf({ failed }: PlanState, end: EndRecord | null): string {
 
 /**
  * Returns a step's final status. A step that is unfinished at the end of its run was cancelled with it; a step that had
- * not
- * started was skipped.
+ * not started was skipped.
  */
 function statusOf({ status }: StepState, run: RunRow): StepRow["status"] {
   if (run.status === "running") return status;

@@ -80,16 +80,13 @@ export function planOf(database: PlanDatabase, id: string): Workflow | null {
  * threads or phases. Called by `runs.ts` and `home/plans.ts`, in every process that has the home open.
  *
  * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued run
- *   (`last_run`), or of one that ended without a log (`runs_without_log`).
+ *   (`last_run`), or of a run without a log (`runs_without_log`).
  * - **P2** Rows are written only if they are unchanged since before the log was read. So no process replaces the rows
- *   of a
- *   log by those of a shorter part.
+ *   of a log by those of a shorter part.
  * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes it, and
- *   that
- *   process reports it.
+ *   that process reports it.
  * - **P4** The tables may be emptied at any time. `follow` restores the rows of open runs, `complete` the steps of a
- *   plan's
- *   other runs, `rebuild` all rows.
+ *   plan's other runs, `rebuild` all rows.
  */
 export class Projection {
   readonly #store: PlanStore;
@@ -277,8 +274,7 @@ export class Projection {
 
   /**
    * Rebuilds the rows of all runs, or of one plan's runs. The row of a run whose log was removed stays. Returns the
-   * number of
-   * runs with a log.
+   * number of runs with a log.
    */
   async rebuild(workflowId?: string): Promise<{ runs: number }> {
     await this.#store.change(() => this.#restoreWithoutLog());
@@ -321,8 +317,7 @@ export class Projection {
 
   /**
    * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only the log says which
-   * plan
-   * they belong to.
+   * plan they belong to.
    */
   async *#threadsOfPlans(): AsyncGenerator<RunRef> {
     const named = this.#database.rows<{ workflow_id: string; name: string | null }>(

@@ -54,15 +54,12 @@ const finalCodes: readonly string[] = [
  * The runs of all plans of a home, as threads. {@link Projection} writes their rows.
  *
  * - **R1** A run is queued in its plan's metadata, with the id of its thread, before the thread exists. Any process
- *   that
- *   finds a queued run starts it, and a thread starts once by its id.
+ *   that finds a queued run starts it, and a thread starts once by its id.
  * - **R2** Threads are started under one lock, with the run and the phase read again. So `maxRuns` applies to all
- *   processes
- *   together, and a cancelled or paused run is not started.
+ *   processes together, and a cancelled or paused run is not started.
  * - **R3** The log of a thread is the truth about its run.
  * - **R4** A thread is paused and resumed under the same lock, by the phase at that time: the later of two concurrent
- *   changes
- *   of a phase wins.
+ *   changes of a phase wins.
  * - **R5** An error of one run does not stop other runs from being followed, started or resumed.
  */
 export class Runs {
@@ -227,8 +224,7 @@ export class Runs {
 
   /**
    * Returns whether a slot of a cron trigger has fired. Slots after the last fired one have not. For other slots it
-   * reads the
-   * logs if no row has the slot.
+   * reads the logs if no row has the slot.
    */
   async hasFired(workflowId: string, slot: string): Promise<boolean> {
     const { last_fire_at } = triggerStateOf(this.#database, workflowId) ?? {};

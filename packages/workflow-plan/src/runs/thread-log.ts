@@ -54,8 +54,7 @@ type Followed = {
 
 /**
  * Reads the rows of runs from their logs. From the log of an open run it reads only the new records. All state is a
- * function
- * of the log, so it may be dropped at any time.
+ * function of the log, so it may be dropped at any time.
  */
 export class RunReader {
   readonly #host: Host;

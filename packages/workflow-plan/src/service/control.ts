@@ -6,10 +6,8 @@ import type { HeldLock, PlanStore } from "../store/store.ts";
 
 /*
  * The files that the service of a plan home shares with other processes besides the database. Only the locks decide
- * which
- * process is the service: they belong to the operating system, and end with their process. The files contain the
- * status,
- * requests and the state of a drain.
+ * which process is the service: they belong to the operating system, and end with their process. The files contain the
+ * status, requests and the state of a drain.
  */
 
 /** The status of a running service, as it reports it. */

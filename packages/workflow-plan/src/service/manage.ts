@@ -66,8 +66,7 @@ export async function startService(home: string, unit: Unit, env: Environment): 
 
 /**
  * Ends the service, regardless of how it was started, and waits for its end. With `drainSeconds` it first pauses the
- * runs,
- * and waits for them for that time.
+ * runs, and waits for them for that time.
  * @throws ExecutorError when no service runs, or it does not end.
  */
 export async function stopService(

@@ -61,8 +61,7 @@ const longestEndMs = 4_000;
  *
  * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
  * triggers. **D3** Between turns it keeps only the time of the next turn. The database's change counter shows changes
- * by
- * other processes, or by this one's channels, before a trigger fires. **D4** It ends no run: runs have their own
+ * by other processes, or by this one's channels, before a trigger fires. **D4** It ends no run: runs have their own
  * processes.
  * **D5** An error in one turn is reported, and the next turn tries again.
  *

@@ -23,8 +23,7 @@ export type Ticked = { fired: Fired[]; next: string | null };
 
 /**
  * Makes one pass over everything due: resumes runs that a crash left behind, fires slots, and runs checks to their end.
- * Does
- * nothing while a service or another pass runs.
+ * Does nothing while a service or another pass runs.
  * @throws without `onError`: the first error of a run or a trigger, after all others are done.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {

@@ -18,12 +18,9 @@ import {
 
 /*
  * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's is counted from its
- * last
- * check. So a pass over thousands of plans without a due one computes no schedule. A last check in the future is due as
- * well:
- * the clock was set back since. An empty text is due at once. The plus prevents SQLite from using its index of phases:
- * most
- * plans are active, and one pass over the table is faster than as many lookups.
+ * last check. So a pass over thousands of plans without a due one computes no schedule. A last check in the future is
+ * due as well: the clock was set back since. An empty text is due at once. The plus prevents SQLite from using its
+ * index of phases: most plans are active, and one pass over the table is faster than as many lookups.
  */
 const looksIn = (phases: string): string => `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
@@ -38,8 +35,7 @@ const looksAtAll = looksIn("'active', 'executing'");
 
 /**
  * Returns the time when the next trigger is due, in milliseconds since the epoch: `now` or before if one is due; null
- * if none
- * ever is.
+ * if none ever is.
  */
 export function earliestDue(plans: Plans, now: number): number | null {
   const statement = `${looks} SELECT min(due) AS due, max(seen) AS seen FROM look`;
@@ -100,10 +96,9 @@ type Looked = {
  * Checks triggers, and fires the due ones.
  *
  * **F1** Each check of a trigger reads definition and state again. Its result is written only if both are unchanged.
- * **F2** A
- * fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never overlap; only
- * the
- * holder of the trigger lock checks triggers. **F4** An error of one plan does not stop other plans from firing.
+ * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never
+ * overlap; only the holder of the trigger lock checks triggers. **F4** An error of one plan does not stop other plans
+ * from firing.
  */
 export class Triggers {
   readonly #plans: Plans;
@@ -121,8 +116,7 @@ export class Triggers {
 
   /**
    * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger
-   * is due
-   * (null if none ever is): now, while a check is in flight.
+   * is due (null if none ever is): now, while a check is in flight.
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();

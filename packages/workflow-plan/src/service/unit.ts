@@ -14,8 +14,7 @@ export type UnitOptions = {
   isDefaultHome: boolean;
   /**
    * Whether the home is in a project's storage root. Its service finds the home by the root, because an explicit home
-   * is the
-   * user's.
+   * is the user's.
    */
   isProjects?: boolean;
   /** The service's environment besides the home: PATH, and the variables for models. */

@@ -27,8 +27,7 @@ export type PlanSource = {
 /**
  * Makes plans usable as sources of bundles: `.json`, `.yaml` and `.yml` files with an object that has `steps`, and a
  * `trigger` or a `failure_policy`. The object is a model's output, or a whole plan. `warn` gets each warning of the
- * check,
- * with file, line and column.
+ * check, with file, line and column.
  */
 export function planSource(warn: (warning: string) => void): PlanSource {
   return {
@@ -105,8 +104,7 @@ const ownFiles = () => entryFiles(import.meta, [packageName]);
 
 /**
  * Returns the source of a plan's bundle. It is the same for the same definition, regardless of phase and times, so that
- * its
- * hash identifies the definition.
+ * its hash identifies the definition.
  */
 export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): string {
   const { description, failure_policy, metadata, name, steps } = plan;

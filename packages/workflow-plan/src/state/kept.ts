@@ -4,8 +4,7 @@ import { recordOf } from "./record.ts";
 
 /**
  * Returns the indexes of the steps that a retry keeps, for `Host.fork`: all records of the succeeded steps, and the
- * subtasks
- * that they created, in any state. All other steps are repeated.
+ * subtasks that they created, in any state. All other steps are repeated.
  */
 export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "meta">[]): number[] {
   const succeeded = new Set<string>();
@@ -25,8 +24,7 @@ type Steps = { steps: readonly PlanStep[] };
 
 /**
  * Returns the indexes of the records that a retry keeps with a version of the plan: the records of succeeded steps,
- * unless
- * the version defines the step differently, or one of its dependencies is repeated.
+ * unless the version defines the step differently, or one of its dependencies is repeated.
  *
  * @param before the definition of the records; null if unknown, and then assumed to be the same
  */

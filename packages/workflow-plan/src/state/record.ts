@@ -5,8 +5,7 @@ import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
  * The records of a run: a role is a step's id, and `event` in its meta is the event of the step. Records of other
- * programs,
- * or of a later version, are not records of a step.
+ * programs, or of a later version, are not records of a step.
  */
 
 /** An event of a step. `attempt` counts from 1, also across the series that a user requested. */

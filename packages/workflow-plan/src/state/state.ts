@@ -41,8 +41,7 @@ const deepest = 2;
  *
  * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
  * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
- *   skipped, but
- *   not while a question about the dependency is still to be asked.
+ *   skipped, but not while a question about the dependency is still to be asked.
  * - **P3** A stopped run starts nothing.
  */
 export class PlanState {

@@ -1,9 +1,7 @@
 /*
  * The confirmed state besides a plan's definition: the files in the plan's directory that control the host, and the
- * agent. It
- * is kept in the user's plan home, where steps cannot write. It is compared when a run starts or is resumed and when a
- * step
- * starts.
+ * agent. It is kept in the user's plan home, where steps cannot write. It is compared when a run starts or is resumed
+ * and when a step starts.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";

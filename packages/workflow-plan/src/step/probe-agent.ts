@@ -17,8 +17,7 @@ const notExecutable = new Set([126, 127]);
 
 /**
  * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library when a plan is
- * confirmed
- * and not at its first step.
+ * confirmed and not at its first step.
  * @throws ConfigError when the command is missing or not executable inside.
  */
 export async function probeAgent(

@@ -20,8 +20,7 @@ const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.
 
 /**
  * Starts a checked sandbox like that of a step. Tries from inside to write and read outside of it, to reach this
- * machine and
- * its network, and to leave a process behind.
+ * machine and its network, and to leave a process behind.
  * @throws ConfigError that names the openings, or why the sandbox does not start
  */
 export async function testFromInside(
@@ -128,8 +127,7 @@ function identityOf(path: string): string {
 
 /**
  * Starts a server on all addresses of this machine, which a step must not reach. It counts the connections that send
- * the
- * mark.
+ * the mark.
  */
 async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;

@@ -37,8 +37,7 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
 
 /**
  * The database that all processes of a plan home share. Each write is a short transaction, and no data is kept in
- * memory
- * between transactions.
+ * memory between transactions.
  */
 export class PlanDatabase {
   readonly #path: string;
@@ -130,8 +129,7 @@ export class PlanDatabase {
 
 /**
  * Creates the file with access only for its owner. SQLite would let others read it, and copies the mode to its other
- * files.
- * SQLite itself reports errors when it opens the file.
+ * files. SQLite itself reports errors when it opens the file.
  */
 function createFile(path: string): void {
   try {

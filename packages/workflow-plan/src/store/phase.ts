@@ -74,8 +74,7 @@ export const missing = (id: string): ExecutorError =>
 
 /**
  * Moves a plan whose run has ended out of `executing`, in the caller's transaction. A plan with an unreadable trigger
- * stays
- * there until the trigger is repaired.
+ * stays there until the trigger is repaired.
  */
 export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
   const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(

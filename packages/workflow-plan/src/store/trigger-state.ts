@@ -24,8 +24,7 @@ export function triggerStateOf(database: PlanDatabase, workflowId: string): Trig
 
 /**
  * Registers a plan's trigger, in the caller's transaction: from `now` on it may fire. `was` is the trigger of the
- * stored
- * state.
+ * stored state.
  */
 export function register(
   database: PlanDatabase,
@@ -39,8 +38,7 @@ export function register(
 
 /**
  * Writes the result of a trigger's check. Returns false and writes nothing when the plan is not active, or when the
- * basis of
- * the decision has changed.
+ * basis of the decision has changed.
  */
 export function settle(
   database: PlanDatabase,

@@ -40,8 +40,7 @@ const prompt = "> ";
 
 /**
  * Runs the chat at a terminal, line by line: in any terminal, in tmux, and with a file or a pipe as input. Resolves
- * when the
- * user leaves it, or when the input has ended and all of it is answered. Runs continue.
+ * when the user leaves it, or when the input has ended and all of it is answered. Runs continue.
  */
 export async function runTerminalChat(options: TerminalChatOptions): Promise<void> {
   const chat = new TerminalChat(options);

@@ -8,8 +8,7 @@ export type Checked = { state: Partial<TriggerState>; data: string | null; failu
 
 /**
  * Compares a check with the previous one. The very first output is only kept, unless the trigger is set to fire on it.
- * A
- * failed check changes only `last_error` and `last_check_at`.
+ * A failed check changes only `last_error` and `last_check_at`.
  */
 export function compareCheck(
   trigger: PollTrigger,

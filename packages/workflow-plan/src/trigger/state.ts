@@ -58,10 +58,8 @@ const onTimeMs = 60_000;
 
 /**
  * Settles the slots of a cron trigger up to now: of all slots since the last check at most the latest fires. A slot is
- * on
- * time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was set back
- * settles
- * nothing: the slots from now on are due again, and the caller checks whether a slot has already fired.
+ * on time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was set
+ * back settles nothing: the slots from now on are due again, and the caller checks whether a slot has already fired.
  */
 export function settleSlots(
   trigger: CronTrigger,

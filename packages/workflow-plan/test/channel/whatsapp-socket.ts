@@ -7,8 +7,7 @@ import type {
 
 /*
  * There is no local server for WhatsApp's protocol. The channel is tested at its boundary instead, with a socket that
- * has
- * the events and methods of the real client. The server's clock advances by a second for each message.
+ * has the events and methods of the real client. The server's clock advances by a second for each message.
  */
 export type WhatsAppMessage = {
   key: MessageKey;

@@ -4,8 +4,7 @@ import { answerTo, decisionOn } from "./plans.ts";
 
 /*
  * A direct, slow model of a plan's run that shares no code with the interpreter. It reads a thread's records in order
- * and
- * checks that each is allowed at its place.
+ * and checks that each is allowed at its place.
  */
 
 type Committed = { role: string; content: string; meta: Record<string, unknown> };

@@ -12,8 +12,7 @@ import { missing, type PlanView, users, Victim } from "./victim.ts";
 
 /*
  * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
- * of
- * each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which decides.
+ * of each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;

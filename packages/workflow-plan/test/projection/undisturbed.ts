@@ -39,8 +39,7 @@ function beginning(host: Host): { host: Host; count: number } {
 
 /**
  * Returns the tables of a process that followed each log record by record without a disturbance, in its own database
- * with
- * the plans of a home.
+ * with the plans of a home.
  */
 export async function undisturbed({ home, host, plans }: TestHome): Promise<Tables> {
   const path = join(home, "undisturbed.db");

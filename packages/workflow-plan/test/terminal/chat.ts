@@ -1,8 +1,7 @@
 /*
  * A terminal chat with its own plan home and a scripted model, as a program: `bun chat.ts <folder>`. The planner's
- * answers
- * are in `replies.json` in the folder. With `GATE`, keys pressed before a plan is shown are not read until that file
- * exists.
+ * answers are in `replies.json` in the folder. With `GATE`, keys pressed before a plan is shown are not read until that
+ * file exists.
  */
 import { openLocalHost } from "@uncaged/workflow/host";
 import { existsSync, readFileSync } from "node:fs";
