@@ -54,7 +54,7 @@ export class CommandReport {
     return this.#mask(this.#lastError || this.#lastStray);
   }
 
-  /** Resolves when the journal has the start of the command. The command must not start before. */
+  /** Resolves when the journal has the start of the command. Start the command only then. */
   async begun(): Promise<void> {
     await this.#spending?.begun();
   }

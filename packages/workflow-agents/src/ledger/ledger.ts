@@ -66,7 +66,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
     const above = ancestorsOf(attempt, byId);
     const kind = kindOf([attempt, ...above]);
     if (kind === null || above.some(({ recorded, paid }) => recorded && paid === null)) continue;
-    // The thread that paid for an unfinished step has it in its ledger. A fork copies it into its journal.
+    // An unfinished step that a fork copied is in the fork's journal, and in the ledger of the thread that paid for it.
     if (kind === "saved" && !(attempt.saved && attempt.recorded)) continue;
     if (kind !== "saved") unknown += attempt.unknown;
     const parts = Object.entries(attempt.paid ?? attempt.models).map(

@@ -180,7 +180,7 @@ export class Recorded {
     await this.#record({ kind: "answer", turn, answer, paid });
   }
 
-  /** Records the start of a turn's calls after a person's decision. No call of the turn ran before. */
+  /** Records the start of a turn's calls after a person's decision. No call of the turn ran before the decision. */
   async begun(turn: number): Promise<void> {
     await this.#record({ kind: "begun", turn });
   }

@@ -10,7 +10,7 @@ import type { RoleEntry } from "./role.ts";
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
-  /** The name by which models call the role, and its attempts appear. */
+  /** The role's name for models and for its attempts. */
   name: string;
   /** The description for models (default: the role's own). */
   description?: string;

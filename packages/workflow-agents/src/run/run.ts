@@ -213,7 +213,7 @@ export class Meter {
     return this.#id;
   }
 
-  /** Resolves when the journal has the start of the call. The call must not start before. */
+  /** Resolves when the journal has the start of the call. Make the call only then. */
   async begun(): Promise<void> {
     await this.#run.settled?.();
   }
@@ -297,7 +297,7 @@ export function cwdOf({ cwd }: ThreadContext, who: string): string {
   throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
 }
 
-/** Returns a digest by which a later step detects that a text has changed. */
+/** Returns a digest with which a later step detects that a text has changed. */
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 

@@ -54,7 +54,7 @@ export async function nearestConfined(
   }
 }
 
-/** Whether a path without links is a folder or lies below it. */
+/** Returns whether a path without links is a folder or is below it. */
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
