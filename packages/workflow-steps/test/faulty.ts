@@ -1,10 +1,10 @@
-/** A document with one thing wrong, all that is reported of it, and whether the JSON Schema refuses it too. */
+/** A document with one fault, all reports about it, and whether the JSON Schema refuses it too. */
 export type Faulty = { what: string; document: unknown; payloads: string[]; inSchema?: true };
 
-/** A step, or other fields. */
+/** A step, or additional fields. */
 export type Fields = Record<string, unknown>;
 
-/** A valid workflow of the steps given; `more` replaces fields of the document. */
+/** A valid workflow of the given steps. `more` replaces fields of the document. */
 export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   version: "3.18",
   name: "sample",
@@ -13,7 +13,7 @@ export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   ...more,
 });
 
-/** Steps one after the other, the last one before a Stop. */
+/** Steps in sequence, followed by a Stop. */
 export const chain = (...steps: Fields[]): Fields[] => [
   ...steps.map((step, index) => ({ next: steps[index + 1]?.id ?? "Stop_End", ...step })),
   { id: "Stop_End" },
@@ -27,7 +27,7 @@ export const error = (text: string) => `error: ${text}`;
 /** Returns the report of a warning. */
 export const warning = (text: string) => `warning: ${text}`;
 
-/** A Set that is valid, less what `fields` makes of it. */
+/** A valid Set, changed by `fields`. */
 export const set = (fields: Fields = {}): Fields => ({
   id: "Set_A",
   target: "$x",

@@ -111,5 +111,5 @@ export const entries = Object.entries(groups).flatMap(([group, members]) =>
   })),
 );
 
-/** Commands with `-q`: ids or names alone, one a line. */
+/** Commands with `-q`, which prints only ids or names, one per line. */
 export const quiet = new Set(["list", "run", "threads", "ps", "fork", "retry", "rerun"]);

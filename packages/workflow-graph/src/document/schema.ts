@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /*
- * Schema of the agent graph format. The types, the checks of files and the JSON Schema for editors come from it. Bundles
- * import only types of this file, which keeps Zod out of them: their document is checked when they are built.
+ * Schema of the agent graph format. It is the source of the types, the checks of files and the JSON Schema for editors.
+ * Bundles import only types of this file, which keeps Zod out of them: their document is checked at build time.
  */
 
 const text = (description: string) => z.string().describe(description);
@@ -11,7 +11,7 @@ const join = z
   .optional()
   .describe("Whether the node runs once for all that reaches it (all), or once for each.");
 
-/** `{{PREVIOUS_OUTPUT}}` and the like are filled in when the agent runs. */
+/** The agent fills placeholders such as `{{PREVIOUS_OUTPUT}}` when it runs. */
 const agentData = z.looseObject({
   agentName: text("The agent's name, as people and other agents see it.").optional(),
   systemPrompt: text("System prompt. Default: You are a helpful assistant.").optional(),
@@ -50,7 +50,7 @@ const approvalData = z.looseObject({
   join,
 });
 
-/** Schema of a node's data by type; `input` is the old name of `approval`. */
+/** Schema of a node's data, by type. `input` is the old name of `approval`. */
 export const dataForms = {
   start: startData,
   agent: agentData,
@@ -82,7 +82,7 @@ const connection = z.looseObject({
   targetHandle: z.string().nullish(),
 });
 
-/** The version of the format. A document of a later one is not read: nothing of it may be taken for something else. */
+/** The version of the format. Documents of later versions are refused, because their parts could be misread. */
 export const formatVersion = 1;
 
 export const graphForm = z.looseObject({
@@ -97,5 +97,5 @@ export const graphForm = z.looseObject({
 });
 
 export type Condition = z.infer<typeof condition>;
-/** An agent graph, as a file has it. */
+/** An agent graph, as in its file. */
 export type GraphDocument = z.infer<typeof graphForm>;

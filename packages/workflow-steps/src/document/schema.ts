@@ -5,7 +5,7 @@ import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 
-/** Requirements of a type beyond the forms of its fields. */
+/** Requirements of a type that the forms of its fields don't express. */
 const also: Partial<Record<StepType, Schema>> = {
   Stop: { properties: { next: false, children: false } },
   Set: { anyOf: ["target", "out", "children"].map((name) => ({ required: [name] })) },
@@ -85,7 +85,7 @@ function stepSchema(): Schema {
   };
 }
 
-/** Returns the JSON Schema of a step of one type: the common fields, and its own. */
+/** Returns the JSON Schema of a step of one type, with its common and specific fields. */
 export function schemaOfStep(type: StepType): Schema {
   const { allOf: _, anyOf: __, properties, ...common } = stepSchema();
   const { properties: own, required = [], ...rest } = typeSchema(type);
@@ -97,7 +97,7 @@ export function schemaOfStep(type: StepType): Schema {
   };
 }
 
-/** Returns a schema that matches steps of a type, by `type`, else by id. */
+/** Returns a schema that matches steps of one type, by `type`, else by the id's prefix. */
 function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];
   return {
@@ -126,13 +126,15 @@ function typeSchema(type: StepType): Schema {
 
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
-/** Returns a form as a schema. `path` selects the descriptions of its parts, `described` its own. */
+/**
+ * Returns a form as a schema. `path` selects the descriptions of its parts, and `described` the form's own description.
+ */
 const schemaOf = (form: Form, path: string, described = path): Schema => {
   const { $schema: _, ...schema } = toJSONSchema(form);
   return told(schema, path, described);
 };
 
-/** Returns a schema of Zod with descriptions, without parts that mean nothing for JSON. */
+/** Returns a Zod schema with descriptions, without keywords that have no meaning for JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));
@@ -165,7 +167,7 @@ function told({ type, ...schema }: Schema, path: string, described: string): Sch
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
-/** Descriptions of the types of steps, shown by editors. */
+/** Descriptions of the types of steps. Editors show them. */
 const typeTexts: Readonly<Record<StepType, string>> = {
   Service: "Calls the service that registry.services declares by its id: Service_<Name>.",
   API: "Calls the HTTP endpoint that registry.apis declares by its id: API_<id>.",
@@ -187,7 +189,7 @@ const typeTexts: Readonly<Record<StepType, string>> = {
 const result = "_result is the result of the call";
 
 /**
- * Descriptions of the fields of a document and its steps, shown by editors. A path leads through objects and arrays;
+ * Descriptions of the fields of documents and steps. Editors show them. A path leads through objects and arrays;
  * `Type.field` wins over `field`.
  */
 export const texts: Readonly<Record<string, string>> = {
