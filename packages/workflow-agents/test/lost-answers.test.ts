@@ -69,7 +69,7 @@ describe("an answer of Claude Code is taken, with a warning,", () => {
     expect(notes).toEqual([expect.stringContaining(warning)]);
   });
 
-  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("behind %s", async (before) => {
+  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("after %s", async (before) => {
     const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
     expect([text, notes]).toEqual(["the answer", []]);
   });
@@ -93,7 +93,10 @@ describe("an answer of Claude Code is not taken", () => {
   test.each([
     ["from an aside before a call", message("I look.", call) + read + result("")],
     ["from text before a call", message("I look.", call) + read],
-    ["where it goes on after its result", `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`],
+    [
+      "when it continues after its result",
+      `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`,
+    ],
     ["where it ends with 1 before its result", `${message("the answer")}exit 1\n`],
   ])("%s", async (_, script) => {
     const { error } = await claude(init() + script);

@@ -152,7 +152,7 @@ describe("an unusable repository ends the role with one line", () => {
   });
 });
 
-describe("a worktree is made from", () => {
+describe("a worktree is created from", () => {
   test("a bare repository, a detached HEAD, and a folder within", async () => {
     const full = repositoryOf();
     full.write("packages/a b/it.txt", "it");
