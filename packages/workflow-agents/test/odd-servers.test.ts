@@ -183,7 +183,7 @@ describe("chat completions of other servers", () => {
       [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
       [{ n: 1 }],
     ],
-    ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
+    ["a repeated call", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
     [
       "the old form",
       [message({ function_call: { name: "look", arguments: '{"n":1}' } })],

@@ -156,7 +156,7 @@ describe("runCommand", () => {
   });
 
   test.if(hasBubblewrap)(
-    "ends what a command has daemonized, with an empty environment",
+    "ends the daemons of a command, also with an empty environment",
     async () => {
       const daemon =
         "env -i setsid /bin/sh -c '(echo $$ >pid; exec sleep 600) & exit' >/dev/null 2>&1 <&1 &";

@@ -115,7 +115,7 @@ describe("an error names", () => {
       "agent:\n  comand: x\n",
       'config.yaml:2:11: unknown setting "agent.comand"',
     ],
-    ["a group that is none", "agent: x\n", "config.yaml:1:8: agent must have keys"],
+    ["a group of another type", "agent: x\n", "config.yaml:1:8: agent must have keys"],
     [
       "a value out of bounds",
       "max_runs: 0\n",

@@ -131,7 +131,7 @@ test("a container gets the step's folders, limits and variables by name, and is 
 }, 180_000);
 
 test.skipIf(!Bun.which("bwrap"))(
-  "auto takes a container engine that has the image before bubblewrap, and says what it found",
+  "auto prefers a container engine with the image to bubblewrap, and reports its choice",
   async () => {
     scriptedEngine(join(top, "bin/docker"), "uncaged-workflow-agent");
     const question = { planHome: join(top, "plans"), root: top, env: env() };
