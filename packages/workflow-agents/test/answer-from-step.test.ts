@@ -6,7 +6,7 @@ import { ended, playBundle, removeFolders, Store } from "../../cli-workflow/test
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { numberIn, processesIn } from "./processes.ts";
 
-/* An agent with a shell can't answer a thread: not while its call goes on, and not after it. */
+/* An agent with a shell cannot answer a thread, neither during its call nor after it. */
 const source = join(import.meta.dir, "bundles/commanding.ts");
 const nobody = 65_534;
 const setpriv = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
@@ -55,7 +55,7 @@ class Users extends Store {
     return printed;
   }
 
-  /** Returns the output of a shell in a tool's call. */
+  /** Returns the output of a shell that a tool call runs. */
   async shell(script: string): Promise<string> {
     const params = JSON.stringify({ argv: ["sh", "-c", script] });
     const { threadId } = await this.printed("run", "commanding", "--params", params, "--wait");
