@@ -81,16 +81,20 @@ describe("a refusal is one line", () => {
     await store.ok(["plan", "resume", id]);
     await store.untilPhase(id, "completed");
     await store.ok(["plan", "delete", id]);
-    await refused(["plan", "show", id], 4, /there is no plan/);
+    await refused(["plan", "show", id], 4, /no plan ".*" found/);
   });
 
   test("for ids and words that are none", async () => {
     for (const id of ["nothing", "", "wf_", "../x", "x".repeat(300), "%"]) {
-      await refused(["plan", "show", id], 4, /there is no plan/);
+      await refused(["plan", "show", id], 4, /no plan ".*" found/);
     }
     await refused(["plan", "new", " "], 2, /blank/);
     await refused(["plan", "new"], 2, /give a text or --file/);
-    await refused(["plan", "answer-question", "ps_none", "yes"], 4, /there is no planner session/);
+    await refused(
+      ["plan", "answer-question", "ps_none", "yes"],
+      4,
+      /no planner session "ps_none" found/,
+    );
     await refused(["plan", "answer", "wf_x", "maybe"], 2, /maybe/);
     await refused(["plan", "answer", "wf_x", "skip"], 4, /there is no/);
   });

@@ -267,6 +267,15 @@ describe("a setting is set", () => {
     expect(readConfig(given).max_runs).toBe(5);
   });
 
+  test("and removed where it is missing", () => {
+    const empty = sources();
+    setConfig(empty, "agent.model", null);
+    expect(readConfig(empty).agent.model).toBe(readConfig(sources()).agent.model);
+    const scalar = sources("sandbox: { network: none }\n");
+    setConfig(scalar, "sandbox.network.allow", null);
+    expect(readConfig(scalar).sandbox.network).toBe("none");
+  });
+
   test("or refused, and the file stays as it was", () => {
     const given = sources("max_runs: 2\n");
     for (const [key, value] of [

@@ -46,7 +46,9 @@ test("each change of the table is made, and every other one is refused with both
       }
     }
   }
-  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow("there is no plan");
+  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow(
+    'no plan "wf_gone" found',
+  );
 });
 
 test("of several processes that make a change at once one makes it", async () => {
@@ -73,7 +75,7 @@ test("a plan that is not as it must be is neither added nor put in another's pla
   expect(await messageOf(create(cyclic))).toMatch(/hello/);
   expect(await messageOf(create({ ...plan, phase: "active" }))).toContain("can't become active");
   await create(plan);
-  expect(await messageOf(create(plan))).toContain(`there is a plan ${plan.id} already`);
+  expect(await messageOf(create(plan))).toContain(`plan ${plan.id} already exists`);
   expect(await messageOf(replace(cyclic))).toMatch(/hello/);
   const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
   const changed = await replace({ ...plan, name: "Another name", metadata });

@@ -338,7 +338,7 @@ describe("a session", () => {
     };
     const running = planner.answer(session, "go", { onToken: () => begun.resolve() });
     await begun.promise;
-    await expectError(planner.answer(session, "twice"), "is busy");
+    await expectError(planner.answer(session, "twice"), "the planner is already working on");
     planner.cancel(session);
     expect(await running).toEqual({ type: "error", content: "cancelled" });
     await server.came[0]?.closed;

@@ -160,7 +160,7 @@ test("a token that is refused is an error that names the setting and not the tok
     ...{ token: "99:wrong-token", apiRoot: server.url },
     ...{ onMessage: () => {}, describe: () => "", log: (line: string) => void lines.push(line) },
   });
-  expect(await errorOf(channel.connect())).toContain("telegram.token is refused");
+  expect(await errorOf(channel.connect())).toContain("Telegram rejects telegram.token");
   expect(channel.isConnected()).toBe(false);
   expect(lines.join()).not.toContain("wrong-token");
 });
