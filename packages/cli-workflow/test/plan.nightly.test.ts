@@ -72,7 +72,7 @@ describe("a refusal is one line", () => {
     store.mark("waiting", ["slow"]);
     await store.ok(["plan", "confirm", id]);
     await refused(["plan", "confirm", id], 1, /executing/);
-    await refused(["plan", "delete", id], 1, /executing.*pause it or cancel it/);
+    await refused(["plan", "delete", id], 1, /executing.*cancel its run first/);
     await refused(["plan", "modify", id, "more"], 1, /executing/);
     await store.ok(["plan", "pause", id]);
     await refused(["plan", "run", id], 1, /paused.*executing/);
@@ -96,7 +96,7 @@ describe("a refusal is one line", () => {
       /no planner session "ps_none" found/,
     );
     await refused(["plan", "answer", "wf_x", "maybe"], 2, /maybe/);
-    await refused(["plan", "answer", "wf_x", "skip"], 4, /there is no/);
+    await refused(["plan", "answer", "wf_x", "skip"], 4, /no plan "wf_x" found/);
   });
 });
 

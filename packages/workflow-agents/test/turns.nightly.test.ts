@@ -237,7 +237,7 @@ test("a call that may not be made twice is reported to the model as unknown", as
       const run = await start("claude", { die: `${moment} 3` });
       expect((await resumed(run)).status).toBe("completed");
       const shown = bodiesOf("claude").get(3)?.join("") ?? "";
-      expect(shown).toContain("it is not known whether pay was done");
+      expect(shown).toContain("the outcome of pay is unknown");
       expect(markedIn(run)).toEqual(numbers.filter((n) => n !== 3 || moment === "after"));
     }
   } finally {

@@ -51,7 +51,7 @@ test("a role whose own field is called worktree is refused at once", () => {
     descriptor: { description: "", schema },
   });
   expect(() => worktree()(role)).toThrow("has the field worktree, which records its commit");
-  expect(() => worktree({ name: "../x" })).toThrow('can\'t have the name "../x"');
+  expect(() => worktree({ name: "../x" })).toThrow('invalid name of a worktree: "../x"');
 });
 
 test("a try whose time was up leaves before the next one begins with the files of the step", async () => {

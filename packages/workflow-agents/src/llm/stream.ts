@@ -18,6 +18,7 @@ import {
 } from "./error.ts";
 import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
+import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
 // A connection that its server closes can be used again.
 const lastWaitMs = 1000;
@@ -76,7 +77,7 @@ export async function streamAnswer(
           const isWhole = accumulator.isWhole;
           read(call, () => accumulator.take(received));
           if (accumulator.size > call.maxAnswerLength) {
-            throw tooLarge(call, `${call.maxAnswerLength} characters`);
+            throw answerTooLarge(call.provider, `${call.maxAnswerLength} characters`);
           }
           if (accumulator.isWhole && !isWhole) guard.expectEnd();
         }
@@ -122,12 +123,6 @@ function unreadIn(error: unknown): ClientError {
   return { kind: "garbled" };
 }
 
-const tooLarge = ({ provider }: Target, most: string): ProviderError =>
-  new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
-
-const redirected = ({ provider }: Target, { message, hint }: RedirectError): ProviderError =>
-  new ProviderError("LLM_REDIRECTED", `${provider}: ${message}`, { hint });
-
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
@@ -162,7 +157,7 @@ export class StallGuard {
     const unlimited = { ...init, timeout: false, hasCredential: true };
     const address = url instanceof Request ? url.url : url;
     const response = await fetchWithinOrigin(address, unlimited).catch((error: unknown) => {
-      if (error instanceof RedirectError) this.error = redirected(this.#call, error);
+      if (error instanceof RedirectError) this.error = callRedirected(this.#call.provider, error);
       throw error;
     });
     this.isAnswering = response.ok;
@@ -215,7 +210,7 @@ export class StallGuard {
           this.#lastAt = performance.now();
           bytes += value.byteLength;
           if (bytes > this.#mostBytes) {
-            this.#giveUp(tooLarge(this.#call, `${this.#mostBytes} bytes`));
+            this.#giveUp(answerTooLarge(this.#call.provider, `${this.#mostBytes} bytes`));
           }
           controller.enqueue(value);
         },
@@ -233,8 +228,7 @@ export class StallGuard {
       const silenceMs = this.#silenceMs;
       const quiet = performance.now() - this.#lastAt;
       if (quiet < silenceMs) return this.#arm(silenceMs - quiet);
-      const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${silenceMs} ms`;
-      this.#giveUp(new ProviderError("LLM_SILENT", message));
+      this.#giveUp(serverSilent(provider, hostOf(baseUrl), silenceMs));
     }, ms);
   }
 

@@ -365,7 +365,7 @@ test("a word that an option does not know is refused at once", () => {
     agent: scriptedAgent(["done"]),
   };
   expect(() => role({ ...spec, durable: "steps" as "role" })).toThrow(
-    'a role\'s durable is "steps"',
+    "a role's durable can't be \"steps\"",
   );
   expect(() => role({ ...spec, answer: "json" as "text" })).toThrow('a role\'s answer is "json"');
 });
