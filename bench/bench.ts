@@ -9,8 +9,8 @@ import type { Line } from "./row.ts";
 import { rows } from "./rows/rows.ts";
 
 /*
- * Measures rows and their floors: `bun run bench`, described in docs/explanation/performance.md. A missed target does not change
- * the exit code, a row that could not be measured does.
+ * Measures rows and their floors: `bun run bench`, described in docs/explanation/performance.md. The exit code is 1
+ * when a row could not be measured; a missed target does not change it.
  */
 const { values } = parseArgs({
   options: {
@@ -56,7 +56,7 @@ try {
 }
 process.exit(failed.length === 0 ? 0 : 1);
 
-/** The version of the command, with the commit if there is one. */
+/** Returns the version of the command, with the commit if there is one. */
 function version(): string {
   const manifest = readFileSync(pathOf("packages/cli-workflow/package.json"), "utf8");
   const { version: number } = JSON.parse(manifest) as { version: string };

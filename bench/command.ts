@@ -6,7 +6,7 @@ import type { Bench } from "./row.ts";
 
 const top = fileURLToPath(new URL("..", import.meta.url));
 
-/** A bench in a folder of this repository: the packed command finds its Bun in a folder above it. */
+/** Creates a bench in a folder of this repository, because the packed command looks for Bun in the folders above it. */
 export function benchIn(folder: string): Bench {
   const packed = once(async () => void (await pack()));
   return {

@@ -11,7 +11,7 @@ import { type Store, threadIdOf } from "./store.ts";
 
 type Given = Pick<StartRequest, "durability" | "options" | "params">;
 
-/** The engine of a worker in this process: no socket, no other process. */
+/** Runs the engine of a worker in this process, without a socket. */
 export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   let ended = () => {};
   const threads: Threads = new Threads({
@@ -29,11 +29,11 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
   });
   let started = 0;
   return {
-    /** Runs one thread to its end, and deletes it. */
+    /** Runs one thread to its end and deletes it. */
     async run(options: Record<string, unknown>, durability: Durability): Promise<void> {
       this.remove(await this.keep({ options, durability }));
     },
-    /** Runs one thread to its end, and returns its id. */
+    /** Runs one thread to its end and returns its id. */
     async keep(given: Given): Promise<string> {
       started += 1;
       const threadId = threadIdOf(started);

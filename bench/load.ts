@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundlePath, type Report, reported, start, type Store } from "./store.ts";
 
-/** The number of threads that begin together, and of the steps of each. */
+/** Number of concurrent threads, and number of steps of each. */
 export type Load = { together: number; count: number; weigh?: boolean };
 
 const script = fileURLToPath(new URL("./baseline/loops.ts", import.meta.url));
 const startedAtOnce = 20;
 
-/** Runs threads in the store's worker, and returns their report. */
+/** Runs threads in the store's worker and returns their report. */
 export async function inWorker(store: Store, load: Load): Promise<Report> {
   const report = join(store.folder, `${crypto.randomUUID()}.json`);
   for (let left = load.together; left > 0; left -= startedAtOnce) {
@@ -19,7 +19,7 @@ export async function inWorker(store: Store, load: Load): Promise<Report> {
   return reported(report);
 }
 
-/** Runs as many bare loops in one process, and returns their report. */
+/** Runs the same number of bare loops in one process and returns their report. */
 export async function inScript(store: Store, load: Load): Promise<Report> {
   const folder = mkdtempSync(join(store.folder, "bare-"));
   const report = join(folder, "report.json");

@@ -10,7 +10,7 @@ export type Machine = {
   memoryGb: number;
   kernel: string;
   fileSystem: string;
-  /** The median of a write of 100 bytes and an fdatasync, in microseconds. */
+  /** Median of a 100-byte write with fdatasync, in microseconds. */
   syncedWriteUs: number;
   bun: string;
 };
@@ -28,7 +28,7 @@ export function machineOf(folder: string): Machine {
   };
 }
 
-// statfs(2) gives these numbers on Linux.
+// Magic numbers of statfs(2) on Linux.
 const fileSystems: Record<number, string> = {
   0xef53: "ext4",
   0x58465342: "XFS",

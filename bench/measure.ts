@@ -1,10 +1,10 @@
-/** The median of some readings, and the quartiles around it. */
+/** Median of some readings, with quartiles. */
 export type Sample = { median: number; low: number; high: number };
 
 /** Takes one reading, in the unit of its row. */
 export type Take = () => Promise<number> | number;
 
-/** Takes readings of the floor and of ours alternately, so that other work on the machine affects both. */
+/** Takes readings of the floor and the product alternately, so that other work on the machine affects both. */
 export async function inTurn(times: number, floor: Take, ours: Take): Promise<[Sample, Sample]> {
   const readings: [number[], number[]] = [[], []];
   for (let n = 0; n < times; n += 1) {
@@ -14,7 +14,7 @@ export async function inTurn(times: number, floor: Take, ours: Take): Promise<[S
   return [sampleOf(readings[0]), sampleOf(readings[1])];
 }
 
-/** The median and the quartiles of some readings. */
+/** Returns the median and the quartiles of some readings. */
 export function sampleOf(readings: readonly number[]): Sample {
   const sorted = readings.toSorted((a, b) => a - b);
   const at = (part: number) => {
@@ -26,10 +26,10 @@ export function sampleOf(readings: readonly number[]): Sample {
   return { median: at(0.5), low: at(0.25), high: at(0.75) };
 }
 
-/** Milliseconds on the clock that all processes of a machine share. */
+/** Time on the clock shared by all processes of a machine, in milliseconds. */
 export const now = (): number => performance.timeOrigin + performance.now();
 
-/** Milliseconds that a piece of work takes. */
+/** Returns the duration of an action, in milliseconds. */
 export async function timed(work: () => unknown): Promise<number> {
   const began = now();
   await work();

@@ -1,20 +1,20 @@
 import type { Sample } from "./measure.ts";
 
-/** A line of the table. Less is better in every line. */
+/** Line of the table. Lower is better in every line. */
 export type Line = {
   what: string;
   unit: string;
   figure: Sample;
-  /** The floor's name, and its figure from the same run. */
+  /** Name of the floor, and its figure from the same run. */
   floorIs: string;
   floor: Sample;
-  /** Median of the figure over the median of the floor. */
+  /** Median of the figure divided by the median of the floor. */
   ratio: number;
-  /** The largest allowed ratio, or the largest allowed figure in its unit. */
+  /** Largest allowed ratio, or largest allowed figure in its unit. */
   target: { ratio: number } | { most: number };
 };
 
-/** Where a row measures: a folder on a real disk, and the programs, which are built on first use. */
+/** Environment of a measurement: a folder on a real disk, and programs, which are built on first use. */
 export type Bench = {
   folder: string;
   /** Path of the command as npm installs it. */
@@ -23,7 +23,10 @@ export type Bench = {
   binary: () => Promise<string>;
 };
 
-/** `about` is the sentence of docs/explanation/performance.md. `measure` throws when the row can't be measured on this machine. */
+/**
+ * `about` is the row's sentence in docs/explanation/performance.md. `measure` throws when this machine can't measure
+ * the row.
+ */
 export type Row = { name: string; about: string; measure(bench: Bench): Promise<Line[]> };
 
 /** Makes a line from two samples, the floor first. */

@@ -1,4 +1,4 @@
-/** A server that was started as a process. */
+/** A server process. */
 export type Served = { port: number; token: string; pid: number; stop(): void };
 
 /** Starts a server that prints its port as JSON. */
@@ -9,6 +9,6 @@ export async function serve(command: string[]): Promise<Served> {
   return { port, token, pid: child.pid, stop: () => child.kill() };
 }
 
-/** Starts the command's server for a storage root. */
+/** Starts the server of a storage root. */
 export const serveRoot = (command: string, root: string): Promise<Served> =>
   serve([command, "serve", "--port", "0", "--json", "--root", root]);

@@ -12,16 +12,16 @@ import { openRoot } from "../packages/workflow/src/disk/root.ts";
 import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
-/** The bundle that every row runs. */
+/** Bundle of every row. */
 export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
 
-/** Report of the bundle: when its threads began and ended, in milliseconds of the shared clock. */
+/** Report of the bundle: when its threads began and ended, in milliseconds on the shared clock. */
 export type Report = { began: number; ended: number; rss: number; marks: number[] };
 
-/** A storage root that holds the bundle and nothing else. */
+/** Storage root with only the bundle. */
 export type Store = { host: Host; root: Root; hash: string; folder: string };
 
-/** Makes a new storage root in a folder. */
+/** Creates a storage root in a folder. */
 export async function makeStore(folder: string): Promise<Store> {
   const own = mkdtempSync(join(folder, "root-"));
   const root = openRoot({ path: own });
@@ -29,10 +29,10 @@ export async function makeStore(folder: string): Promise<Store> {
   return { host: openLocalHost({ path: own }), root, hash, folder: own };
 }
 
-/** The nth of a series of thread ids, each newer than the one before. */
+/** Returns the nth thread id. Later ids are newer. */
 export const threadIdOf = (n: number): string => `01JBENCH00000${crockford(BigInt(n))}`;
 
-/** The log of an ended thread with one step, whose content has this many characters. */
+/** Returns the log of an ended thread with one step, whose content has `length` characters. */
 export function endedLog(hash: string, threadId: string, length: number): string {
   const timestamp = Date.now();
   const parameters = { prompt: "", options: { maxRounds: 100 } };
@@ -45,7 +45,7 @@ export function endedLog(hash: string, threadId: string, length: number): string
   return records.map((record) => `${textOf(record)}\n`).join("");
 }
 
-/** Starts a thread of the bundle in its worker. */
+/** Starts a thread of the bundle in a worker. */
 export async function start(
   store: Store,
   options: Record<string, unknown>,
@@ -61,7 +61,7 @@ export async function start(
   return threadId;
 }
 
-/** A log of a thread's first steps, with its start record changed. */
+/** Returns the log of a thread's first steps, with a changed start record. */
 export function firstSteps(
   log: string,
   count: number,
@@ -81,7 +81,7 @@ export function firstSteps(
 
 const unsealed = (line: string): string => line.replace(/,"sum":"[0-9a-f]{16}"\}$/, "}");
 
-/** Waits for a file with a JSON object that the bundle writes, and deletes it. */
+/** Waits for the JSON file that the bundle writes, and deletes it. */
 export async function reported(path: string): Promise<Report> {
   await until(() => existsSync(path) && readFileSync(path, "utf8").endsWith("}"));
   const report = JSON.parse(readFileSync(path, "utf8")) as Report;
@@ -89,14 +89,14 @@ export async function reported(path: string): Promise<Report> {
   return report;
 }
 
-/** Waits until the storage root has no workers, and their processes have ended. */
+/** Waits until the worker of the storage root has exited. */
 export async function workerGone({ root, hash }: Store): Promise<void> {
   const path = workerInfoPath(root, hash);
   const worker = readWorkerInfo(path);
   await until(() => !existsSync(path) && !(worker && isAlive(worker.identity)));
 }
 
-/** Keeps workers without a thread running that long. */
+/** Sets how long an idle worker stays alive. */
 export function setIdle(ms: number): void {
   process.env[idleVariable] = String(ms);
 }

@@ -1,4 +1,4 @@
-// 1. Plain: a workflow is a file with two named exports, `run` and `descriptor`. It imports nothing.
+// 1. Plain: a workflow is a file with the named exports `run` and `descriptor`. It needs no import.
 //
 //     uncaged-workflow add count examples/01-plain.esm.js
 //     uncaged-workflow run count --prompt 'one two three' --wait
@@ -18,7 +18,7 @@ export const descriptor = {
 };
 
 export async function* run(input) {
-  // After a crash, a resume or a fork `input.steps` holds the steps that are done: go on after them.
+  // After a crash, a resume or a fork, `input.steps` has the committed steps: continue after them.
   const done = (role) => input.steps.find((step) => step.role === role);
 
   let split = done("splitter");

@@ -1,5 +1,5 @@
-// 2. Roles and a moderator: a function of the steps so far selects the next role. Here an editor and a
-// critic take turns until the critic has no more objections.
+// 2. Roles and a moderator: a function of the previous steps selects the next role. Here an editor and a critic
+// alternate until the critic has no more objections.
 //
 //     uncaged-workflow add shorten examples/02-moderator.ts
 //     uncaged-workflow run shorten --prompt 'It is really very nice to see you' --follow

@@ -1,5 +1,5 @@
-// 3. Durable: imperative code whose steps are never executed twice. Concurrent work, and a question to
-// a person: the thread then waits without a process, even for days.
+// 3. Durable: imperative code whose committed steps never run again. It runs work concurrently and asks a person a
+// question. While the thread waits, no process runs, even for days.
 //
 //     uncaged-workflow add inventory examples/03-durable.ts
 //     uncaged-workflow run inventory --prompt INVENTORY.md --wait
@@ -34,11 +34,11 @@ const most = (files: File[], key: "bytes" | "changedAt"): string =>
   files.reduce((best, file) => (file[key] > best[key] ? file : best)).name;
 
 export const run = durable(async function* (step, { prompt }) {
-  // A step's function gets the folder, the environment and the signal of its thread.
+  // A step's function receives the folder, the environment and the signal of its thread.
   const files = yield* step("lister", ({ cwd }) => list(cwd));
   if (files.length === 0) return { returnCode: 1, summary: "there is no file here" };
 
-  // Both run at once, and each is committed when it has finished.
+  // Both steps run concurrently. Each is committed when it finishes.
   const { largest, newest } = yield* step.all({
     largest: () => most(files, "bytes"),
     newest: () => most(files, "changedAt"),

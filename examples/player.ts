@@ -22,9 +22,9 @@ const registries = {
 
 type Hand = keyof typeof registries;
 
-/** Agents, by their names in `--option agent=NAME`. The model comes from `--option model=NAME`. */
+/** Agents by their names in `--option agent=NAME`. The model comes from `--option model=NAME`. */
 const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
-  // Models, with our tools.
+  // Models, with the tools of this project.
   anthropic: (hand, model = "claude-opus-5-5") =>
     anthropicAgent({ model, tools: registries[hand] }),
   openai: (hand, model = "gpt-5.5") => openaiAgent({ model, tools: registries[hand] }),
@@ -38,7 +38,7 @@ const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
   cursor: (hand, model) => cursor({ model, force: hand === "writes" }),
 };
 
-/** The agent of this thread: from `--option agent=NAME`, or the script. */
+/** Returns the agent of this thread: from `--option agent=NAME`, or the script. */
 export function player(hand: Hand, script: AgentFn): AgentFn {
   return (ctx, systemPrompt) => {
     const { agent = "scripted", model } = ctx.options ?? {};

@@ -24,7 +24,6 @@ const work = join(top, ".cache/api");
 const stagedAt = (name: Published): string => join(work, "packages", name);
 const reportsAt = (name: Published): string => join(work, "reports", name);
 
-/** The name of an entry point's report. */
 const reportName = ({ file }: EntryPoint): string => file.replaceAll("/", "-");
 
 function configOf(name: Published, entryPoint: EntryPoint): ExtractorConfig {
@@ -58,7 +57,7 @@ function configOf(name: Published, entryPoint: EntryPoint): ExtractorConfig {
   });
 }
 
-/** Writes the reports of a package's entry points, which share one compilation. */
+/** Writes the reports of a package's entry points in one compilation. */
 function extract(name: Published): void {
   mkdirSync(reportsAt(name), { recursive: true });
   const [first, ...others] = entryPointsOf(name).map((entryPoint) => configOf(name, entryPoint));
@@ -81,7 +80,7 @@ function extract(name: Published): void {
   if (problems.length > 0) throw new Error(problems.join("\n"));
 }
 
-/** The report of a package, and its exports without a doc comment. */
+/** Returns the report of a package, and its exports without a doc comment. */
 function reportOf(name: Published): { report: string; bare: string[] } {
   const bare: string[] = [];
   const sections = entryPointsOf(name).map((entryPoint) => {

@@ -1,21 +1,21 @@
 /**
- * A second reader of a storage root, which shares no code with the packages: it compares what is on the
- * disk with the steps and acknowledgements that clients saw while processes were killed.
+ * Audits a storage root without sharing code with the packages: compares the files with the steps and acknowledgements
+ * that clients received while processes were killed.
  *
  *     bun scripts/audit.ts <root> <notes>
  *
- * A workflow of the crash test yields steps whose content begins with `<n>:<nonce>`, n being the step's
- * position in the log from 0. `<notes>` has a line for each thing that happened, in the order in which it did:
+ * A workflow of the crash test yields steps whose content begins with `<n>:<nonce>`; n is the step's position in the
+ * log, from 0. `<notes>` has one line per event, in order:
  *
- *     effect <threadId> <n> <n:nonce>    the step had its effect, and was not yielded yet
+ *     effect <threadId> <n> <n:nonce>    the step had its effect, before its yield
  *     step <threadId> <n> <n:nonce>      the workflow was asked for the step after this one
- *     seen <threadId> <n> <content>      a client was shown the step
- *     ended <threadId> <status>          a client was shown the end
+ *     seen <threadId> <n> <content>      a client received the step
+ *     ended <threadId> <status>          a client received the end
  *     started <threadId> <hash>          the start was acknowledged
- *     answered <threadId> <content>      the answer was acknowledged; try-answer: it was given
+ *     answered <threadId> <content>      the answer was acknowledged; try-answer: it was sent
  *     forked <threadId> <source> <n>     the fork was acknowledged, with n steps
- *     killed <threadId>                  the kill was acknowledged; try-kill: it was asked for
- *     removed <threadId>                 the removal was acknowledged; try-remove: it was asked for
+ *     killed <threadId>                  the kill was acknowledged; try-kill: it was sent
+ *     removed <threadId>                 the removal was acknowledged; try-remove: it was sent
  *     added <name> <hash>                the version was acknowledged
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -173,7 +173,7 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   }
 }
 
-/** Content of a note that its log does not have. */
+/** Describes how a log contradicts a note; null when it agrees. */
 function problemOf(what: string, { hash, lines }: Log, a: string, b: string): string | null {
   const { content, meta } = lines.at(-1) ?? {};
   const status = statusOf[meta?.reason ?? ""] ?? "open";
@@ -193,7 +193,7 @@ function problemOf(what: string, { hash, lines }: Log, a: string, b: string): st
   return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
 }
 
-/** No step has an effect after a client knew it as committed, and every committed step had one. */
+/** Checks that no step has an effect after its acknowledgement, and that every committed step had one. */
 function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const committed = new Map<string, string>();
   const effects = new Set<string>();
@@ -222,7 +222,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
   }
 }
 
-/** Every acknowledged version is in the registry, and every bundle that is needed exists, unchanged. */
+/** Checks that every acknowledged version is in the registry, and that every needed bundle exists unchanged. */
 function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const path = join(root, "workflow.yaml");
   const registry = existsSync(path) ? readFileSync(path, "utf8") : "";

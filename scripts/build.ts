@@ -2,12 +2,12 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } fr
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* Builds the published TypeScript as JavaScript: the core's entry points, and the programs that run as processes. */
+/* Builds the published TypeScript as JavaScript: the core's entry points, and the programs of further processes. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const core = join(top, "packages/workflow/src");
 const cli = join(top, "packages/cli-workflow");
 
-/** Entry files of processes; each is found beside the file that starts it, by these names. */
+/** Entry files of processes, by their built names. The file that starts a process finds it beside itself. */
 const processes = {
   worker: "worker/main.ts",
   "inspect-child": "bundle/inspect-child.ts",
@@ -16,7 +16,7 @@ const processes = {
 
 type Entry = { source: string; as: string };
 
-/** The main file of jsonc-parser is UMD, whose parts the bundler can't see. */
+/** The main file of jsonc-parser is UMD, whose parts the bundler can't see. Uses its ES module instead. */
 const wholeParser: Bun.BunPlugin = {
   name: "whole-parser",
   setup: (builder) => {
@@ -26,7 +26,7 @@ const wholeParser: Bun.BunPlugin = {
   },
 };
 
-/** Builds entries into a flat folder, and returns their inputs. Lazy imports stay files of their own. */
+/** Builds entries into a flat folder and returns their inputs. Lazy imports stay separate files. */
 export async function build(
   entries: Entry[],
   dist: string,
@@ -59,14 +59,14 @@ async function buildEach(sources: Record<string, string>, dist: string): Promise
   return inputs;
 }
 
-/** Builds the programs of the core's processes into a folder, and returns their inputs. */
+/** Builds the programs of the core's processes into a folder and returns their inputs. */
 export const buildProcesses = (dist: string): Promise<string[]> =>
   buildEach(
     Object.fromEntries(Object.entries(processes).map(([as, file]) => [as, join(core, file)])),
     dist,
   );
 
-/** Builds the command line, and the programs that it starts, into a folder, and returns their inputs. */
+/** Builds the command line and the programs that it starts into a folder, and returns their inputs. */
 export async function buildCommand(dist: string): Promise<string[]> {
   const main = await buildEach({ main: join(cli, "src/main.ts") }, dist);
   return [...main, ...(await buildProcesses(dist))];
@@ -76,14 +76,14 @@ export async function buildCommand(dist: string): Promise<string[]> {
 const restate = "node_modules/@restatedev";
 
 /**
- * Makes a package of the command line for the tests, which start it thousands of times: a built command starts faster.
- * It lies below its source package, whose dependencies it finds, and has the cluster's server beside it. Returns its
+ * Builds a package of the command line for the tests, which start it thousands of times: a built command starts faster.
+ * Its folder is inside the source package, so that it finds the dependencies and the cluster's server. Returns the
  * folder.
  */
 export async function makeTestedCommand(): Promise<string> {
   mkdirSync(join(cli, "dist"), { recursive: true });
   const folder = mkdtempSync(join(cli, "dist/tested-"));
-  // Some tests run it as another user.
+  // Some tests run the command as another user.
   chmodSync(folder, 0o755);
   await buildCommand(join(folder, "dist"));
   cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });

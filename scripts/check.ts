@@ -8,8 +8,8 @@ import { top } from "./test-files.ts";
 import { everyChangeTier, nightlyTier, soakTier, type Stage, type Tier } from "./tiers.ts";
 
 /*
- * The gate. Prints a line with the time of each stage, and the output of a failed one. The last line,
- * `N passed, N failed`, counts tests; a stage that fails without a failed test counts as one.
+ * The gate. Prints one line per stage with its duration, and the output of a failed stage. The last line, `N passed, N
+ * failed`, counts tests; a stage that fails without a failed test counts as one.
  */
 const usage =
   "usage: bun scripts/check.ts [--all | --soak [--minutes 720] [--schedules 1000000] [--faults 1000] [--seed N]] [stage…]";
@@ -116,7 +116,7 @@ async function runStage(stage: Stage, longestMs: number | null): Promise<boolean
   counts.failed += code === 0 ? failed : Math.max(failed, 1);
   console.log(`${code === 0 ? "ok    " : "FAILED"} ${stage.name.padEnd(10)} ${seconds} s`);
   if (stage.isTests) {
-    // The name of a skipped test says why.
+    // The name of a skipped test contains the reason.
     for (const [, test] of output.matchAll(/^\(skip\) (.*)$/gm))
       console.log(`       skipped: ${test}`);
   }

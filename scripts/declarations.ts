@@ -16,7 +16,7 @@ export type Manifest = {
 export const manifestOf = (name: Published): Manifest =>
   JSON.parse(readFileSync(join(top, "packages", name, "package.json"), "utf8")) as Manifest;
 
-/** Paths at which the compiler finds our packages: it emits nothing for a package in `node_modules`. */
+/** Paths of the packages' sources for the compiler, which emits nothing for a package in `node_modules`. */
 const paths = Object.fromEntries(
   published.flatMap((folder) => {
     const { name, exports } = manifestOf(folder);
@@ -51,7 +51,7 @@ export function emitDeclarations(work: string): void {
   for (const name of published) stage(work, name);
 }
 
-/** Adds a manifest to emitted declarations, links to the dependencies, and a link for the packages that import them. */
+/** Adds a manifest, links to dependencies, and a link for importing packages to emitted declarations. */
 function stage(work: string, name: Published): void {
   const [source, staged] = [join(top, "packages", name), join(work, "packages", name)];
   const manifest = manifestOf(name);
@@ -68,7 +68,7 @@ function stage(work: string, name: Published): void {
   }
 }
 
-/** Adds `.js` to the imports of the declarations below a folder, which every module resolution accepts. */
+/** Adds `.js` to the imports of the declarations below a folder. Every module resolution accepts this form. */
 export function nameJavaScript(folder: string): void {
   for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: folder, absolute: true })) {
     const text = readFileSync(path, "utf8");

@@ -1,6 +1,6 @@
 /**
- * The module that Node gets for an entry point that only Bun can run. It has the exports of the entry point, so that
- * named imports link, and throws one line, without a stack of Node's loader.
+ * Returns a module for Node in place of an entry point that only Bun can run. It has the same exports, so that named
+ * imports link, and throws one line without a stack of Node's loader.
  *
  * @param entry the text of the entry point, which names each export
  */

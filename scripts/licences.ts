@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* The licences of third parties whose code is bundled in. */
+/* Licences of bundled third-party code. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 
 export type Licence = { name: string; version: string; text: string };
 
 type Manifest = { name: string; version: string; license?: unknown; author?: unknown };
 
-/** The licences of the third-party packages among a build's inputs. */
+/** Returns the licences of the third-party packages among a build's inputs. */
 export function licencesOf(inputs: string[]): Licence[] {
   const folders = inputs.flatMap((input) => {
     const path = resolve(top, input);
@@ -27,7 +27,7 @@ export function licencesOf(inputs: string[]): Licence[] {
   });
 }
 
-/** A package's licence: a file of its own, a section of its README, else the name in its manifest. */
+/** Returns a package's licence: its licence file, a section of its README, or the name in its manifest. */
 function licence(folder: string, { license, author }: Manifest): string {
   const names = readdirSync(folder);
   const own = names.find((name) => /^(licen[cs]e|copying)/i.test(name));
@@ -40,10 +40,10 @@ function licence(folder: string, { license, author }: Manifest): string {
   return `${license}, as its package.json has it${typeof author === "string" ? `; by ${author}` : ""}`;
 }
 
-/** The file in which the console's build lists its packages. */
+/** File in which the console's build lists its packages. */
 export const consoleLicencesFile = "licenses.json";
 
-/** Licences of the packages inside a built console. */
+/** Returns the licences of the packages inside a built console. */
 export function licencesOfConsole(dist: string): Licence[] {
   type Named = Omit<Licence, "text"> & { text?: string; identifier?: string };
   const named = JSON.parse(readFileSync(join(dist, consoleLicencesFile), "utf8")) as Named[];
@@ -53,7 +53,7 @@ export function licencesOfConsole(dist: string): Licence[] {
   });
 }
 
-/** All licences as one text, each package once. */
+/** Formats licences as one text with each package once. */
 export function notices(licences: Licence[]): string {
   const byPackage = new Map(
     licences.map(({ name, version, text }) => [`${name} ${version}`, text]),

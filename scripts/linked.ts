@@ -15,13 +15,14 @@ import { entryPointsOf, type Published, published } from "./published.ts";
 import { top } from "./test-files.ts";
 
 /*
- * Makes the packages that a project of this checkout installs, in `.pack/linked`, unless they are newer than the sources:
+ * Builds the packages that a project of this checkout installs into `.pack/linked`, unless they are newer than the
+ * sources:
  *
  *     bun scripts/linked.ts
  *
- * `install/<name>` runs our sources and has built declarations: a project's compiler must not check our sources by its
- * settings. It has no dependencies, so any package manager installs the folder, and keeps it. `packages` has the
- * declarations; each entry point names them, and the sources, by absolute path, since some package managers copy it.
+ * `install/<name>` runs the sources and has built declarations, because a project's compiler must not check the sources
+ * with its own settings. It has no dependencies, so any package manager can install and keep the folder. `packages` has
+ * the declarations. Entry points refer to both by absolute path, because some package managers copy the folder.
  */
 const linked = join(top, ".pack/linked");
 
@@ -62,7 +63,7 @@ function writePackage(work: string, name: Published): void {
   });
 }
 
-/** The package of the command's name. */
+/** Writes the package with the command's name. */
 function writeCommand(work: string): void {
   const name = "uncaged-workflow";
   const folder = join(work, "install", name);
@@ -78,7 +79,7 @@ function writeCommand(work: string): void {
 const writeManifest = (folder: string, manifest: object): void =>
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 
-/** Makes the packages in a temporary folder, so that no project sees incomplete ones. */
+/** Builds the packages in a temporary folder, so that no project sees incomplete ones. */
 function make(): void {
   mkdirSync(join(top, ".pack"), { recursive: true });
   const work = mkdtempSync(join(top, ".pack/linking-"));
@@ -97,6 +98,5 @@ function make(): void {
   }
 }
 
-/** The folder with the packages, by name. */
 if (!isFresh()) make();
 console.log(relative(process.cwd(), join(linked, "install")));

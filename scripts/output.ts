@@ -1,12 +1,12 @@
 /* Output of `bun test`. */
 
-/** The sum of the lines ` 12 pass` or ` 1 fail`. */
+/** Returns the sum of the lines ` 12 pass` or ` 1 fail`. */
 export const countOf = (output: string, word: "pass" | "fail"): number =>
   [...output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm"))]
     .map((match) => Number(match[1]))
     .reduce((sum, count) => sum + count, 0);
 
-/** The sections of files with a failure, without their passed tests, and the last lines. */
+/** Returns the output of files with a failure, without their passed tests, and the last lines. */
 export function failuresIn(output: string): string {
   const [first = "", ...sections] = output.split(/^(?=\S+\.test\.ts:$)/m);
   const [last = "", ...rest] = (sections.pop() ?? first).split(/^(?=\s*\d+ (?:pass|skip|fail)$)/m);

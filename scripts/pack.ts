@@ -10,13 +10,12 @@ import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./pu
 import { makeStandalone } from "./standalone.ts";
 
 /*
- * Makes the packages as they are published: `.pack/<name>/` and a tarball of it. A published package differs from the
- * workspace in four ways: TypeScript is built, dependencies but Bun are bundled in (one file is read faster than a
- * hundred), `workspace:` is a version, and nothing is private.
+ * Builds the published packages: `.pack/<name>/` and its tarball. A published package differs from the workspace in
+ * four ways: TypeScript is built, dependencies except Bun are bundled (one file loads faster than a hundred),
+ * `workspace:` becomes a version, and nothing is private.
  *
- * The agents, the steps, the graphs and the plans are built file by file, and their dependencies stay dependencies: a
- * bundle that imports them leaves out the files that it does not use. The command line depends on steps, graphs and
- * plans because it builds bundles of them.
+ * The agents, steps, graphs and plans are built file by file and keep their dependencies, so that a bundle leaves out
+ * unused files. The command line depends on steps, graphs and plans because it builds bundles from them.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -31,7 +30,7 @@ type Manifest = {
 const readManifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** Runs a program and returns what it printed; throws its output when it failed. */
+/** Runs a program and returns its output. Throws the output when it fails. */
 function run(command: string[], cwd: string): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd });
   if (exitCode === 0) return stdout.toString();
@@ -65,7 +64,7 @@ const everyFile = {
   rewriteRelativeImportExtensions: true,
 };
 
-/** Begins the staging folder of a package, with the files that every package has. */
+/** Creates the staging folder of a package, with the files of every package. */
 function stage(folder: string, fields: Record<string, unknown>): string {
   const staged = join(out, basename(folder));
   rmSync(staged, { recursive: true, force: true });
@@ -132,7 +131,7 @@ async function packCore(): Promise<string> {
 async function packCli(): Promise<string> {
   const dependencies = { bun, ...versionsOf(core, steps, graph, plan) };
   const manual = "man/uncaged-workflow.1";
-  // The command line contains the plans' channels.
+  // The command line contains the channels of plans.
   const { peerDependencies, peerDependenciesMeta } = readManifest(plan);
   const fields = {
     ...{ files: ["bin", "dist", "man"], man: [`./${manual}`] },
@@ -168,7 +167,7 @@ function packFiles(name: Published, dependsOn: string[], schema?: string): strin
   return staged;
 }
 
-/** The package with the command's name, so that npx finds it. It depends on the command line. */
+/** Packs the package with the command's name, so that npx finds the command. It depends on the command line. */
 function packAlias(): string {
   const name = "uncaged-workflow";
   const [source, staged] = [join(top, "scripts/alias"), join(out, name)];
@@ -185,26 +184,26 @@ function packAlias(): string {
   return staged;
 }
 
-/** The names of our packages with their versions. */
+/** Returns the names and versions of packages in this repository. */
 const versionsOf = (...folders: string[]): Record<string, string> =>
   Object.fromEntries(
     folders.map(readManifest).map(({ name, version }) => [name, version] as const),
   );
 
-/** The tarball of a staged package, in a folder. */
+/** Packs a staged package and returns the path of its tarball. */
 function tarball(staged: string, folder = out): string {
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
   const [{ filename }] = JSON.parse(run(["npm", ...args], staged)) as [{ filename: string }];
   return join(folder, filename);
 }
 
-/** The paths of the tarballs. */
+/** Paths of the tarballs. */
 export type Packed = Record<
   "core" | "cli" | "agents" | "steps" | "graph" | "plan" | "evals" | "alias",
   string
 >;
 
-/** The command that installs tarballs in a folder. They depend on each other, and are not in a registry. */
+/** Returns the command that installs tarballs in a folder. They depend on each other, and no registry has them. */
 export function installCommand(tarballs: readonly string[], folder: string): string {
   const words = tarballs.map((path) => shellWord(`./${relative(folder, path)}`));
   return ["npm install", ...words].join(" ");
@@ -216,7 +215,7 @@ const shellWord = (text: string): string =>
 
 let packed: Promise<Packed> | null = null;
 
-/** Packs the packages, once for each process. */
+/** Packs the packages, once per process. */
 export const pack = (): Promise<Packed> => (packed ??= packAll());
 
 async function packAll(): Promise<Packed> {
@@ -230,14 +229,14 @@ async function packAll(): Promise<Packed> {
     graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
     plan: tarball(packFiles("workflow-plan", [core, agents])),
     evals: tarball(packFiles("evals", [core, agents])),
-    // In a separate folder: npm gives it the same file name as the core's.
+    // In a separate folder, because npm gives it the same file name as the core's tarball.
     alias: tarball(packAlias(), aliasOut),
   };
 }
 
 /**
- * Writes an archive of the packages that a project of the standalone binary installs: tarballs whose dependencies on
- * each other are peer dependencies, so that any package manager uses the project's own.
+ * Writes an archive of the packages that a project of the standalone binary installs: tarballs with peer dependencies
+ * on each other, so that any package manager uses the project's own packages.
  */
 async function archiveOf(path: string, staged: readonly string[]): Promise<void> {
   const archive: Record<string, Uint8Array> = {};
@@ -261,8 +260,8 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
 }
 
 /**
- * Makes the standalone binary from the packages that {@link pack} has staged, for this machine or another platform.
- * Returns its path; the contents are listed in a file beside it.
+ * Builds the standalone binary from the packages staged by {@link pack}, for this machine or another platform. Returns
+ * its path and writes a list of its contents beside it.
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");

@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { top } from "./test-files.ts";
 
 /*
- * The packages that programs import, by folder, with their published entry points. `exports` of a package's manifest
- * names the file of each; an export that is missing here is for our own packages.
+ * Packages that programs import, by folder, with their published entry points. The `exports` of a package's manifest
+ * give the file of each. Exports that are missing here are internal.
  */
 const entryPoints = {
   workflow: [
@@ -27,9 +27,9 @@ const entryPoints = {
 export type Published = keyof typeof entryPoints;
 
 export type EntryPoint = {
-  /** How it is imported, after the package's name: `.` or `./host`. */
+  /** Import path after the package's name: `.` or `./host`. */
   as: string;
-  /** Its file below `src`, without an extension. */
+  /** File below `src`, without extension. */
   file: string;
 };
 
@@ -47,7 +47,7 @@ export function entryPointsOf(name: Published): EntryPoint[] {
   });
 }
 
-/** The published `exports` of a package that is built file by file. */
+/** Returns the published `exports` of a package that is built file by file. */
 export const exportsOf = (name: Published) =>
   Object.fromEntries(
     entryPointsOf(name).map(({ as, file }) => [
@@ -56,7 +56,7 @@ export const exportsOf = (name: Published) =>
     ]),
   );
 
-/** The published `exports` of a package whose JavaScript is bundled into one folder. */
+/** Returns the published `exports` of a package whose JavaScript is bundled into one folder. */
 export const bundledExportsOf = (name: Published) =>
   Object.fromEntries(
     entryPointsOf(name).map(({ as, file }) => [

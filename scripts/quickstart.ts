@@ -1,4 +1,4 @@
-// The main task on real input, with the real command: build, add, run live, fork, add a new version, roll back.
+// Runs the main task on real input with the real command: build, add, run live, fork, add a new version, roll back.
 //
 //     npm run quickstart [path of a git repository]
 import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -11,11 +11,11 @@ const bin = join(top, "node_modules", ".bin");
 const usage = "usage: npm run quickstart [path of a git repository] [-- --root <storage root>]";
 const colour = process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
 
-/** The exit codes of a command that was left with Ctrl-C, and of a command whose output has no reader. */
+/** Exit codes after Ctrl-C, and after the reader of the output has closed the pipe. */
 const interrupted = 130;
 const unread = 141;
 
-/** An early end of the quickstart: a line for the user and an exit code. */
+/** Early end of the quickstart: a line for the user and an exit code. */
 class Stop extends Error {
   constructor(
     message: string,
@@ -59,7 +59,7 @@ function argumentsOf(argv: string[]): { path: string | null; root: string } {
 
 function git(folder: string, ...args: string[]): { ok: boolean; stderr: string } {
   if (!Bun.which("git")) throw new Stop("git was not found; hint: install git", 1);
-  // A git hook that runs this has set GIT_DIR: it would make every folder a repository.
+  // A git hook that runs this sets GIT_DIR, which would make every folder a repository.
   const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...plain } = process.env;
   const done = Bun.spawnSync(["git", ...args], { cwd: folder, stdin: "ignore", env: plain });
   return { ok: done.success, stderr: done.stderr.toString().trim() };
@@ -67,7 +67,7 @@ function git(folder: string, ...args: string[]): { ok: boolean; stderr: string }
 
 const isRepository = (folder: string): boolean => git(folder, "rev-parse", "--git-dir").ok;
 
-/** The repository to review: the named one, this one, or a small new one. */
+/** Returns the repository to review: the given one, this one, or a new small one. */
 function repository(): { folder: string; made: boolean } {
   if (path === null) {
     return isRepository(top) ? { folder: top, made: false } : { folder: makeOne(), made: true };
@@ -84,7 +84,7 @@ function repository(): { folder: string; made: boolean } {
   return { folder: path, made: false };
 }
 
-/** A copy of this project's sources with one commit, for a checkout without its history. */
+/** Copies the sources of this project into a repository with one commit, for a checkout without history. */
 function makeOne(): string {
   const folder = mkdtempSync(join(tmpdir(), "uncaged-quickstart-"));
   for (const name of ["examples", "packages/workflow/src", "packages/cli-workflow/src"]) {
@@ -106,7 +106,7 @@ async function heading(text: string): Promise<void> {
   await print(`\n${bold(`${headings}. ${text}`)}`);
 }
 
-/** Prints a command and runs it as printed. */
+/** Prints a command, then runs it exactly as printed. */
 async function shell(folder: string, ...words: string[]): Promise<void> {
   const shown = words.map(quoted).join(" ");
   await print(`${dim("$")} ${folder === top ? "" : `cd ${quoted(folder)} && `}${shown}`);
@@ -143,13 +143,13 @@ async function tour(folder: string): Promise<void> {
   await uncaged("threads", "--limit", "3");
 }
 
-/** The shortest form of a path in a folder. */
+/** Returns the shortest form of a path in a folder. */
 function shortest(from: string, to: string): string {
   const near = relative(from, to) || ".";
   return near.length < to.length ? near : to;
 }
 
-/** The command as the user's shell finds it, in the folder where this was started. */
+/** Returns the command as the user's shell finds it in the start folder. */
 function commandHere(): string {
   const here = process.env.INIT_CWD ?? top;
   return quoted(shortest(here, join(bin, "uncaged-workflow")));
@@ -193,7 +193,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // A reader may close the pipe early (`| head`): this is not a failure.
+  // A reader may close the pipe early (`| head`). This is not a failure.
   const closed = error instanceof Error && "code" in error && error.code === "EPIPE";
   if (!closed) console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = error instanceof Stop ? error.code : closed ? 0 : 1;

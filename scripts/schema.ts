@@ -1,4 +1,4 @@
-// Writes the JSON Schemas of projects, fixtures, step workflows and agent graphs, which are published as files: bun scripts/schema.ts
+// Writes the published JSON Schemas of projects, fixtures, step workflows and agent graphs: bun scripts/schema.ts
 import { join } from "node:path";
 import { projectSchema } from "../packages/workflow/src/project/schema.ts";
 import { fixtureSchema } from "../packages/workflow/src/host/fixture.ts";

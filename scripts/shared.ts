@@ -4,15 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTestedCommand } from "./build.ts";
 
-/* The shared environment of a run's test files, and its removal. */
+/* Creates and removes the shared environment of a run's test files. */
 export type Environment = Record<string, string | undefined>;
 
-/** Resources that a stage's test files share beside the built command. */
+/** Resources that a stage's test files share besides the built command. */
 export type Shared = "cluster" | "browser";
 
-/** Holds the home and all temporary files of a run. Short: paths of Unix sockets below it are limited. */
+/**
+ * Folder with the home and all temporary files of a run. Its path is short because socket paths below it are limited.
+ */
 const folder = mkdtempSync(join(tmpdir(), "gate-"));
-// Some tests run a process as another user, which must have access to its folder below this one.
+// Some tests run a process as another user, which needs access to its folder inside this one.
 chmodSync(folder, 0o711);
 const home = join(folder, "home");
 mkdirSync(home);
@@ -51,7 +53,7 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
   },
 };
 
-/** The environment of `bun test`. Starts a shared resource when a stage first needs it. */
+/** Returns the environment of `bun test`. Starts a shared resource when a stage first needs it. */
 export async function testEnvironment(
   cases: "some" | "all",
   shared: readonly Shared[],
@@ -62,12 +64,12 @@ export async function testEnvironment(
     started.set(name, known);
     return known;
   });
-  // `CI` keeps `bun test` from writing snapshots. Nothing else depends on it.
+  // `CI` prevents `bun test` from writing snapshots. Nothing else reads it.
   const own = { ...plainEnvironment(), CI: "1", TEST_CASES: cases };
   return Object.assign(own, ...(await Promise.all(all))) as Environment;
 }
 
-/** The environment of tools: no color, whatever the caller's terminal or `CI` asks for. */
+/** Returns an environment for tools without color, regardless of the caller's terminal or `CI`. */
 export const plainEnvironment = (): Environment => ({
   ...process.env,
   NO_COLOR: "1",
@@ -75,7 +77,10 @@ export const plainEnvironment = (): Environment => ({
   HOME: home,
 });
 
-/** The processes whose command line or environment contains the run's folder: only the run's own do. Linux only. */
+/**
+ * Returns the processes whose command line or environment contains the run's folder. Only processes of the run do.
+ * Linux only.
+ */
 function processesOfRun(): number[] {
   const read = (pid: string, file: string): string => {
     try {
@@ -99,7 +104,7 @@ export async function endShared(): Promise<void> {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended in between.
+        // The process has already ended.
       }
     }
     await Bun.sleep(50);

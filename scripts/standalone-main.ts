@@ -1,6 +1,8 @@
 import { type Program, programArgument } from "../packages/workflow/src/system/programs.ts";
 
-/* Entry point of the standalone binary: the command line, or one of the programs that it runs in further processes. */
+/*
+ * Entry point of the standalone binary: the command line, or a program that the command line runs in another process.
+ */
 const programs: Record<Program, () => Promise<unknown>> = {
   worker: () => import("../packages/workflow/src/worker/main.ts"),
   "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),

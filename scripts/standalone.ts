@@ -3,8 +3,9 @@ import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /*
- * Compiles the command line into one executable: Bun, our code with its bytecode, the console, and the packages that
- * bundles are built from and that projects install. The executable is also its own worker and builder: `standalone-main.ts`.
+ * Compiles the command line into one executable: Bun, the product with its bytecode, the console, the packages from
+ * which bundles are built, and the packages that projects install. The executable is also its own worker and builder:
+ * see `standalone-main.ts`.
  */
 const here = fileURLToPath(new URL(".", import.meta.url));
 
@@ -18,16 +19,16 @@ type Manifest = {
 const readManifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 
-/** Entry points of our packages that no bundle imports. */
+/** Entry points that no bundle imports. */
 const forPrograms = ["./host", "./internal", "./source", "./document"];
 
-/** The contents of a binary: the packages as they are published, with their source folders, and the built console. */
+/** Contents of a binary: the published packages, with their source folders, and the built console. */
 export type Parts = {
   packages: { staged: string; source: string }[];
-  /** Third-party packages that a source may import as it may import ours. */
+  /** Third-party packages that a source may import. */
   lent: string[];
   console: string;
-  /** The packages that a project installs. */
+  /** Archive of the packages that a project installs. */
   archive: string;
 };
 
@@ -55,7 +56,7 @@ export async function makeStandalone(
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, parts.archive, archive],
-      // The binary reads no configuration from the folder where it is called.
+      // The binary must not read the configuration of the folder in which it is called.
       execArgv: ["--no-install"],
       autoloadDotenv: false,
       autoloadBunfig: false,
@@ -73,8 +74,8 @@ export async function makeStandalone(
 }
 
 /**
- * The files for building bundles: from each package the files that its entry points reach, in the layout of npm. They
- * are a project whose dependencies are the packages that a source may import.
+ * Collects the files for building bundles: from each package the files that its entry points reach, in the layout of
+ * npm. They form a project that depends on the packages that a source may import.
  */
 async function collectLibrary(
   folder: string,
@@ -119,8 +120,8 @@ async function collectLibrary(
 }
 
 /**
- * Files with all their imports, at any depth. The bundler lists only the files that remain in its output, but looks up
- * all of them.
+ * Returns files with all their imports, at any depth. The bundler lists only the files in its output, but resolves all
+ * of them.
  */
 function importedBy(files: readonly string[]): string[] {
   const found = new Set(files);
@@ -145,7 +146,7 @@ function fileOf(specifier: string, folder: string): string | null {
   }
 }
 
-/** Copies a package's dependencies, without our packages, beside it. */
+/** Copies a package's third-party dependencies beside it. */
 function linkDependencies(source: string, modules: string): void {
   for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
     const from = join(source, "node_modules", name);
@@ -157,7 +158,7 @@ function linkDependencies(source: string, modules: string): void {
   }
 }
 
-/** The folder and the name of the package that a file belongs to. */
+/** Returns the folder and the name of the package that contains a file. */
 function packageOf(path: string): [root: string, name: string] {
   const at = path.lastIndexOf("/node_modules/") + "/node_modules/".length;
   const [scope = "", name = ""] = path.slice(at).split("/");

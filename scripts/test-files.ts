@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* The test files, and the files of each stage of the gate. */
+/* Lists the test files, and the files of each stage of the gate. */
 export const top = join(import.meta.dir, "..");
 
-/** All test files by name. A pattern given to `bun test` would also match copies in built folders. */
+/** All test files by name. A pattern for `bun test` would also match copies in built folders. */
 const named = [
   ...new Bun.Glob("{packages,apps,examples,bench,scripts,test}/**/*.test.ts").scanSync(top),
 ]
@@ -17,11 +17,11 @@ const holds = (path: string, pattern: RegExp): boolean =>
 
 const isNightly = (path: string): boolean => path.endsWith(".nightly.test.ts");
 
-/** Tries more cases of its tables when `TEST_CASES` is `all`. */
+/** Whether a file tries more cases of its tables when `TEST_CASES` is `all`. */
 const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts"/);
 
 export type TestFiles = {
-  /** Files that share a Restate server, one after the other. */
+  /** Files that share a Restate server and run one after the other. */
   cluster: string[];
   /** Files that share a Chromium. */
   browser: string[];

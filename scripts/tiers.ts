@@ -5,25 +5,25 @@ import { whyNoCluster } from "../packages/workflow-restate/test/fixtures/server.
 import { type Environment, plainEnvironment, type Shared, testEnvironment } from "./shared.ts";
 import { everyChange, nightly, type TestFiles, top } from "./test-files.ts";
 
-/* The three tiers of the gate. CONTRIBUTING.md describes them. */
+/* The three tiers of the gate, described in CONTRIBUTING.md. */
 export type Stage = {
   name: string;
   command: string[];
   environment: () => Environment | Promise<Environment>;
-  /** Whether it prints `bun test` counts. */
+  /** Whether the stage prints `bun test` counts. */
   isTests?: boolean;
-  /** Prints its output also when it passes. */
+  /** Whether the output is printed even when the stage passes. */
   isReport?: boolean;
-  /** Why this machine can't run it; null when it can. */
+  /** Why this machine can't run the stage; null when it can. */
   missing?: string | null;
 };
 
 export type Tier = {
-  /** Stages of a group run in parallel, one for each core; groups run one after the other. */
+  /** Stages of a group run in parallel, one per core. Groups run one after the other. */
   groups: Stage[][];
-  /** Whether the groups after a failed one still run. */
+  /** Whether later groups still run after a failed group. */
   goesOn: boolean;
-  /** Ends a stage in an endless loop, which `bun test` can't time out. */
+  /** Limit for a stage in an endless loop, which `bun test` can't time out, in milliseconds. */
   longestMs: number | null;
 };
 
@@ -40,7 +40,7 @@ const stage = (name: string, ...command: string[]): Stage => ({
   environment: plainEnvironment,
 });
 
-/** Durations of the last run: the slowest files start first. */
+/** Durations of the last run, so that the slowest files start first. */
 const timings = `--timings=${join(top, ".cache/test-times.json")}`;
 const inParallel = (count: number) => [`--parallel=${count}`, timings, "--update-timings"];
 
@@ -61,7 +61,7 @@ const tests = (name: string, files: readonly string[], options: TestOptions): St
   ];
 };
 
-// Tests wait more than they compute.
+// Tests spend more time waiting than computing.
 const processes = cores + 2;
 
 const noBrowser =
@@ -75,7 +75,7 @@ const browser = ({ browser: files }: TestFiles, cases: Cases): Stage[] =>
 const cluster = ({ cluster: files }: TestFiles, cases: Cases): Stage[] =>
   tests("cluster", files, { cases, shared: ["cluster"], missing: whyNoCluster });
 
-/** Runs at low priority: the simulator has its own clock, so the tests beside it can go first. */
+/** Runs at low priority: the simulator has its own clock, so that parallel tests can go first. */
 const simulator = (schedules: number): Stage[] =>
   [["simulate", "all", schedules] as const, ["workers", "workers", schedules / 10] as const].map(
     ([name, scope, count]) =>
@@ -95,7 +95,7 @@ export const everyChangeTier = (): Tier => ({
       stage("console", tool("tsc"), "-p", "apps/web"),
       stage("unused", tool("knip"), "--no-progress"),
       stage("build", bun, "run", "--cwd", "apps/web", "build"),
-      // Node 20 is too old for it.
+      // Needs Bun, because Node 20 is too old for the tool.
       stage("imports", bun, "--bun", tool("depcruise"), "packages", "apps"),
       stage("api", bun, "scripts/api.ts", "--check"),
       stage("format", tool("biome"), "format"),
@@ -105,7 +105,7 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
-    // Each leaves cores idle for the stage beside it.
+    // Each stage leaves cores idle for the stage beside it.
     [
       ...cluster(everyChange, "some"),
       ...tests("pack", everyChange.pack, { cases: "some" }),

@@ -1,9 +1,9 @@
-// Runs a script with the pinned Bun on a machine that may have nothing but Node and npm:
+// Runs a script with the pinned Bun on a machine that may have only Node and npm:
 //
 //     node scripts/with-bun.mjs <script> [arguments]
 //
-// Bun's version is in package.json and nowhere else. npm can fetch Bun but can't read the `workspace:`
-// dependencies of this repository, so npm brings Bun and Bun installs everything else.
+// Only package.json has Bun's version. npm can fetch Bun but can't read the `workspace:`
+// dependencies of this repository, so npm installs Bun and Bun installs everything else.
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
@@ -21,7 +21,7 @@ function fail(line) {
   process.exit(1);
 }
 
-/** What to do about a failed install, in a few words, from what it printed. */
+/** Returns a hint about a failed install from its output. */
 function reason(output) {
   if (
     /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|UnableToConnect|ConnectionClosed/i.test(
@@ -36,7 +36,7 @@ function reason(output) {
   return named?.replace(/^(npm )?error:? */i, "") ?? lines.filter(Boolean).at(-1) ?? "no message";
 }
 
-/** The environment for npm and Bun: a cache of our own where the home can't take one. */
+/** Returns the environment for npm and Bun, with a separate cache when the home folder is not writable. */
 function environment() {
   const env = { ...process.env };
   try {
@@ -53,13 +53,13 @@ const versionOf = (bun) => {
   return status === 0 ? stdout.trim() : null;
 };
 
-/** The real binary of the npm package `bun` in a node_modules, when it is the pinned one. */
+/** Returns the binary of the npm package `bun` in a node_modules if it has the pinned version. */
 function bunIn(modules) {
   const manifest = join(modules, "bun", "package.json");
   if (!existsSync(manifest)) return null;
   if (JSON.parse(readFileSync(manifest, "utf8")).version !== pinned) return null;
   const candidates = [join(modules, "bun", "bin", "bun.exe")];
-  // npm may leave install scripts out; then bun.exe is a text file and the binary is beside the package.
+  // When npm skips install scripts, bun.exe is a text file and the binary is in the package beside it.
   const scope = join(modules, "@oven");
   if (existsSync(scope)) {
     for (const name of readdirSync(scope)) candidates.push(join(scope, name, "bin", "bun"));
@@ -80,7 +80,7 @@ function fetchBun(env) {
     ? [process.execPath, process.env.npm_execpath]
     : ["npm"];
   const args = ["install", `bun@${pinned}`, "--prefix", prefix, "--no-save", "--no-package-lock"];
-  // npm's own waits add up to more than a minute before it owns up to a missing network.
+  // By default, npm retries for more than a minute before it reports a missing network.
   args.push("--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000");
   const options = { cwd: prefix, env, encoding: "utf8" };
   const done = spawnSync(npm[0], [...npm.slice(1), ...args], options);
@@ -92,7 +92,7 @@ function fetchBun(env) {
   );
 }
 
-/** A Bun to install with: the one that runs us, the one installed here, or one that npm brings. */
+/** Returns a Bun for the installation: the current runtime, the installed Bun, or one installed by npm. */
 function findBun(env) {
   if (process.versions.bun) return process.execPath;
   const launcher = process.env.npm_execpath;
@@ -111,7 +111,7 @@ function install(bun, env) {
 }
 
 function run(bun, args, env) {
-  // What the script starts as `bun` is the same Bun, also where .bin/bun is only npm's text.
+  // `bun` in the script's PATH is the same Bun, even when .bin/bun is npm's text file.
   const path = [dirname(bun), join(root, "node_modules", ".bin"), env.PATH ?? ""].join(delimiter);
   const child = spawn(bun, ["--no-env-file", ...args], {
     stdio: "inherit",
@@ -119,7 +119,7 @@ function run(bun, args, env) {
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
-      // A terminal has sent ^C to the whole group already.
+      // The terminal has already sent ^C to the whole process group.
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
     });
   }

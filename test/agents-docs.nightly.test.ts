@@ -10,7 +10,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* Every snippet of the agents' pages, type-checked; every workflow among them built into a bundle and run. */
+/* Type-checks every snippet of the agents' pages. Builds and runs every workflow among them. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-agents-docs-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const sources = join(top, ".cache/agents-docs");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-/** Packages that the console imports, and third-party packages that come along. */
+/** Packages that the console imports, with their third-party dependencies. */
 const entryPoints = [
   ["@uncaged/workflow-steps/document", ["zod"]],
   ["@uncaged/workflow-graph/document", ["zod"]],
@@ -10,7 +10,7 @@ const entryPoints = [
 ] as const;
 
 test.each(entryPoints)(
-  "%s needs no module of Node, and of other packages %p",
+  "%s imports no module of Node, and only these packages: %p",
   async (name, packages) => {
     const { outputs, metafile } = await Bun.build({
       entrypoints: [Bun.resolveSync(name, join(top, "apps/web"))],

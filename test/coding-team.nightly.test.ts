@@ -10,7 +10,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* The complete example: offline, through the real SDK, and through a real command. */
+/* Runs the complete example: offline, through the real SDK, and through a real command. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-coding-team-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const example = join(top, "examples/coding-team");
@@ -43,7 +43,7 @@ const code = {
 `,
 };
 
-/** Plays the team as a model would. With a conflict, both coders write a file of the same name. */
+/** Plays the team as a model would. With `quarrel`, both coders write a file of the same name. */
 function team({ read, run, write }: Hands, quarrel = false) {
   return (body: Body): Reply => {
     const asked = JSON.stringify([body.system, body.messages]);
@@ -61,7 +61,7 @@ function team({ read, run, write }: Hands, quarrel = false) {
       if (!isAnswered) return { tools: [write("NOTES", "both\n")] };
       return json({ resolved: ["NOTES"] });
     }
-    // Each coder is asked for its own part before it reads the plan.
+    // A coder's request names its own part before the plan's text.
     const part =
       /PART count/.exec(asked)?.index === /PART \w/.exec(asked)?.index ? "count" : "slug";
     if (isAnswered) return json({ changed: [`${part}.mjs`] });
@@ -95,7 +95,7 @@ async function restOf(ref: ThreadRef) {
 
 const asked = ["planner", "coder", "coder", "merger", "tester", "reviewer", "changes", "__wait__"];
 
-test("it plays offline, and merges nothing that was not approved", async () => {
+test("the team runs offline, and merges nothing without approval", async () => {
   const cwd = repository();
   const ref = await start(cwd);
   expect(await restOf(ref)).toEqual({ roles: asked, result: null });
@@ -118,7 +118,7 @@ test.each(
     1,
   ),
 )(
-  "with $agent it codes at the same time, and is merged",
+  "with $agent the team codes concurrently, and its work is merged",
   async ({ agent, hands }) => {
     const server = await anthropicServer(team(hands));
     const cwd = repository();
@@ -136,7 +136,7 @@ test.each(
   180_000,
 );
 
-test("conflicting changes of two coders are resolved", async () => {
+test("the team resolves conflicting changes of two coders", async () => {
   const server = await anthropicServer(team(sdkHands, true));
   const cwd = repository();
   const env = { ANTHROPIC_API_KEY: server.key, ANTHROPIC_BASE_URL: server.url };

@@ -8,7 +8,7 @@ import { replayEverywhere, runThread } from "@uncaged/workflow/testing";
 import { typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* Every recipe of the cookbook, type-checked and run. */
+/* Type-checks and runs every recipe of the cookbook. */
 const page = readFileSync(join(top, "docs/guides/cookbook.md"), "utf8");
 const sources = join(top, ".cache/cookbook");
 const root = mkdtempSync(join(tmpdir(), "uncaged-cookbook-"));
@@ -24,7 +24,7 @@ const recipes = [...page.matchAll(/```ts (\w+)\n([\s\S]*?)```/g)].map(
 );
 const scripts = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, script = ""]) => script);
 
-/** A page that is busy for its first requests, and counts the keys that it was given. */
+/** Number of requests that the page refuses before the next success. */
 let busy = 0;
 let states: string[] = [];
 const keys: string[] = [];
@@ -77,7 +77,7 @@ test("there are fifteen recipes without a type error", () => {
   expect(typeErrorsIn(sources)).toBe("");
 }, 60_000);
 
-test("a request is repeated", async () => {
+test("a failed request is retried", async () => {
   busy = 2;
   const { status, steps } = await runThread(await recipe("fetch"), { prompt: url });
   expect([status, steps.length, steps.at(-1)?.content]).toEqual(["completed", 3, "hello"]);
@@ -90,17 +90,17 @@ test("a command runs in the thread's folder", async () => {
   expect(steps[0]?.content).toContain("./fruit.txt:2");
 });
 
-test("many things run in batches", async () => {
+test("many items run in batches", async () => {
   const outcome = await replayEverywhere(await recipe("batches"), { prompt: "a, bb, c, d, eee" });
   expect(outcome).toMatchObject({ result: { value: [1, 2, 1, 1, 3] } });
 });
 
-test("a failure among others is noted", async () => {
+test("a failure among several calls is noted", async () => {
   const outcome = await runThread(await recipe("settled"), { prompt: `${url} http://127.0.0.1:1` });
   expect(outcome).toMatchObject({ result: { value: { failed: ["http://127.0.0.1:1"] } } });
 });
 
-test("a failure undoes the steps before it", async () => {
+test("a failure undoes the earlier steps", async () => {
   const run = await recipe("saga");
   const full = await runThread(run, { params: { full: true } });
   expect(full).toMatchObject({ status: "failed", message: expect.stringContaining("full") });
@@ -119,7 +119,7 @@ test("a thread continues on a date", async () => {
   expect(outcome).toMatchObject({ result: { summary: "it is 2030-01-01" } });
 });
 
-test("a question without an answer is decided", async () => {
+test("an unanswered question gets a default", async () => {
   const run = await recipe("ask");
   expect(await runThread(run, { answers: ["red"] })).toMatchObject({ result: { summary: "red" } });
   const timedOut = { content: "", meta: { timedOut: true, value: "green" } };
@@ -127,13 +127,13 @@ test("a question without an answer is decided", async () => {
   expect(outcome).toMatchObject({ result: { summary: "green, by default" } });
 });
 
-test("each try of a payment has the same key", async () => {
+test("each try of a payment uses the same key", async () => {
   busy = 2;
   await runThread(await recipe("once"), { prompt: url });
   expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
 });
 
-test("a critic sends the writer back", async () => {
+test("a critic sends the text back to the writer", async () => {
   const { steps } = await replayEverywhere(await recipe("critic"), { prompt: "hey" });
   expect(steps.map(({ content }) => content)).toEqual(["hey", "louder", "hey!!", "good"]);
 });
@@ -153,17 +153,17 @@ test("a program starts a thread and waits for it", () => {
   expect(stdout.toString()).toBe("good\n");
 });
 
-test("a script pipes a text in", () => {
+test("a script pipes its input to a thread", () => {
   const { result } = JSON.parse(shell(scripts[0])) as { result: { value: unknown[] } };
   expect(result.value[0]).toBeGreaterThan(0);
 });
 
-test("an id starts one thread", () => {
+test("two starts with the same id create one thread", () => {
   shell(scripts[1]);
   const found = shell("uncaged-workflow threads --search 'a, b' --quiet");
   expect(found.match(/01JD0000000000000000000001/g)).toHaveLength(1);
 });
 
-test("a script answers", () => {
+test("a script answers a question", () => {
   expect(shell(scripts[2])).toContain("red (return code 0)");
 });

@@ -14,10 +14,10 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
   text: readFileSync(join(top, path), "utf8"),
 }));
 
-/** Folders in which a path in a document may begin. */
+/** Folders at which a path in a document may start. */
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
 
-/** The README of each package, whose paths begin at the package. */
+/** README of each package, with paths relative to the package. */
 const readmes: Doc[] = files("packages/*/package.json").map((of) => {
   const path = join(dirname(of), "README.md");
   return { path, text: existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "" };
@@ -26,7 +26,7 @@ const readmes: Doc[] = files("packages/*/package.json").map((of) => {
 const isPath =
   /^(?:(?:packages|apps|docs|rfcs|examples|bench|scripts|test|\.ci)\/[\w./-]*|[\w.-]+\/[\w./-]+\.(?:ts|mjs|md|json|toml))$/;
 
-/** The matches of a pattern's first group in every document, with their positions. */
+/** Returns the matches of a pattern's first group in every document, with their positions. */
 function named(pattern: RegExp): { doc: Doc; at: string; word: string }[] {
   return docs.flatMap((doc) =>
     [...doc.text.matchAll(pattern)].map((match) => ({
@@ -37,7 +37,7 @@ function named(pattern: RegExp): { doc: Doc; at: string; word: string }[] {
   );
 }
 
-/** Code blocks and code spans: prose may use a command's name as a word. */
+/** Yields code blocks and code spans. In prose, a command's name may be a plain word. */
 function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
   for (const match of text.matchAll(/```[^\n]*\n([\s\S]*?)```|`([^`\n]+)`/g)) {
     const code = match[1] ?? match[2] ?? "";
@@ -45,7 +45,7 @@ function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
   }
 }
 
-/** The anchors of the headings of a document, as GitHub makes them. */
+/** Returns the anchors of a document's headings, as GitHub generates them. */
 function anchorsOf(path: string): Set<string> {
   const text = existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "";
   const headings = text.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.+)$/gm);
@@ -59,7 +59,7 @@ function anchorsOf(path: string): Set<string> {
   );
 }
 
-test("no document or example has npx fetch a name that is not published", () => {
+test("no document or example uses npx with an unpublished name", () => {
   const texts = ["*.md", "docs/**/*.md", "packages/*/README.md", "examples/**/*.{md,ts,js}"];
   const templates = "packages/cli-workflow/src/project/template/**/*.template";
   const found = [...texts, templates]
@@ -80,7 +80,7 @@ function namedInCode(pattern: RegExp): { at: string; word: string }[] {
 }
 
 describe("the documents", () => {
-  test("are found", () => {
+  test("exist", () => {
     expect(docs.map(({ path }) => path)).toContain("CONTRIBUTING.md");
   });
 
@@ -146,7 +146,7 @@ describe.each(readmes)("$path", ({ path, text }) => {
   });
 });
 
-test("the guide to the command line has the exit codes of the program, and no others", () => {
+test("the guide to the command line lists exactly the exit codes of the program", () => {
   const guide = docs.find(({ path }) => path === "docs/reference/command-line.md")?.text ?? "";
   const table = /### Exit codes\n([\s\S]*?)\n\n[^|\n]/.exec(guide)?.[1] ?? "";
   const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
@@ -157,7 +157,7 @@ test("the lock file names no registry", () => {
   expect(readFileSync(join(top, "bun.lock"), "utf8")).not.toMatch(/https?:/);
 });
 
-test("no registry settings and no other package manager's lock file lie here", () => {
+test("the repository has no registry settings and no other package manager's lock file", () => {
   const strays = [".npmrc", "package-lock.json", "yarn.lock", "pnpm-lock.yaml"];
   expect(strays.filter((name) => existsSync(join(top, name)))).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* The examples, added and run as a person would, through the engine. */
+/* Adds and runs the examples as a user would, through the engine. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-examples-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const { env } = process;
@@ -54,13 +54,13 @@ describe("the course", () => {
     expect(rolesOf(thread)).toEqual(["splitter", "counter"]);
   });
 
-  test("2: two roles that take turns until the moderator ends it", async () => {
+  test("2: two roles alternate until the moderator ends the thread", async () => {
     const thread = await run("shorten", { prompt: "It is really very nice" });
     expect(thread.result).toEqual({ returnCode: 0, summary: "It is nice" });
     expect(rolesOf(thread)).toEqual(["editor", "critic", "editor", "critic", "editor", "critic"]);
   });
 
-  test("3: durable code that asks before it writes", async () => {
+  test("3: durable code asks before it writes", async () => {
     const cwd = mkdtempSync(join(folder, "inventory-"));
     writeFileSync(join(cwd, "a.txt"), "four");
     const asked = await run("inventory", { prompt: "OUT.md", cwd });
@@ -82,7 +82,7 @@ describe("the course", () => {
       0,
       2,
     ),
-  )("%s comes to the same end from each of its steps", async (file, options) => {
+  )("%s ends the same when it continues from any of its steps", async (file, options) => {
     const bundle = (await import(join(top, "examples", file))) as { run: WorkflowFn };
     expect(await replayEverywhere(bundle.run, options)).toMatchObject({ status: "completed" });
   });
@@ -93,7 +93,7 @@ const marker = ["TO", "DO"].join("");
 const busy = (n: number) =>
   `export function busy(a) {\n${`  a += ${n};\n`.repeat(80)}}\n// ${marker} give it a name\n`;
 
-/** A repository in which there is something to find, and the number of its commits. */
+/** Creates a repository with findings. Returns its folder. */
 function faulty(name: string): string {
   const cwd = join(folder, name);
   makeRepository(cwd, [
@@ -104,7 +104,7 @@ function faulty(name: string): string {
   return cwd;
 }
 
-test("the README's code is the reviewer's, to the letter", () => {
+test("the README's code is the reviewer's source, to the letter", () => {
   const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(top, "README.md"), "utf8")) ?? [];
   expect(code).toBe(readFileSync(join(top, "examples", sources.review), "utf8"));
 });
@@ -125,7 +125,7 @@ describe("the repository reviewer", () => {
     expect(thread.result?.summary).toBe("5 findings in 5 files, 2 of them urgent");
   });
 
-  test("reports the same for the same commit, whatever is beside it or in the shell", async () => {
+  test("reports the same for the same commit, regardless of other files and the environment", async () => {
     const [one, two] = [faulty("one"), faulty("two")];
     const odd = { ...env, GIT_DIR: join(one, "src"), GIT_CONFIG_COUNT: "1" };
     Object.assign(odd, { GIT_CONFIG_KEY_0: "log.showRoot", GIT_CONFIG_VALUE_0: "false" });
@@ -134,7 +134,7 @@ describe("the repository reviewer", () => {
     expect(a.steps.map(({ content }) => content)).toEqual(b.steps.map(({ content }) => content));
   });
 
-  test("fails with that reason where there is no repository, and refuses params that it does not know", async () => {
+  test("fails without a repository and names the reason, and refuses unknown params", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-none-"));
     const none = await run("review", { cwd });
     expect(none.status).toBe("failed");

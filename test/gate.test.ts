@@ -8,7 +8,7 @@ const filesOf = ({ cluster, browser, pack, packages }: TestFiles): string[] => [
   ...Object.values(packages).flat(),
 ];
 
-test("each test file is run once by npm test or by npm run test:all", () => {
+test("npm test or npm run test:all runs each test file once", () => {
   const [daily, more] = [filesOf(everyChange), filesOf(nightly)];
   expect(new Set(daily).size).toBe(daily.length);
   expect(new Set(more).size).toBe(more.length);

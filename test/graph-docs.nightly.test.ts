@@ -11,7 +11,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* Follows the guides to agent graphs: the graph is added and run by the commands, the programs are built and run. */
+/* Follows the guides to agent graphs: adds and runs the graph by the commands, and builds and runs the programs. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
@@ -63,11 +63,11 @@ afterAll(async () => {
 });
 
 describe.each(some(pages))("the graph of $path", ({ commands, graph }) => {
-  test("is sound", () => {
+  test("is valid", () => {
     expect(checkedGraph(graph, "graph.json").warnings).toEqual([]);
   });
 
-  test("is added, run, sent back and approved by the commands", async () => {
+  test("can be added, run, sent back and approved by the commands", async () => {
     writeFileSync(join(folder, "graph.json"), graph);
     expect(commands.length).toBeGreaterThan(3);
     // The command of a waiting thread exits with 6.

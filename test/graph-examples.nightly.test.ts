@@ -12,7 +12,7 @@ import {
 import { checkedGraph, graphSource } from "@uncaged/workflow-graph/source";
 import { files, top } from "./source.ts";
 
-/* The examples of agent graphs, added and run as a person would, offline. */
+/* Adds and runs the examples of agent graphs as a user would, offline. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-graphs-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const env = { PATH: process.env.PATH ?? "" };
@@ -37,7 +37,7 @@ const start = async (workflow: string, prompt = "") => {
 };
 const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 
-test("the research team calls its researchers, and a rejection leads back with its note", async () => {
+test("the research team calls its researchers, and a rejection returns to the writer with its note", async () => {
   const ref = await start("research-team");
   const asked = await read(ref);
   expect(asked.status).toBe("waiting");
@@ -63,7 +63,7 @@ test("the research team calls its researchers, and a rejection leads back with i
   expect(called.every(({ status, usage }) => status === "committed" && usage !== null)).toBe(true);
 });
 
-test("the review pipeline joins two reviews and goes round until there is no objection", async () => {
+test("the review pipeline joins two reviews and repeats until there is no objection", async () => {
   const around = await read(await start("review-pipeline"));
   expect(around.result?.summary).toStartWith("PUBLISH");
   const round = ["facts", "style", "summary", "decision"];
@@ -74,7 +74,7 @@ test("the review pipeline joins two reviews and goes round until there is no obj
 
 const documents = files("examples/{research-team,review-pipeline}/*.json");
 
-test.each(documents)("%s is sound, and can be added without its program", async (path) => {
+test.each(documents)("%s is valid, and can be added without its program", async (path) => {
   const { warnings } = checkedGraph(readFileSync(join(top, path), "utf8"), path);
   expect(warnings).toEqual([]);
   const added = await host.register("drawn", join(top, path), {

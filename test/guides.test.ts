@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* The samples of the guides to workflows in code: type-checked, added, and the test among them run. */
+/* Type-checks and adds the samples of the guides to workflows in code, and runs their test. */
 const pages = [
   "guides/writing-a-workflow",
   "guides/retries-and-timers",
@@ -69,7 +69,7 @@ test.each(workflows)(
   60_000,
 );
 
-test("the sample of a test passes", () => {
+test("the sample test passes", () => {
   const { exitCode, stderr } = Bun.spawnSync([process.execPath, "test", "./testing-1.ts"], {
     cwd: sources,
   });

@@ -2,14 +2,14 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { top } from "./source.ts";
 
-/** Tools of the playing agent, by the team's names for its actions. */
+/** Tools of a playing agent, by the team's names for its actions. */
 export type Hands = {
   read: (path: string) => { name: string; input: object };
   write: (path: string, content: string) => { name: string; input: object };
   run: (command: string) => { name: string; input: object };
 };
 
-/** The tools of a model's agent. */
+/** Tools of an agent with a model. */
 export const sdkHands: Hands = {
   read: (path) => ({ name: "readFile", input: { path } }),
   write: (path, content) => ({ name: "writeFile", input: { path, content } }),
@@ -21,14 +21,14 @@ const bash = (command: string) => ({
   input: { command, description: "Does it" },
 });
 
-/** Claude Code is asked to use its shell: its other tools require that a file was read before. */
+/** Uses Claude Code's shell, because its other tools require that a file was read before. */
 export const claudeCodeHands: Hands = {
   read: (path) => bash(`cat ${path}`),
   write: (path, content) => bash(`cat > ${path} <<'END'\n${content}END`),
   run: bash,
 };
 
-/** The folder of the real command. Its package has a binary for each platform in a separate package. */
+/** Returns the folder of the real command. Its package has the binary of each platform in a separate package. */
 export function claudeCodeFolder(): string {
   const agents = join(top, "packages/workflow-agents/package.json");
   const wrapper = createRequire(agents).resolve("@anthropic-ai/claude-code/package.json");

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { top } from "./source.ts";
 
 /*
- * A registry on this machine with the packages that this checkout has installed, and given tarballs: npm installs as it
- * does elsewhere, without a network.
+ * A registry on this machine with the installed packages of this checkout and given tarballs. npm installs from it as
+ * usual, without a network.
  */
 type Manifest = { name: string; version: string; [field: string]: unknown };
 type Entry = { manifest: Manifest; tarball: () => string };
@@ -13,7 +13,7 @@ const store = join(top, "node_modules/.bun");
 
 const manifestIn = (text: string): Manifest => JSON.parse(text) as Manifest;
 
-/** Runs tar, and returns what it prints. */
+/** Runs tar and returns its output. */
 function tar(args: string[], cwd?: string): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(["tar", ...args], { cwd });
   if (exitCode !== 0) throw new Error(stderr.toString());
@@ -26,7 +26,7 @@ export class LocalRegistry {
   readonly #made = new Map<string, string>();
   readonly #server: Bun.Server<undefined>;
 
-  /** @param folder the folder of its tarballs */
+  /** @param folder folder for the tarballs */
   constructor(folder: string, tarballs: readonly string[] = []) {
     mkdirSync(folder, { recursive: true });
     this.#folder = folder;
@@ -39,7 +39,7 @@ export class LocalRegistry {
     const reference = '/// <reference types="bun-types" />\n';
     this.#add(typesOfBun, (own) => writeFileSync(join(own, "index.d.ts"), reference));
     this.#add({ ...this.#manifestOf("@types/node"), version: "24.0.0" });
-    // Its install script has moved the binary to its final place.
+    // The package's install script has moved the binary to its final place.
     const bun = { ...this.#manifestOf("bun"), bin: { bun: "bin/bun.exe" } };
     this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (own) => {
       mkdirSync(join(own, "bin"));
@@ -66,7 +66,7 @@ export class LocalRegistry {
     return manifestIn(readFileSync(join(this.#foldersOf(name)[0] ?? "", "package.json"), "utf8"));
   }
 
-  /** Adds a modified package of this checkout: with other fields, and with other files if `write` is given. */
+  /** Adds a modified package of this checkout, with other fields, and with other files from `write`. */
   #add(manifest: Manifest, write?: (folder: string) => void): void {
     const folder = join(this.#folder, manifest.name);
     mkdirSync(folder, { recursive: true });

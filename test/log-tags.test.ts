@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { files, lineAt, type Node, readSource } from "./source.ts";
 
-/** The tags of the debug log, by their call sites. */
+/** Tags of the debug log, by call site. */
 const tags = files("packages/workflow/src/**/*.ts")
   .filter((path) => !path.endsWith(".test.ts"))
   .map(readSource)
@@ -20,7 +20,7 @@ const tags = files("packages/workflow/src/**/*.ts")
       }),
   );
 
-test("a tag of the debug log is eight digits of Crockford Base32, and names one call site", () => {
+test("a tag of the debug log is eight digits of Crockford Base32 with one call site", () => {
   expect(tags).not.toBeEmpty();
   expect(tags.filter(({ tag }) => !/^[0-9A-HJKMNP-TV-Z]{8}$/.test(tag))).toEqual([]);
   const places = Map.groupBy(tags, ({ tag }) => tag);

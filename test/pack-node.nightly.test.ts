@@ -6,7 +6,7 @@ import { pack } from "../scripts/pack.ts";
 import { npmInstall } from "./packed.ts";
 import { top } from "./source.ts";
 
-/* The libraries, installed by npm and imported by each supported version of Node. */
+/* Installs the libraries with npm and imports them in each supported version of Node. */
 const nodes = { 20: "20.20.2", 22: "22.23.3", 24: "24.21.0" };
 
 const folder = mkdtempSync(join(tmpdir(), "uncaged node "));

@@ -13,8 +13,8 @@ import { join } from "node:path";
 import { top } from "./source.ts";
 
 /*
- * An older program on a storage root of this one: it reads what it knows, refuses the rest in one line, and changes
- * nothing. The older program is built from the history, where that is there.
+ * Runs an older program on a storage root of this version: it reads known files, refuses the rest in one line, and
+ * changes nothing. The older program is built from the git history, if the clone has it.
  */
 setDefaultTimeout(180_000);
 
@@ -37,7 +37,7 @@ function perform(argv: string[], cwd: string) {
   return { code: done.exitCode, stdout, stderr };
 }
 
-/** The reason why the older program can't be built here; null once it is built. */
+/** Builds the older program. Returns null, or the reason why it can't be built here. */
 function whyMissing(): string | null {
   const archive = join(folder, "older.tar");
   const archived = perform(["git", "archive", "--output", archive, older], top);
@@ -51,7 +51,7 @@ function whyMissing(): string | null {
 const passes = (argv: string[], cwd: string) =>
   expect(perform(argv, cwd)).toMatchObject({ code: 0 });
 
-/** All files of threads, and the registry, without the debug logs' lines about the end of a worker. */
+/** Returns all files of threads, and the registry, without the debug logs. */
 function stored(): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
     (name) =>

@@ -6,16 +6,15 @@ import { pack } from "../scripts/pack.ts";
 import { npmInstall } from "./packed.ts";
 
 /*
- * A project as a stranger makes it, with Node and npm and nothing else: the tarballs are installed into an empty
- * folder, and each line is called as it is printed. In place of our packages on the registry, npm gets copies of the
- * tarballs.
+ * Creates a project like a new user, with only Node and npm: installs the tarballs into an empty folder and runs each
+ * line exactly as printed. Instead of the published packages, npm gets copies of the tarballs.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged project "));
 const bin = join(folder, "bin");
 const home = join(folder, "home");
 const work = join(folder, "work");
 const environment = { PATH: bin, HOME: home, UNCAGED_WORKFLOW_IDLE_MS: "100" };
-/** With npx as with npm, nothing is fetched. */
+/** Neither npx nor npm fetches anything. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
 function sh(line: string, cwd: string, env: Record<string, string | undefined> = {}) {
@@ -42,7 +41,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, re
 
 const added = /^([0-9A-HJKMNP-TV-Z]{13}) {2}demo\n/;
 
-test("npx finds the command by its name, which is that of a package of ours", () => {
+test("npx finds the command by its name, which is also the name of a package", () => {
   const alias = join(work, "node_modules/uncaged-workflow");
   const manifest = JSON.parse(readFileSync(join(alias, "package.json"), "utf8")) as object;
   expect(manifest).toMatchObject({
@@ -54,7 +53,7 @@ test("npx finds the command by its name, which is that of a package of ours", ()
   expect(sh("node_modules/uncaged-workflow/bin/uncaged-workflow --version", work)).toEqual(version);
 });
 
-test("the commands that new prints work as they are printed, and a clone of the project builds the same", () => {
+test("the commands printed by new work as printed, and a clone of the project builds the same", () => {
   const made = sh("npx uncaged-workflow new demo", work);
   expect(made.code).toBe(0);
   const next = nextOf(made.stderr);
@@ -66,7 +65,7 @@ test("the commands that new prints work as they are printed, and a clone of the 
   expect(hash).toBeString();
   const demo = join(work, "demo");
   const manifest = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as object;
-  // A program that was installed from tarballs names them.
+  // A program installed from tarballs writes their paths into the manifest.
   const ofTarball = expect.stringMatching(/^file:.*\.tgz$/);
   expect(manifest).toMatchObject({
     devDependencies: {
@@ -75,7 +74,7 @@ test("the commands that new prints work as they are printed, and a clone of the 
       "uncaged-workflow": ofTarball,
     },
   });
-  // Like a copy by git after `npm install`.
+  // Like a clone by git followed by `npm install`.
   const clone = join(folder, "another home/clone");
   const isTracked = (path: string) => !/\/(node_modules|\.uncaged)$/.test(path);
   cpSync(demo, clone, { recursive: true, filter: isTracked });
@@ -89,13 +88,13 @@ test("the commands that new prints work as they are printed, and a clone of the 
   expect(sh(run, clone)).toMatchObject({ code: 0, stdout: expect.stringContaining("completed: ") });
 });
 
-test("a step workflow is made, added and run in the same way", () => {
+test("a step workflow can be created, added and run in the same way", () => {
   const { stderr } = sh("npx uncaged-workflow new flow --template steps", work);
   const { code, stdout } = sh(nextOf(stderr), work);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("completed: ") });
 });
 
-test("a team of agents is made, added, run and answered in the same way", () => {
+test("a team of agents can be created, added, run and answered in the same way", () => {
   const { stderr } = sh("npx uncaged-workflow new team --template agents", work);
   const { code, stdout } = sh(nextOf(stderr), work);
   expect({ code, stdout }).toEqual({ code: 6, stdout: expect.stringContaining("waiting: ") });

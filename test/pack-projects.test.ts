@@ -17,8 +17,8 @@ import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
 
 /*
- * A project of each template, made in each way to get the program: the dependencies in its manifest can be installed
- * and stay installed, and its scripts pass. npm gets everything from this machine.
+ * Creates a project of each template with each way to get the program: the dependencies in its manifest can be
+ * installed and stay installed, and its scripts pass. npm gets everything from this machine.
  */
 setDefaultTimeout(180_000);
 
@@ -27,7 +27,7 @@ const registries: LocalRegistry[] = [];
 const checkout = join(top, "node_modules/.bin/uncaged-workflow");
 
 type Way = "checkout" | "tarballs" | "registry" | "binary";
-/** The program of each way to get it, and the registry of its projects. */
+/** The program of each way to get it, and the registry for its projects. */
 const programs: Partial<Record<Way, { program: string; registry: LocalRegistry }>> = {};
 // Building a binary is slow.
 const ways = (["checkout", "tarballs", "registry", "binary"] as const).slice(0, isWhole ? 4 : 2);
@@ -48,7 +48,7 @@ async function perform(argv: string[], cwd: string, registry: LocalRegistry) {
     ...{ npm_config_update_notifier: "false", BUN_CONFIG_REGISTRY: registry.url },
     BUN_INSTALL_CACHE_DIR: join(folder, "cache of bun"),
   };
-  // The registry answers in this process.
+  // The registry serves from this process.
   const streams = { stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
   const child = Bun.spawn(argv, { cwd, env, ...streams });
   const [code, ...output] = await Promise.all([
@@ -67,7 +67,7 @@ function newRegistry(tarballs: readonly string[] = []): LocalRegistry {
   return registry;
 }
 
-/** Installs our packages into a folder by a command, and returns the program. */
+/** Installs the packages of this repository into a folder by a command, and returns the program. */
 async function installed(
   name: string,
   commandIn: (folder: string) => string,
@@ -103,11 +103,11 @@ const templates = [
   { template: "graph", code: 6 },
 ];
 
-/** Our packages in a project's `node_modules`. */
+/** Returns the packages of this repository in a project's `node_modules`. */
 const ours = (project: string): string[] =>
   readdirSync(join(project, "node_modules/@uncaged")).toSorted();
 
-describe.each(ways.map((way) => ({ way })))("a project of a program from: $way", ({ way }) => {
+describe.each(ways.map((way) => ({ way })))("a project of a program from $way", ({ way }) => {
   test.each(some(templates))("$template", async ({ template, code }) => {
     const { program, registry } = programs[way] as { program: string; registry: LocalRegistry };
     const project = join(folder, `${way} my ${template}`);
@@ -126,7 +126,7 @@ describe.each(ways.map((way) => ({ way })))("a project of a program from: $way",
     });
     const own = join(project, "node_modules/.bin/uncaged-workflow");
     expect(existsSync(own)).toBe(true);
-    // A binary needs nothing else; npm installs the command of any other project.
+    // A binary needs no other package; for any other project npm installs the command.
     const command = way === "binary" ? program : own;
     expect(await run(command, "add")).toEqual(passes);
     const prompt = ["--prompt", "apples, pears"];
@@ -134,7 +134,7 @@ describe.each(ways.map((way) => ({ way })))("a project of a program from: $way",
   });
 });
 
-test("a project of npm's init, whose manifest lists the tarballs, gets nothing twice", async () => {
+test("a project of npm init whose manifest lists the tarballs installs no package twice", async () => {
   const { program, registry } = programs.tarballs as { program: string; registry: LocalRegistry };
   const project = join(program, "../../..");
   expect(await perform([program, "new", ".", "--name", "it"], project, registry)).toEqual(passes);

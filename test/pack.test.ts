@@ -31,8 +31,8 @@ import { top } from "./source.ts";
 import { Dev } from "../packages/cli-workflow/test/dev.ts";
 
 /*
- * The packages as a stranger gets them: the tarballs, installed by npm into an empty folder, with an empty home, and a
- * PATH without Bun. Tests that remove Bun use a folder of their own.
+ * The packages as a new user gets them: npm installs the tarballs into an empty folder, with an empty home and a PATH
+ * without Bun. Tests that remove Bun use a separate folder.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
@@ -61,10 +61,10 @@ const environment = {
   UNCAGED_WORKFLOW_IDLE_MS: "100",
 };
 
-/** Runs the installed command in an environment with only a shell. */
+/** Runs the installed command with only a shell in its environment. */
 const uncaged = (...args: string[]): Done => perform([command, ...args], environment);
 
-/** The same command, with the agents installed. */
+/** Runs the same command, with the agents installed. */
 const uncagedWithAgents = (...args: string[]): Done =>
   perform(
     [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],
@@ -98,7 +98,7 @@ describe("the published packages", () => {
     "workflow-steps",
   ].map((name) => `@uncaged/${name}`);
 
-  test.each(names)("%s names no workspace, no source and no missing file", (name) => {
+  test.each(names)("%s refers to no workspace, no source and no missing file", (name) => {
     const text = readFileSync(join(installed(name), "package.json"), "utf8");
     expect(text).not.toMatch(/workspace:|(?<!\.d)\.ts"|"private"/);
     const paths = [...text.matchAll(/"(\.\/[^"]+)"(?!:)/g)].map((match) => match[1] ?? "");
@@ -106,7 +106,7 @@ describe("the published packages", () => {
     expect(readdirSync(installed(name))).toContain("LICENSE");
   });
 
-  test("bring along Bun and the packages that bundles are built of", () => {
+  test("depend on Bun and on the packages from which bundles are built", () => {
     const dependencies = (name: string) => {
       const text = readFileSync(join(installed(`@uncaged/${name}`), "package.json"), "utf8");
       return Object.keys((JSON.parse(text) as { dependencies: object }).dependencies).sort();
@@ -125,7 +125,7 @@ describe("the published packages", () => {
 });
 
 describe("the installed command", () => {
-  test("names WhatsApp's client as an optional peer", () => {
+  test("has WhatsApp's client as an optional peer dependency", () => {
     const text = readFileSync(join(installed("@uncaged/cli-workflow"), "package.json"), "utf8");
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
     expect(Object.keys(peerDependencies ?? {})).toEqual(["baileys"]);
@@ -135,14 +135,14 @@ describe("the installed command", () => {
 
   const added = { code: 0, stdout: expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{13}\n$/) };
 
-  test("shows its help", () => {
+  test("prints its help", () => {
     const { code, stdout, stderr } = uncaged("--help");
     expect(stderr).toBe("");
     expect(stdout).toContain("rollback");
     expect(code).toBe(0);
   });
 
-  test("brings its manual page", () => {
+  test("has a manual page", () => {
     const page = readFileSync(
       join(installed("@uncaged/cli-workflow"), "man/uncaged-workflow.1"),
       "utf8",
@@ -193,7 +193,7 @@ describe("the installed command", () => {
     expect(uncaged("add", "plan", "plan.ts")).toMatchObject(added);
   });
 
-  test("runs a source without a name, and again at each save", async () => {
+  test("runs a source without a name, and runs it again at each save", async () => {
     writeFileSync(join(folder, "loop.ts"), bundle);
     const { stdout } = uncaged("run", "loop.ts", "--prompt", "you", "--wait", "--json");
     expect(JSON.parse(stdout)).toMatchObject({
@@ -229,7 +229,7 @@ describe("the installed command", () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: "completed", result: { summary: "yes" } });
   });
 
-  test("adds a plan, whose run names the agent that is missing", () => {
+  test("adds a plan, whose run names the missing agent", () => {
     writeFileSync(join(folder, "plan.json"), JSON.stringify(plan));
     expect(uncaged("add", "planned", "plan.json")).toMatchObject(added);
     const { stdout } = uncaged("run", "planned", "--wait", "--json");
@@ -250,7 +250,7 @@ describe("the installed command", () => {
     expect([...new Set(hashes)]).toEqual([hashes[0] ?? ""]);
   });
 
-  test("builds into a step workflow the models that it asks, and no others", () => {
+  test("builds only the used models into a step workflow", () => {
     const built = (document: object): string => {
       writeFileSync(join(folder, "some.json"), JSON.stringify(document));
       expect(uncaged("build", "some.json", "--out", "some.esm.js").code).toBe(0);
@@ -261,7 +261,7 @@ describe("the installed command", () => {
     expect(built(asking)).not.toContain("OPENAI_API_KEY");
   });
 
-  test("makes a project of a step workflow, whose schema is at hand", () => {
+  test("creates a project of a step workflow with its schema", () => {
     expect(uncaged("new", "flow", "--template", "steps")).toMatchObject({ code: 0 });
     const { $schema } = JSON.parse(readFileSync(join(folder, "flow/flow.json"), "utf8")) as {
       $schema: string;
@@ -270,7 +270,7 @@ describe("the installed command", () => {
     expect(uncaged("add", "flow", "flow/flow.json")).toMatchObject(added);
   });
 
-  test("finds its Bun where npm ran no install scripts", () => {
+  test("finds Bun when npm ran no install scripts", () => {
     const exe = join(installed("bun"), "bin/bun.exe");
     const apart = join(installed("@oven"), "bun-here/bin");
     mkdirSync(apart, { recursive: true });
@@ -281,7 +281,7 @@ describe("the installed command", () => {
     expect(uncaged("--version")).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("reports in one line that there is no Bun", () => {
+  test("reports a missing Bun in one line", () => {
     for (const name of ["bun", "@oven"]) rmSync(installed(name), { recursive: true });
     const { code, stdout, stderr } = uncaged("--version");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -289,7 +289,7 @@ describe("the installed command", () => {
   });
 });
 
-describe("the agents, installed beside it", () => {
+describe("the agents, installed beside the command", () => {
   test("are published like the others", () => {
     const installedAgents = join(withAgents, "node_modules/@uncaged/workflow-agents");
     const text = readFileSync(join(installedAgents, "package.json"), "utf8");
@@ -299,7 +299,7 @@ describe("the agents, installed beside it", () => {
     ]);
   });
 
-  test("are built into a bundle that holds only what it uses, and run", () => {
+  test("work in a bundle, which contains only used code", () => {
     writeFileSync(join(withAgents, "plan.ts"), roles);
     const { code, stderr } = uncagedWithAgents("build", "plan.ts", "--out", "plan.esm.js");
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) });
@@ -317,7 +317,7 @@ describe("the agents, installed beside it", () => {
 test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
-])("a consumer's types hold with the module resolution %s", (moduleResolution, module) => {
+])("a consumer of the types compiles with the module resolution %s", (moduleResolution, module) => {
   for (const [name, text] of Object.entries({ consumer, roles, reader, drawing, embedding })) {
     writeFileSync(join(withAgents, `${name}.mts`), text);
   }

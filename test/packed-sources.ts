@@ -1,4 +1,4 @@
-/* Files that an installed package contains. */
+/* Files of an installed package. */
 
 export const bundle = `export const descriptor = {
   description: "Greets.",

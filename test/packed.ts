@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-/** Installs packages by npm into a folder, with an empty home. */
+/** Installs packages with npm into a folder, with an empty home. */
 export function npmInstall(folder: string, home: string, packages: readonly string[]): void {
   mkdirSync(home, { recursive: true });
   writeFileSync(join(folder, "package.json"), "{}");

@@ -6,7 +6,7 @@ import { removeFolders } from "../packages/cli-workflow/test/program.ts";
 import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* The guide from a request to a running plan: each of its commands, with a scripted model and agent. */
+/* Follows the guide from a request to a running plan: runs each command with a scripted model and agent. */
 const guide = readFileSync(join(top, "docs/guides/plans.md"), "utf8");
 const commands = samplesIn(guide, "sh").flatMap((text) => text.trim().split("\n"));
 
@@ -28,7 +28,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** The words of a command, with printed ids in the place of `ps_…` and `wf_…`. */
+/** Returns the words of a command, with printed ids in place of `ps_…` and `wf_…`. */
 function wordsOf(command: string, ids: Map<string, string>): string[] {
   const [program, ...words] = (command.match(/'[^']*'|\S+/g) ?? []).map((word) =>
     word.replace(/^'(.*)'$/, "$1").replace(/^(ps|wf)_…$/, (_, kind: string) => ids.get(kind) ?? ""),

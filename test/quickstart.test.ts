@@ -32,7 +32,7 @@ function repository(name: string, commits: Record<string, string>[]): string {
 }
 
 describe("the quickstart", () => {
-  /** The commands that its last run suggests. */
+  /** Commands suggested by its last run. */
   let printed: string[] = [];
 
   test("does the main job on a repository, twice in a row", () => {
@@ -51,9 +51,9 @@ describe("the quickstart", () => {
     expect(existsSync(join(home, ".uncaged"))).toBe(false);
   }, 180_000);
 
-  test("ends with commands that work as they are printed", () => {
+  test("prints commands that work as printed", () => {
     const [serve, ...others] = printed;
-    // `serve` does not end by itself; the server's own tests cover it.
+    // `serve` does not exit by itself. The server's own tests cover it.
     expect(serve).toMatch(/uncaged-workflow serve --open --root /);
     const [read, verify, begin] = others.map((line) => perform(["sh", "-c", line]));
     expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining("# Review of commit") });
@@ -62,7 +62,7 @@ describe("the quickstart", () => {
     expect(existsSync(join(folder, "my-workflow"))).toBe(true);
   }, 180_000);
 
-  test("refuses a path that is not a repository in one line", () => {
+  test("refuses a path outside of a repository in one line", () => {
     mkdirSync(join(folder, "plain"));
     for (const args of [["plain"], ["nowhere"], ["a", "b"], ["--odd"]]) {
       const { code, stdout, stderr } = quickstart(...args, "--root", root);
@@ -71,12 +71,12 @@ describe("the quickstart", () => {
     }
   });
 
-  test("reviews a copy of the sources where the checkout has no history", () => {
+  test("reviews a copy of the sources in a checkout without history", () => {
     const copy = join(folder, "tarball");
     const parts = ["scripts", "examples", "packages", "node_modules", "package.json"];
     mkdirSync(copy);
     for (const part of parts) perform(["ln", "-s", join(top, part), join(copy, part)]);
-    // A link would be resolved to the checkout: the script itself must lie in the copy.
+    // A link would resolve to the checkout, so the copy needs the script itself.
     perform(["sh", "-c", `rm scripts && cp -R ${join(top, "scripts")} scripts`], copy);
     const script = join(copy, "scripts/quickstart.ts");
     const { code, stdout } = perform([process.execPath, script, "--root", root]);
@@ -85,7 +85,7 @@ describe("the quickstart", () => {
     expect(code).toBe(0);
   }, 180_000);
 
-  test("is the script that npm run quickstart calls", () => {
+  test("is the script behind npm run quickstart", () => {
     expect(manifest.scripts.quickstart).toEndWith("scripts/quickstart.ts");
   });
 });

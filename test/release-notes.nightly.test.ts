@@ -8,7 +8,7 @@ import { warningsOn } from "./warned.ts";
 import { top } from "./source.ts";
 import { StepsHouse, textIn } from "./steps/examples.ts";
 
-/* The release-notes writer: offline, with a model, and forked. */
+/* Runs the release-notes writer: offline, with a model, and forked. */
 const house = new StepsHouse();
 const rolesOf = ({ steps }: ThreadJson): string[] => steps.map(({ role }) => role);
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => house.close());
 
-/** A repository with a tag and commits since then. */
+/** Creates a repository with a tag and later commits. */
 function repository(...messages: string[]): string {
   const cwd = house.place("repository");
   git(cwd, "init", "--quiet", "--initial-branch=main");
@@ -29,7 +29,7 @@ function repository(...messages: string[]): string {
   return cwd;
 }
 
-/** The notes without the ids of commits. */
+/** Returns the notes without commit ids. */
 const notesIn = (cwd: string): string =>
   textIn(cwd, "RELEASE_NOTES.md").replace(/\([0-9a-f]{7,}\)/g, "(id)");
 
@@ -44,7 +44,7 @@ describe("without a model", () => {
     expect(notesIn(cwd)).toBe("# HEAD\n\n## Changed\n\n- a window (id)\n- a door (id)\n");
   });
 
-  test("it writes nothing that was not approved", async () => {
+  test("it writes nothing without approval", async () => {
     const cwd = repository("a door");
     const asked = await house.run("release-notes", { cwd });
     const done = await house.answer(asked, false);
@@ -52,7 +52,7 @@ describe("without a model", () => {
     expect(existsSync(join(cwd, "RELEASE_NOTES.md"))).toBe(false);
   });
 
-  test("it asks what users must do about a change that breaks something", async () => {
+  test("it asks for migration advice about a breaking change", async () => {
     const cwd = repository("feat!: no more doors", "a window\n\nBREAKING CHANGE: it is round");
     const asked = await house.run("release-notes", { cwd });
     expect(asked.steps.at(-1)?.content).toContain("- feat!: no more doors");
@@ -63,7 +63,7 @@ describe("without a model", () => {
     );
   });
 
-  test("it says when there is nothing to tell, or no repository", async () => {
+  test("it reports that there is nothing to tell, or no repository", async () => {
     const params = { from: "v1" };
     const nothing = await house.run("release-notes", { cwd: repository(), params });
     expect(nothing.result).toEqual({ returnCode: 0, summary: "no commits in v1..HEAD" });
@@ -83,7 +83,7 @@ describe("with a model", () => {
   };
   const model = "anthropic/claude-opus-5-5";
 
-  test("all lines are written side by side, and sorted by their kind", async () => {
+  test("all lines are written in parallel and sorted by their kind", async () => {
     const server = await anthropicServer((body) => {
       return { text: JSON.stringify(line(JSON.stringify(body.messages))) };
     });
@@ -103,7 +103,7 @@ describe("with a model", () => {
     });
     const forked = threadJson(await settled(house.host, { ...again }));
     expect(forked.status).toBe("completed");
-    // A fork does not ask for its copied lines again.
+    // A fork does not request its copied lines again.
     expect(server.came).toHaveLength(2);
     await server.stop();
   });

@@ -35,7 +35,7 @@ describe("the failures of docs/explanation/reliability.md", () => {
     expect(missing).toEqual([]);
   });
 
-  test("are named in no test by a number that lists other tests", () => {
+  test("are cited by number only in the listed tests", () => {
     const files = new Set(named.map(({ path }) => path));
     const cited = [...files].flatMap((path) =>
       [...textOf(path).matchAll(/\((F\d+)\)"/g)].map(([, number = ""]) => ({ number, path })),

@@ -10,7 +10,7 @@ const identity = {
   GIT_COMMITTER_DATE: "2026-01-01T00:00:00Z",
 };
 
-/** Runs git in a folder, whatever the environment says about repositories. */
+/** Runs git in a folder, without the environment's repository settings. */
 export function git(folder: string, ...args: string[]): void {
   const { PATH, HOME } = process.env;
   const env = { PATH, HOME, GIT_CONFIG_NOSYSTEM: "1", ...identity };
@@ -18,7 +18,7 @@ export function git(folder: string, ...args: string[]): void {
   if (done.exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${done.stderr.toString()}`);
 }
 
-/** Makes a repository with these files in its commits, with the same ids each time. */
+/** Creates a repository with these files in its commits. The commit ids are always the same. */
 export function makeRepository(folder: string, commits: Record<string, string>[]): void {
   mkdirSync(folder, { recursive: true });
   git(folder, "init", "--quiet", "--initial-branch=main");

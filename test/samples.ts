@@ -2,15 +2,15 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { top } from "./source.ts";
 
-/** The samples of a guide in a language, as its fences name it. */
+/** Returns the samples of a guide in a language, by their fences. */
 export const samplesIn = (guide: string, language: string): string[] =>
   [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
     ([, sample = ""]) => sample,
   );
 
 /**
- * The errors of TypeScript in the `.ts` files of a folder, which lies two levels below the top of the repository;
- * empty when there are none.
+ * Returns TypeScript's errors in the `.ts` files of a folder two levels below the repository's top; empty without
+ * errors.
  */
 export function typeErrorsIn(folder: string): string {
   const settings = {

@@ -6,9 +6,7 @@ import { command } from "../packages/cli-workflow/test/command.ts";
 import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/*
- * The commands of docs/reference/server.md, typed one after the other by someone whose server has another port.
- */
+/* Runs the commands of docs/reference/server.md one after the other, like a user whose server has another port. */
 const folder = mkdtempSync(join(tmpdir(), "uw-server-docs-"));
 const env = {
   PATH: process.env.PATH ?? "",
@@ -27,7 +25,7 @@ export async function* run({ prompt }: { prompt: string }) {
 }
 `;
 
-/** The block of JSON of the guide that has a text. */
+/** Returns the guide's JSON block that contains a text. */
 function sample(text: string): string {
   const found = samplesIn(guide, "json").find((block) => block.includes(text));
   if (found === undefined) throw new Error(`the guide has no ${text}`);
@@ -90,7 +88,7 @@ test("the guide's commands do what it describes", async () => {
   expect(stdout).toContain("event: plans\n");
 }, 180_000);
 
-test("the guide names every path of the API, and no other", async () => {
+test("the guide lists exactly the paths of the API", async () => {
   const { token } = JSON.parse(
     readFileSync(join(folder, ".uncaged/workflow/run/server.json"), "utf8"),
   ) as { token: string };
@@ -104,8 +102,8 @@ test("the guide names every path of the API, and no other", async () => {
 });
 
 /**
- * Returns the paths in the guide's tables. Further spans of a row replace the last word of its first path, or follow its
- * last parameter.
+ * Returns the paths in the guide's tables. Further spans of a row replace the last word of its first path, or follow
+ * its last parameter.
  */
 function documentedPaths(): string[] {
   const rows = [

@@ -16,7 +16,7 @@ import { claudeCodeFolder, claudeCodeHands, sdkHands } from "./hands.ts";
 import { aloud, team } from "./solve-issue/team.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* The complete example: offline, through the real SDK, and through a real command; killed and resumed. */
+/* Runs the complete example: offline, through the real SDK, and through a real command; killed and resumed. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const roles = ["planner", "coder", "tester", "coder", "tester", "reviewer"];
@@ -33,7 +33,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** A fresh repository with failing tests. */
+/** Creates a repository with failing tests. */
 function repository(): string {
   const cwd = mkdtempSync(join(folder, "median-"));
   const script = join(top, "examples/solve-issue/make-repository.sh");
@@ -67,7 +67,7 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
   return { threadId, hash };
 }
 
-/** Kills the thread's worker as soon as this much text of a step has been streamed. */
+/** Kills the thread's worker when this much text of a step has been streamed. */
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
   let streamed = "";
   for await (const item of follow(host, ref)) {
@@ -80,7 +80,7 @@ async function killWhileItStreams(ref: Started, step: number, text: string): Pro
   await signalWorkers(openRoot({ path: host.root }), "SIGKILL");
 }
 
-test("it plays offline, from a script", async () => {
+test("the team runs offline, from a script", async () => {
   const cwd = repository();
   const ref = await start(cwd);
   const thread = threadJson(await settled(host, ref));
@@ -90,7 +90,7 @@ test("it plays offline, from a script", async () => {
   expect(ledgerOfSteps(thread.steps).attempts).toEqual([]);
 });
 
-/** Everything that the server has reported, the interrupted answer included. */
+/** Returns all usage that the server reported, including the interrupted answer. */
 function reportedBy(came: readonly { reported: Counted }[]) {
   const sum = (name: keyof Counted) => came.reduce((all, { reported }) => all + reported[name], 0);
   return {
@@ -108,7 +108,7 @@ describe.each(
     { agent: "claude-code", hands: claudeCodeHands },
   ]),
 )("with $agent", ({ agent, hands }) => {
-  test("it is killed in the middle of an answer, resumed, and counts what the server counted", async () => {
+  test("the team is killed during an answer and resumed, and its usage equals the server's", async () => {
     let slow = 20;
     const server = await anthropicServer(team(hands, () => slow));
     const cwd = repository();

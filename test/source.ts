@@ -21,11 +21,11 @@ function* walk(node: Node): Generator<Node> {
   }
 }
 
-/** The line of a position in a text, from 1. */
+/** Returns the line number of a position in a text, from 1. */
 export const lineAt = (text: string, offset: number): number =>
   text.slice(0, offset).split("\n").length;
 
-/** Parses a TypeScript file, named by its path from the top folder. */
+/** Parses a TypeScript file. The path is relative to the top folder. */
 export function readSource(path: string): Source {
   const text = readFileSync(join(top, path), "utf8");
   const { program, errors } = parseSync(path, text);
@@ -34,7 +34,7 @@ export function readSource(path: string): Source {
   return { path, text, nodes };
 }
 
-/** The files that match a glob, relative to the top folder, sorted, without node_modules. */
+/** Returns the files that match a glob, relative to the top folder, sorted, without node_modules. */
 export const files = (glob: string): string[] =>
   [...new Bun.Glob(glob).scanSync({ cwd: top, dot: true })]
     .filter((path) => !/(^|\/)(node_modules|\.git|\.cache|\.pack|dist|reference\/api)\//.test(path))

@@ -16,8 +16,8 @@ import { npmInstall } from "./packed.ts";
 import { top } from "./source.ts";
 
 /*
- * The standalone binary as a stranger gets it: the one file, with an empty home, and nothing on the PATH, neither
- * Node nor npm nor Bun.
+ * The standalone binary as a new user gets it: a single file, with an empty home and an empty PATH (no Node, npm or
+ * Bun).
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged standalone "));
 const binary = join(folder, "uncaged-workflow");
@@ -58,7 +58,7 @@ export async function* run({ prompt, steps }) {
 }
 `;
 
-test("a bundle is added and run by a worker that is the binary itself", () => {
+test("a bundle can be added, and runs in a worker that is the binary itself", () => {
   expect(add("greet", "greet.esm.js", greeter)).toMatchObject(added);
   expect(uncaged(["run", "greet", "--prompt", "you", "--wait"])).toMatchObject(completed);
   const { stdout } = uncaged(["thread", "@last", "--json"]);
@@ -66,7 +66,7 @@ test("a bundle is added and run by a worker that is the binary itself", () => {
   expect(readdirSync(join(home, ".uncaged/workflow")).toSorted()).toContain("logs");
 });
 
-test("a new project is built and run, without anything installed", () => {
+test("a new project builds and runs without installed packages", () => {
   expect(uncaged(["new", "lists"])).toMatchObject({ code: 0 });
   const project = join(work, "lists");
   expect(uncaged(["add", "lists", "workflow.ts"], project)).toMatchObject(added);
@@ -74,14 +74,14 @@ test("a new project is built and run, without anything installed", () => {
   expect(uncaged(run, project)).toMatchObject(completed);
 });
 
-test("a step workflow is built with the interpreter that the binary has inside", () => {
+test("a step workflow is built with the interpreter inside the binary", () => {
   expect(uncaged(["new", "flow", "--template", "steps"])).toMatchObject({ code: 0 });
   const project = join(work, "flow");
   expect(uncaged(["add", "flow", "flow.json"], project)).toMatchObject(added);
   expect(uncaged(["run", "flow", "--wait"], project)).toMatchObject(completed);
 });
 
-test("a source gets agents and schemas that it has not installed", () => {
+test("a source can import agents and schemas without installing them", () => {
   const source = `import { createRoleModerator, END } from "@uncaged/workflow";
     import { describe, role, scriptedAgent } from "@uncaged/workflow-agents";
     import { z } from "zod";
@@ -99,7 +99,7 @@ test.each([
   ["flow.json", JSON.stringify({ ...flow, steps: [...flow.steps.slice(0, 2), ...asking.steps] })],
   ["graph.json", JSON.stringify(graph)],
   ["roles.ts", roles],
-])("%s has the bytes that it has where npm installed the packages, each time", (file, text) => {
+])("%s builds to the same bytes as with packages installed by npm", (file, text) => {
   const hashes = new Set<string>();
   const build = (command: string, cwd: string) => {
     writeFileSync(join(cwd, file), text.replace('"next":"Write_Text"', '"next":"LLM_Ask"'));
@@ -124,7 +124,7 @@ test("an error has the line of the author's source", () => {
   expect(stderr).toMatch(/fails\.ts:1:\d+/);
 });
 
-test("a missing import of a source is named, and so is an entry point that bundles can't have", () => {
+test("an error names a missing import, and an entry point that bundles can't import", () => {
   for (const missing of ["left-pad", "@uncaged/workflow/host", "zod/v9"]) {
     const { code, stderr } = add("bad", "bad.ts", `import x from "${missing}"; export default x;`);
     expect(code).toBe(1);
@@ -143,7 +143,7 @@ test("a macro is refused", () => {
   });
 });
 
-test("neither a bunfig.toml nor an .env of the folder reaches it", () => {
+test("the binary ignores bunfig.toml and .env of the folder", () => {
   const hostile = join(work, "hostile");
   mkdirSync(hostile);
   writeFileSync(join(hostile, "bunfig.toml"), 'preload = ["./gone.ts"]\n');
@@ -155,7 +155,7 @@ test("neither a bunfig.toml nor an .env of the folder reaches it", () => {
   });
 });
 
-test("dev builds a file at each save, and ends when it is asked to", async () => {
+test("dev builds a file at each save, and exits on request", async () => {
   const file = join(work, "saved.ts");
   const source = (word: string) => `export const descriptor = { description: "Speaks.", roles: {} };
     export async function* run({ steps }: { steps: unknown[] }) {
@@ -182,7 +182,7 @@ test("dev builds a file at each save, and ends when it is asked to", async () =>
   expect(await dev.exited).toBe(0);
 }, 180_000);
 
-test("the console and the API are served", async () => {
+test("the binary serves the console and the API", async () => {
   const command = [binary, "serve", "--port", "0", "--json"];
   const streams = { stdin: "ignore", stdout: "pipe", stderr: "inherit" } as const;
   const serve = Bun.spawn(command, { cwd: work, env: environment, ...streams });
@@ -200,7 +200,7 @@ test("the console and the API are served", async () => {
   expect(await serve.exited).toBe(0);
 });
 
-test("it holds the licences of the packages inside", () => {
+test("the binary's list of licences has the packages inside", () => {
   const text = readFileSync(join(top, ".pack/standalone/THIRD-PARTY-LICENSES.txt"), "utf8");
   const named = [...text.matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
   expect(named).toEqual(

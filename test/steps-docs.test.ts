@@ -15,7 +15,7 @@ import { StepsHouse, textIn } from "./steps/examples.ts";
 import { aroundStep } from "./steps/fragment.ts";
 import { warningsOn } from "./warned.ts";
 
-/* Every sample of the pages on step workflows: checked, built and run. */
+/* Checks, builds and runs every sample of the pages on step workflows. */
 const house = new StepsHouse();
 const cache = join(top, ".cache");
 mkdirSync(cache, { recursive: true });
@@ -58,7 +58,7 @@ test("the pages have samples", () => {
   expect(engines).toHaveLength(3);
 });
 
-test("the reference names every type of steps and every field", () => {
+test("the reference lists every type of steps and every field", () => {
   const words = [...Object.values(StepType), ...fields.map(({ name }) => name)];
   expect(words.filter((word) => !reference.includes(`\`${word}\``))).toEqual([]);
 });
@@ -83,7 +83,7 @@ test("add reports an unknown step as the guide shows", () => {
   expect(() => checkedDocument(broken, "flow.json")).toThrow(shown);
 });
 
-test("the flow of the package's own page runs", async () => {
+test("the flow on the package's page runs", async () => {
   const file = join(house.folder, "own.json");
   writeFileSync(file, flows[1]?.text ?? "");
   expect(await house.add("own", file)).toEqual([]);

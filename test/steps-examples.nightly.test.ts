@@ -10,7 +10,7 @@ import { warningsOn } from "./warned.ts";
 import { StepsHouse, textIn, writtenBy } from "./steps/examples.ts";
 import { webServer } from "./steps/web-server.ts";
 
-/* The examples of step workflows, added and run as a person would, offline. */
+/* Adds and runs the examples of step workflows as a user would, offline. */
 const house = new StepsHouse();
 const documents = files("examples/{steps,release-notes}/*.json").map((path) => {
   const text = readFileSync(join(top, path), "utf8");
@@ -46,7 +46,7 @@ describe("the examples of step workflows", () => {
     expect(missing).toEqual([]);
   });
 
-  test("have no doubtful place but the question that may be asked again", () => {
+  test("have no warning except for the repeated question", () => {
     const found = Object.values(warnings).flat();
     expect(found).toHaveLength(1);
     expect(found[0]).toContain("Pause_Approve: it leads back to itself");
@@ -54,7 +54,7 @@ describe("the examples of step workflows", () => {
 });
 
 describe("loops", () => {
-  test("run serially until BREAK, in parallel, and while a condition holds", async () => {
+  test("run serially until BREAK, in parallel, or while a condition holds", async () => {
     const cwd = house.place();
     const thread = await house.run("loops", { cwd });
     expect(thread.result).toEqual({ returnCode: 0, summary: "15 letters" });
@@ -78,7 +78,7 @@ describe("a fan-out", () => {
   });
 });
 
-test("tools are named by id or field, and an optional one may fail", async () => {
+test("tools are addressed by id or field, and an optional tool may fail", async () => {
   const cwd = house.place();
   const thread = await house.run("tools", { cwd });
   expect(thread.result).toEqual({ returnCode: 0, summary: "1 tools.md" });
@@ -87,7 +87,7 @@ test("tools are named by id or field, and an optional one may fail", async () =>
 });
 
 describe("the built-in tools", () => {
-  test("take the documented fields and return what the guide describes", async () => {
+  test("accept the documented fields and return the results in the guide", async () => {
     const cwd = house.place();
     const thread = await house.run("built-in-tools", { cwd });
     expect(thread.result).toEqual({ returnCode: 0, summary: "lines.txt:2: Two" });
@@ -101,7 +101,7 @@ describe("the built-in tools", () => {
     expect(writtenBy(thread).$line).toStartWith("Two\n");
   });
 
-  test("are the rows of the guide, field by field", () => {
+  test("have the fields that the guide lists", () => {
     const guide = readFileSync(join(top, "docs/reference/steps.md"), "utf8");
     const rows = [
       ...guide.matchAll(/^\| `([A-Z]\w+File|ListFiles|Search|RunCommand)` \| (.*?) \|/gm),
@@ -122,7 +122,7 @@ describe("the web", () => {
   const server = webServer(env.DEMO_TOKEN);
   afterAll(() => server.stop());
 
-  test("gives a user, a file and an archive", async () => {
+  test("returns a user, a file and an archive", async () => {
     const cwd = house.place();
     const thread = await house.run("web", { cwd, params: { base: server.url }, env });
     expect(thread.result?.summary).toBe("3 files for ada");
@@ -168,7 +168,7 @@ describe("models", () => {
 });
 
 describe("an approval", () => {
-  test("is asked for again with another text, and publishes it", async () => {
+  test("is requested again with another text, and publishes it", async () => {
     const cwd = house.place();
     const asked = await house.run("approval", { cwd, params: { text: "Hi." } });
     expect(asked.status).toBe("waiting");
@@ -183,20 +183,20 @@ describe("an approval", () => {
     expect(late).toMatchObject({ status: "failed" });
   });
 
-  test("may be refused", async () => {
+  test("can be rejected", async () => {
     const asked = await house.run("approval", { cwd: house.place() });
     const done = await house.answer(asked, "no");
     expect(done.result).toEqual({ returnCode: 0, summary: "refused" });
   });
 });
 
-test("a workflow runs another, whose steps are the thread's", async () => {
+test("a workflow runs another, and the thread has the steps of both", async () => {
   const thread = await house.run("subflow", { cwd: house.place() });
   expect(thread.result?.summary).toBe("Hello, Ada. Hello, Grace.");
   expect(rolesOf(thread).filter((role) => role === "Subflow_Greet/Set_Greeting")).toHaveLength(2);
 });
 
-test("services, components and types of one's own come with a source", async () => {
+test("a source adds its own services, components and types", async () => {
   const thread = await house.run("services", { cwd: house.place() });
   expect(thread.result?.summary).toBe("4 WORDS!");
   expect(rolesOf(thread)).toEqual([
@@ -207,7 +207,7 @@ test("services, components and types of one's own come with a source", async () 
   ]);
 });
 
-test("a JSON file with services names their source", async () => {
+test("a JSON file with services fails with a hint about a source", async () => {
   const file = join(house.folder, "lonely.json");
   const steps = [{ id: "Service_Count", in: {}, next: "Stop_Done" }, { id: "Stop_Done" }];
   const registry = { services: ["Count()"] };

@@ -9,7 +9,7 @@ import { parseRegistry } from "../packages/workflow/src/registry/parse.ts";
 import { serialiseRegistry } from "../packages/workflow/src/registry/registry.ts";
 import { files, top } from "./source.ts";
 
-/* Checks that docs/reference/storage-format.md shows what the code reads and writes. */
+/* Checks that docs/reference/storage-format.md matches the files that the code reads and writes. */
 const text = readFileSync(join(top, "docs/reference/storage-format.md"), "utf8");
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))].map(
@@ -17,7 +17,7 @@ const blocks = (language: string): string[] =>
   );
 const logs = blocks("jsonl");
 
-test("the logs that the format shows are read as ended threads", () => {
+test("the logs in the format are valid logs of ended threads", () => {
   const folder = mkdtempSync(join(tmpdir(), "uncaged-format-"));
   for (const log of logs.filter((block) => block.includes('"parameters"'))) {
     const path = join(folder, "log");
@@ -33,14 +33,14 @@ test("the logs that the format shows are read as ended threads", () => {
   rmSync(folder, { recursive: true });
 });
 
-test("the records that the format shows are sound", () => {
+test("the records in the format are valid", () => {
   const records = logs.flatMap((block) => block.trim().split("\n")).map((line) => JSON.parse(line));
   const steps = records.filter((record) => "role" in record);
   expect(steps.length).toBeGreaterThan(10);
   expect(steps.map(violationOfRecord).filter((fault) => fault !== null)).toEqual([]);
 });
 
-test("the hashes that the format shows are those of the bytes", async () => {
+test("the hashes in the format match their bytes", async () => {
   const rows = [...text.matchAll(/^\| (none|`\w+`) \| [0-9a-f]{16} \| (\w{13}) \|$/gm)];
   expect(rows).toHaveLength(3);
   for (const [, bytes = "", hash] of rows) {
@@ -49,13 +49,13 @@ test("the hashes that the format shows are those of the bytes", async () => {
   }
 });
 
-test("the registry that the format shows is in the form that is written", async () => {
+test("the registry in the format equals the written form", async () => {
   const [registry = ""] = blocks("yaml");
   const parsed = parseRegistry(registry);
   expect(serialiseRegistry(parsed.registry)).toBe(registry);
 });
 
-test("every tag of the debug log is explained", () => {
+test("the format explains every tag of the debug log", () => {
   const sources = files("packages/workflow/src/**/*.ts").filter(
     (path) => !path.endsWith(".test.ts"),
   );

@@ -15,8 +15,8 @@ import { removeFolders, Store } from "../packages/cli-workflow/test/program.ts";
 import threads from "./fixtures/storage-root-0.1/threads.json";
 
 /*
- * A storage root that an older version has written, with a bundle of each kind and a thread of each
- * status, is read and continued by the current code. fixtures/storage-root-0.1/make.ts has made it.
+ * The current code reads and continues a storage root of an older version, with a bundle of each kind and a thread of
+ * each status. Made by fixtures/storage-root-0.1/make.ts.
  */
 type Name = keyof typeof threads;
 type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };
@@ -31,7 +31,7 @@ type Sum = { tokens: number; cost: number | null };
 
 const fixture = join(import.meta.dir, "fixtures/storage-root-0.1/root");
 
-/** A copy of the old storage root, with the modes that git doesn't keep. */
+/** Copies the old storage root, and sets the file modes that git does not keep. */
 function oldStore(): Store {
   const store = new Store();
   cpSync(fixture, store.root, { recursive: true });
@@ -71,7 +71,7 @@ async function complete(name: Name, args: string[]): Promise<View> {
   return view;
 }
 
-/** Forks or retries a thread, which must stay unchanged, and returns the new thread at its end. */
+/** Forks or retries a thread, which must not change. Returns the new thread at its end. */
 async function derive(name: Name, args: string[]): Promise<View> {
   const [command = "", ...options] = args;
   const old = textOf(threads[name]);
@@ -81,7 +81,7 @@ async function derive(name: Name, args: string[]): Promise<View> {
   const view = await read(forked.threadId);
   const copied = view.forkFrom?.steps ?? 0;
   expect(view.forkFrom?.threadId).toBe(threads[name]);
-  // The copied steps are the old lines, byte for byte, plus sums, which the old lines lack.
+  // The copied steps are the old lines, byte for byte, plus checksums, which the old lines lack.
   const copies = linesOf(forked.threadId)
     .slice(1, copied + 1)
     .map(unsealed);
@@ -97,7 +97,7 @@ describe("reading an old storage root", () => {
     store = oldStore();
   });
 
-  test("lists its threads, each with its status", async () => {
+  test("lists its threads with their statuses", async () => {
     const rows = await store.json<Row[]>(["threads", "--limit", "100"]);
     const found = Object.entries(threads).map(([name, id]) => {
       const row = rows.find(({ threadId }) => threadId === id);
@@ -130,7 +130,7 @@ describe("reading an old storage root", () => {
     ]);
   });
 
-  test("shows each step as it was committed", async () => {
+  test("shows each committed step unchanged", async () => {
     for (const name of ["plain completed", "durable waiting", "steps completed"] as const) {
       const { steps } = await read(threads[name]);
       const lines = linesOf(threads[name]).map((line) => JSON.parse(line) as Line);
@@ -148,7 +148,7 @@ describe("reading an old storage root", () => {
     expect(value).toEqual(["x".repeat(12_000)]);
   });
 
-  test("adds up the usage of its threads, and the usage that a fork saved", async () => {
+  test("sums the usage of its threads, and the usage saved by a fork", async () => {
     const ledger = (name: Name) =>
       store.json<{ total: Sum; saved: Sum }>(["thread", threads[name], "--ledger"]);
     const one = { tokens: 1100, cost: 0.0045 };
@@ -156,7 +156,7 @@ describe("reading an old storage root", () => {
     expect(await ledger("plain fork")).toMatchObject({ total: { tokens: 0 }, saved: one });
   });
 
-  test("knows each step as an attempt by its record alone, and no event of it", async () => {
+  test("derives an attempt from each step's record alone", async () => {
     type Shown = { attempts: Record<string, unknown>[] };
     const { attempts } = await store.json<Shown>([
       "thread",
@@ -174,7 +174,7 @@ describe("reading an old storage root", () => {
     });
   });
 
-  test("folds a step workflow's steps to its state", async () => {
+  test("folds the steps of a step workflow to its state", async () => {
     const checkpoint = await store.ok(["thread", threads["steps waiting"], "--checkpoint"]);
     expect(JSON.parse(checkpoint)).toMatchObject({
       currentStepID: "Branch_Length",
@@ -182,7 +182,7 @@ describe("reading an old storage root", () => {
     });
   });
 
-  test("verifies it, and finds the torn and the broken line", async () => {
+  test("verifies it, and finds the torn line and the broken line", async () => {
     const { code, stdout } = await store.run(["verify", "--json"]);
     expect(code).toBe(1);
     const { checked, problems } = JSON.parse(stdout);
@@ -209,12 +209,12 @@ describe("an old thread", () => {
     expect(view.result).toEqual({ returnCode: 0, summary: "three steps for Ada" });
   });
 
-  test("with half a record at its end resumes after the last whole one", async () => {
+  test("with half a record at its end resumes after the last complete record", async () => {
     const view = await complete("plain torn", ["resume", threads["plain torn"]]);
     expect(roles(view)).toEqual(["first", "second", "third"]);
   });
 
-  test("of a moderator resumes, and is answered", async () => {
+  test("of a moderator resumes and can be answered", async () => {
     await store.run(["resume", threads["moderated interrupted"], "--wait"]);
     for (const name of ["moderated interrupted", "moderated waiting"] as const) {
       const view = await complete(name, ["resume", threads[name], "--input", "true"]);
@@ -223,7 +223,7 @@ describe("an old thread", () => {
     }
   });
 
-  test("of a durable workflow resumes in the middle of a step.all, and is answered", async () => {
+  test("of a durable workflow resumes in the middle of a step.all and can be answered", async () => {
     await store.run(["resume", threads["durable interrupted"], "--wait"]);
     const all = ["fetcher", "planner", "left", "right", "__wait__", "__input__", "shipper"];
     for (const name of ["durable interrupted", "durable waiting", "durable fork"] as const) {
@@ -233,7 +233,7 @@ describe("an old thread", () => {
     }
   });
 
-  test("of steps resumes in the middle of its loop, and is answered", async () => {
+  test("of steps resumes in the middle of its loop and can be answered", async () => {
     const id = threads["steps interrupted"];
     const before = linesOf(id).length - 1;
     expect(before).toBeGreaterThan(10);
@@ -241,7 +241,7 @@ describe("an old thread", () => {
     const resumed = await store.run(["resume", id, "--wait"]);
     expect(resumed.code).toBe(0);
     const done = await read(id);
-    // 300 words are 1,090 letters: the branch takes its first case.
+    // 300 words have 1,090 letters, so the branch takes its first case.
     expect(roles(done).filter((role) => role === "Set_Text")).toHaveLength(300);
     expect(roles(done).slice(-3)).toEqual(["Branch_Length", "Set_Answer", "Stop_Done"]);
     const waiting = threads["steps waiting"];
@@ -251,7 +251,7 @@ describe("an old thread", () => {
     expect(state.variables.$text).toBe("onetwothree 6 a note");
   });
 
-  test("that failed, was killed or ran out of rounds is retried", async () => {
+  test("can be retried after it failed, was killed or ran out of rounds", async () => {
     const third = ["first", "second", "third"];
     expect(roles(await derive("plain failed", ["retry"]))).toEqual(third);
     expect(roles(await derive("plain killed", ["retry"]))).toEqual(third);
@@ -261,7 +261,7 @@ describe("an old thread", () => {
     expect(roles(await derive("durable failed", ["retry"])).at(-1)).toBe("shipper");
   });
 
-  test("is forked", async () => {
+  test("can be forked", async () => {
     const plain = await derive("plain completed", ["fork", "--at-step", "1", "--prompt", "Grace"]);
     expect(plain.steps.map(({ content }) => content)).toEqual([
       "first: Ada",
@@ -274,18 +274,18 @@ describe("an old thread", () => {
     expect((await derive("durable completed", role)).result?.summary).toBe("shipped");
   });
 
-  test("has attempts with ids from the step on at which it was continued", async () => {
+  test("has attempts with ids from the step at which it was continued", async () => {
     const steps = linesOf(threads["plain interrupted"]).slice(1, -1);
     const ids = steps.map((line) => (JSON.parse(line) as { attempt?: string }).attempt);
     expect(ids).toEqual([undefined, undefined, expect.stringMatching(/^[0-9A-HJKMNP-TV-Z]{13}$/)]);
   });
 
-  test("with a broken line is forked before it", async () => {
+  test("with a broken line can be forked before that line", async () => {
     const view = await derive("plain corrupt", ["fork", "--at-step", "1"]);
     expect(roles(view)).toEqual(["first", "second", "third"]);
   });
 
-  test("of steps is run again from a step, with another value", async () => {
+  test("of steps can be rerun from a step with another value", async () => {
     const set = ["rerun", "--from-step", "Set_Answer", "--set", '$answer="new"'];
     const view = await derive("steps completed", set);
     expect(roles(view).slice(-3)).toEqual(["__input__", "Set_Answer", "Stop_Done"]);

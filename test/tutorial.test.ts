@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* The files that the tutorial has the reader write, in a folder of their own. */
+/* The files that the tutorial's reader writes, in a separate folder. */
 const folder = join(top, ".cache/tutorial");
 const page = readFileSync(join(top, "docs/tutorial/your-own-workflow.md"), "utf8");
 const written = [...page.matchAll(/```ts (\S+)\n([\s\S]*?)```/g)].map(
@@ -19,7 +19,7 @@ mkdirSync(folder, { recursive: true });
 for (const { name, text } of written) writeFileSync(join(folder, name), text);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("the tutorial has the reader write three files", () => {
+test("the tutorial's reader writes three files", () => {
   expect(written.map(({ name }) => name)).toEqual(["workflow.ts", "site.ts", "workflow.test.ts"]);
 });
 

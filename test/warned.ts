@@ -1,6 +1,6 @@
 import type { Host } from "@uncaged/workflow/host";
 
-/** The warnings of a host's threads: one of our workflows must not break its own descriptor. */
+/** Returns the warnings of a host's threads. Workflows of this repository must not break their own descriptors. */
 export async function warningsOn(host: Host): Promise<string[]> {
   const found: string[] = [];
   const { rows } = await host.threads({ limit: 10_000 });

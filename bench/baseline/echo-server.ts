@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, watch } from "node:fs";
 
-// Minimal server that streams a file to browsers: reads the new bytes of the file whenever the system reports a change,
-// and sends them to all clients. Argument: the file. Prints its port.
+// Minimal server that streams a file to browsers: reads new bytes of the file when the system reports a change, and
+// sends them to all clients. Argument: the file. Prints its port.
 const path = process.argv[2] ?? "";
 const readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
 const fd = openSync(path, "r");

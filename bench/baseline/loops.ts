@@ -8,7 +8,7 @@ type Way = "blocking" | "pool";
 
 const fdatasyncOnPool = promisify(fdatasync);
 
-/** Minimal loop that records the steps of a workflow: requests a step, appends its line, requests the next. */
+/** Minimal loop that records the steps of a workflow: requests a step, appends its line, requests the next step. */
 export async function bareLoop(run: WorkflowFn, options: object, path: string, way: Way) {
   const fd = openSync(path, "a", 0o600);
   const generator = run({ prompt: "", steps: [] }, options as WorkflowOptions);
@@ -22,7 +22,7 @@ export async function bareLoop(run: WorkflowFn, options: object, path: string, w
   closeSync(fd);
 }
 
-// As a script: concurrent loops. Arguments: the bundle, a folder, the number of loops, the options.
+// As a script, runs concurrent loops. Arguments: the bundle, a folder, the number of loops, the options.
 if (import.meta.main) {
   const [bundle = "", folder = "", many, options = "{}"] = process.argv.slice(2);
   const { run } = (await import(bundle)) as { run: WorkflowFn };

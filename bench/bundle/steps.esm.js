@@ -1,7 +1,7 @@
 /*
- * The workflow that the engine and the bare loops run. It yields `count` steps of `size` characters. With `together` it
- * waits until that many threads have begun, so that their start is not measured; the last one to finish writes `report`,
- * a path, which may also be the prompt.
+ * Workflow of the engine and the bare loops. Yields `count` steps of `size` characters. With `together`, waits until that
+ * many threads have started, so that their start is not measured. The last thread to finish writes its report to the path
+ * in `report` or in the prompt.
  */
 export const descriptor = {
   description: "Yields steps as fast as they are committed.",
@@ -9,7 +9,7 @@ export const descriptor = {
 };
 
 const rounds = new Map();
-// The clock that all processes of a machine share.
+// The clock shared by all processes of a machine.
 const now = () => performance.timeOrigin + performance.now();
 
 export async function* run(input, options) {

@@ -23,7 +23,7 @@ import {
 } from "../store.ts";
 
 const count = 10_000;
-/** Characters of a step, about those of a model's answer. */
+/** Characters per step, about the length of a model's answer. */
 const size = 1000;
 const times = 15;
 
@@ -72,12 +72,12 @@ async function fork(source: Source): Promise<number> {
   return (await committed(source, forked.threadId)) - began;
 }
 
-/** Resumes a copy of the source without an end record, as a lost worker leaves it. */
+/** Resumes a copy of the source without an end record, like the log of a lost worker. */
 async function resume(source: Source): Promise<number> {
   const { host, root, hash } = source;
   const threadId = threadIdOf(Math.floor(now()));
   writeFileSync(dataPath(root, hash, threadId), unendedCopy(source, threadId), { mode: 0o600 });
-  // Collect the copy's garbage before the resume is measured.
+  // Collect the copy's garbage before the measurement.
   Bun.gc(true);
   const began = now();
   await host.control({ hash, threadId }, { kind: "resume", env: {} });
@@ -92,7 +92,7 @@ function unendedCopy({ root, hash, threadId }: Source, as: string): string {
   });
 }
 
-/** Returns the time of the thread's next commit, and removes the thread. */
+/** Returns the time until the thread's next commit, and deletes the thread. */
 async function committed({ host, hash, report }: Source, threadId: string): Promise<number> {
   const { ended } = await reported(report);
   const ref = { hash, threadId };

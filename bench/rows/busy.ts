@@ -12,7 +12,7 @@ const times = 3;
 
 type Browser = Awaited<ReturnType<typeof launch>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
-/** Uses a page, and measures the longest task of each act. */
+/** Uses a page and measures the longest task of each action. */
 type Use = (page: Page, measure: (act: () => Promise<unknown>) => Promise<void>) => Promise<void>;
 
 export const busy: Row = {
@@ -29,7 +29,7 @@ export const busy: Row = {
     if (status !== "completed") throw new Error(`the thread is ${status}`);
     const served = await serveRoot(await command(), root);
     const address = `http://127.0.0.1:${served.port}`;
-    /** The longest task of some uses, each of a new page. */
+    /** Returns the longest task of several uses, each on a new page. */
     const readings = async (use: Use) => {
       const figures: number[] = [];
       for (let n = 0; n < times; n += 1) {
@@ -93,7 +93,7 @@ const useThread =
 
 const nodes = 500;
 
-/** A chain of agents, laid out in rows. */
+/** A chain of agents in rows. */
 const graph = JSON.stringify({
   nodes: Array.from({ length: nodes }, (_, at) => ({
     id: `node_${at + 1}`,

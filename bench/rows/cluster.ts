@@ -28,7 +28,7 @@ export const cluster: Row = {
     const token = servers.address.token ?? "";
     const children: Bun.Subprocess[] = [];
     const host = openRestateHost(servers.address, { cache: join(own, "mirror") });
-    /** Starts a program of handlers, and registers it at the port that it prints. */
+    /** Starts a program of handlers and registers it at its printed port. */
     const register = async (argv: string[], portOf: (printed: string) => number) => {
       const env = { ...process.env, UNCAGED_WORKFLOW_HOST_TOKEN: token };
       const child = Bun.spawn(argv, { env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });

@@ -24,7 +24,7 @@ export const list: Row = {
   },
 };
 
-/** The index is built in the background; it is complete when a page no longer reads the folders. */
+/** Waits until the index is complete: it is built in the background, and pages then read no thread folders. */
 async function untilIndexed(page: () => Promise<number>): Promise<void> {
   const until = performance.now() + mostBuildMs;
   while (performance.now() < until) {
@@ -38,7 +38,7 @@ function readFolders({ root }: Store): void {
   for (const hash of readdirSync(logsDir(root))) readdirSync(join(logsDir(root), hash));
 }
 
-/** Writes small threads that have ended; the newest have a step of some size. */
+/** Writes small ended threads. The newest have a larger step. */
 function fill({ root, hash }: Store): void {
   mkdirSync(threadsDir(root, hash), { recursive: true });
   for (let n = 1; n <= count; n += 1) {

@@ -66,7 +66,7 @@ class Client {
     });
   }
 
-  /** Resolves once a text has come since the last call. */
+  /** Resolves when a text has arrived since the last call. */
   sees(text: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#seen = "";
@@ -79,11 +79,11 @@ class Client {
   }
 }
 
-/** Milliseconds until a synced step has reached all clients, the median of some steps. */
+/** Returns the median time until a synced step has reached all clients, in milliseconds. */
 async function delay(served: Served, path: string, fd: number): Promise<number> {
   const clients = Array.from({ length: many }, () => new Client(served, path));
   await Promise.all(clients.map((client) => client.sees("text/event-stream")));
-  // The streams send the steps of earlier readings first.
+  // The streams first send the steps of earlier readings.
   await Bun.sleep(700);
   const readings: number[] = [];
   for (let n = 0; n < messages; n += 1) {

@@ -9,13 +9,13 @@ import { line, type Row } from "../row.ts";
 import { serveRoot } from "../serve.ts";
 import { makeStore, threadIdOf } from "../store.ts";
 
-// As many as fit into the window: a card that is not visible is not rendered.
+// Limited by the window: an invisible card is not rendered.
 const times = 9;
 
 export const seen: Row = {
   name: "seen",
   about:
-    "From the sync of a step until its text is in the open page of its thread. The floor is a page that writes what its event stream brings.",
+    "From the sync of a step until its text is in the open page of its thread. The floor is a page that writes the data of its event stream.",
   async measure({ folder, command }) {
     const browser = await launch();
     const { root, hash } = await makeStore(folder);
@@ -57,7 +57,7 @@ const bareHtml = `<h1>Bare</h1><script>
 new EventSource("/events").onmessage = ({ data }) => document.body.append(data);
 </script>`;
 
-/** A page that appends each message of its stream. `send` returns the time at which it sent. */
+/** Serves a page that appends each message of its stream. `send` returns the time at which it sent a message. */
 function bareServer() {
   const readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
   const encoder = new TextEncoder();

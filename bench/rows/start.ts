@@ -30,7 +30,7 @@ export const start: Row = {
 
 const bare = () => timed(() => Bun.spawn([process.execPath, "-e", "0"]).exited);
 
-/** The bundle notes when its next step is requested: the first is then committed. */
+/** Measures the time until the bundle's next step is requested: the first step is committed by then. */
 async function firstStep(store: Store, command: string): Promise<number> {
   const report = join(store.folder, "report.json");
   const began = now();

@@ -45,7 +45,7 @@ const one = { together: 1, count: 1, weigh: true };
 const kilobytes = (heavy: Report, light: Report, threads: number): number =>
   (heavy.rss - light.rss) / threads / 1000;
 
-/** Uses a new worker each time: a process does not give memory back. */
+/** Starts a new worker for each reading, because a process does not release memory. */
 async function weighWorker(folder: string, load: Load): Promise<number> {
   const store = await makeStore(folder);
   setIdle(300);

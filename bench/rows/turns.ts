@@ -17,7 +17,7 @@ export const turns: Row = {
     const host = openLocalHost({ path: mkdtempSync(join(folder, "root-")) });
     const { hash } = await host.register("turns", source);
     let runs = 0;
-    /** Milliseconds of a turn. */
+    /** Returns the duration of a turn, in milliseconds. */
     const read = async (prompt: "recorded" | "unrecorded"): Promise<number> => {
       const env = { RUN: String((runs += 1)) };
       const ref = await host.start({ workflow: hash, prompt, env, cwd: folder });
@@ -40,7 +40,7 @@ export const turns: Row = {
   },
 };
 
-/** Milliseconds for appending and syncing a turn, and then the result of its call. */
+/** Returns the time to append and sync a turn and then the result of its call, in milliseconds. */
 function syncTwice(path: string): number {
   const entries = [500, 1500].map((length) => Buffer.alloc(length, "x"));
   const times = 50;

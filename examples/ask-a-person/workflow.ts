@@ -1,5 +1,5 @@
-// A person decides: an agent writes the announcement of a release, and a person approves it or describes a
-// change. Only then is it written to a file. No process runs while the question is open.
+// A person decides: an agent writes the announcement of a release, and a person approves it or requests a change. The
+// file is written only after approval. No process runs while the question is open.
 //
 //     uncaged-workflow add announce examples/ask-a-person/workflow.ts
 //     uncaged-workflow run announce --prompt 'Version 2: threads can be forked' --wait
@@ -16,7 +16,7 @@ const announcement: ScriptedAnswer = ({ start, steps }) =>
 
 const writer = role({
   description: "Writes the announcement",
-  // A model instead: anthropicAgent({ model: "claude-opus-5-5" })
+  // To use a model instead: anthropicAgent({ model: "claude-opus-5-5" })
   agent: scriptedAgent({ "You write": announcement }),
   systemPrompt: "You write the announcement of a release, and change it as the person asks.",
   schema: z.object({}),

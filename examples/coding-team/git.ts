@@ -7,11 +7,11 @@ const run = promisify(execFile);
 const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promise<string> =>
   (await run("git", args, { cwd, env: { ...env }, signal })).stdout.trim();
 
-/** The changes of the team, as git shows them. */
+/** Returns the changes of the team, as git shows them. */
 export const changes = (here: StepContext, { base, branch }: WorktreeMeta): Promise<string> =>
   git(here, "diff", "--stat", base, branch);
 
-/** Merges the team's work. If git can't merge it, the checkout stays as it was. */
+/** Merges the team's work. A failed merge leaves the checkout unchanged. */
 export async function mergeInto(here: StepContext, { branch }: WorktreeMeta): Promise<string> {
   try {
     return await git(here, "merge", "--no-edit", "-m", "Merge the work of the team", branch);

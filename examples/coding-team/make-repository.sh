@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a small git repository with tests of what is not written yet, to try the example on:
+# Creates a small git repository with tests of unwritten code, to try the example on:
 #
 #     sh examples/coding-team/make-repository.sh /tmp/words
 set -eu

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptedAgent } from "@uncaged/workflow-agents";
 
-/** Plays all roles without a model, on the repository that make-repository.sh makes. */
+/** Plays all roles without a model, on the repository created by make-repository.sh. */
 export const script = scriptedAgent({
   "You plan": JSON.stringify({ parts: ["slug.mjs: slug()", "count.mjs: count()"] }),
   "You code": ({ cwd, start }) => {

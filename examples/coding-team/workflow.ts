@@ -1,6 +1,6 @@
-// A team that codes in a git repository: a planner divides the work, coders do their parts at the same time, each in a
-// git worktree of its own, their work is merged and tested, and a reviewer reads it. A person then decides whether it is
-// merged into the branch that is checked out. Until then nothing in the checkout changes.
+// A team that codes in a git repository: a planner divides the work, and coders do their parts concurrently, each in a
+// separate git worktree. Their work is merged and tested, and a reviewer reads it. A person then decides whether to
+// merge it into the current branch. Until then the checkout does not change.
 //
 //     uncaged-workflow add coding-team examples/coding-team/workflow.ts
 //     sh examples/coding-team/make-repository.sh /tmp/words && cd /tmp/words

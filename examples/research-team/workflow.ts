@@ -1,12 +1,12 @@
 /*
  * A research team, drawn as a graph (team.json): a writer calls two researchers, and a person approves the report. A
- * rejection leads back to the writer, with the person's note. Offline with scripted answers:
+ * rejection returns to the writer with the person's note. Offline, with scripted answers:
  *
  *     uncaged-workflow add team examples/research-team/workflow.ts
  *     uncaged-workflow run team --follow
  *     uncaged-workflow resume @last --input '{"decision":"reject","note":"Name the rivers."}'
  *
- * With --option models=real the nodes ask the models that they name, with the keys of your environment.
+ * With --option models=real the nodes use their own models, with the keys in your environment.
  */
 import { scriptedProvider } from "@uncaged/workflow-agents";
 import { graphBundle } from "@uncaged/workflow-graph";

@@ -1,6 +1,6 @@
 /*
- * A review pipeline, drawn as a graph (pipeline.json): two reviewers work at once, their reviews are joined, and a
- * condition sends the text back to its author until there is no objection. Offline with scripted answers:
+ * A review pipeline, drawn as a graph (pipeline.json): two reviewers work concurrently, their reviews are joined, and a
+ * condition returns the text to its author until there is no objection. Offline, with scripted answers:
  *
  *     uncaged-workflow add pipeline examples/review-pipeline/workflow.ts
  *     uncaged-workflow run pipeline --follow

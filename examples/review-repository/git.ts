@@ -7,10 +7,10 @@ const run = promisify(execFile);
 const maxBuffer = 256 * 1024 * 1024;
 const plain = ["--no-pager", "-c", "log.showRoot=true", "-c", "log.diffMerges=off"];
 
-/** A commit and its changed files; none for a merge. */
+/** A commit with its changed files; a merge has none. */
 export type Commit = { id: string; subject: string; paths: string[] };
 
-/** Runs git in the thread's folder and returns its output. A kill ends git too. */
+/** Runs git in the thread's folder and returns its output. A kill of the thread also ends git. */
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
   const { cwd, signal } = here;
   if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
@@ -24,7 +24,7 @@ export async function git(here: StepContext, ...args: string[]): Promise<string>
   }
 }
 
-/** The last 500 commits up to one, newest first. */
+/** Returns the last 500 commits up to the given one, newest first. */
 export async function commitsUpTo(commit: string, here: StepContext): Promise<Commit[]> {
   const format = [
     "--format=%x01%h%x02%s",

@@ -6,7 +6,7 @@ import type { Plan } from "./plan.ts";
 const largeCommit = 30;
 const mostNotes = 3;
 
-/** Looks at the history: files of the plan that change together, and commits too large to review. */
+/** Finds files of the plan that usually change together, and commits too large to review. */
 export async function readHistory(
   { commit, files }: Plan,
   here: StepContext,
@@ -28,7 +28,7 @@ export async function readHistory(
   };
 }
 
-/** Pairs of files that nearly always change together. */
+/** Returns pairs of files that nearly always change together. */
 function couples(commits: Set<string>[], paths: string[]): string[] {
   return paths
     .flatMap((a, index) => paths.slice(index + 1).map((b) => ({ a, b })))

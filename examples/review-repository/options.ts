@@ -1,9 +1,9 @@
-/** Params of a review: how many files are read, and a file that the report is written to. */
+/** Params of a review: the number of files to read, and the file for the report. */
 export type Options = { files: number; to: string | null };
 
 const mostFiles = 50;
 
-/** Reads `--params`. Throws when it holds something else. */
+/** Reads `--params`. Throws for other contents. */
 export function optionsOf(params: unknown): Options {
   const { files = 6, to = null, ...rest } = (params ?? {}) as Record<string, unknown>;
   const [unknown] = Object.keys(rest);

@@ -2,7 +2,7 @@ import type { StepContext } from "@uncaged/workflow";
 import { counted } from "./counted.ts";
 import { commitsUpTo, git } from "./git.ts";
 
-/** A file to read: how often it changed in the last 500 commits, and whether a test has its name. */
+/** A file to read: how often it changed in the last 500 commits, and whether a test is named after it. */
 export type HotSpot = {
   path: string;
   blob: string;
@@ -18,8 +18,8 @@ const notSource =
   /(^|\/)(node_modules|vendor|third_party|dist)\/|(^|\/)(package-lock\.json|pnpm-lock\.yaml|go\.sum)$|\.(lock|map|snap|min\.\w+|svg|png|jpe?g|gif|ico|webp|pdf|woff2?|ttf|zip|gz|jar|wasm|csv)$/i;
 
 /**
- * Picks the files that change most and are largest: they are the most likely to have faults. A prompt with folders or
- * files limits the review to them.
+ * Selects the largest and most frequently changed files, which most likely have faults. A prompt with folders or files
+ * limits the review to them.
  */
 export async function planReview(
   prompt: string,
@@ -69,7 +69,7 @@ async function filesAt(commit: string, here: StepContext): Promise<Blob[]> {
   });
 }
 
-/** The words of a prompt that name files or folders here. */
+/** Returns the words of a prompt that name existing files or folders. */
 function scopeOf(prompt: string, files: Blob[]): string[] {
   const words = prompt.split(/[\s,;"'`]+/).map((word) => word.replace(/^\.\/|[/.:?!]+$/g, ""));
   return words.filter((word) => word !== "" && files.some(({ path }) => isIn(path, word)));
@@ -101,7 +101,7 @@ const weightOf = ({ path, changes, bytes }: HotSpot): number =>
 const isTest = (path: string): boolean =>
   /(^|[/._-])(tests?|specs?|__tests__)[/._-]|Tests?\.\w+$/.test(path);
 
-/** `threads` for threads.ts, threads.test.ts, test_threads.py and threads_test.go. */
+/** Returns `threads` for threads.ts, threads.test.ts, test_threads.py and threads_test.go. */
 function stemOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
   return name

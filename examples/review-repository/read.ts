@@ -3,7 +3,7 @@ import { counted } from "./counted.ts";
 import { git } from "./git.ts";
 import type { HotSpot } from "./plan.ts";
 
-/** A finding. An urgent one should be fixed before the next release. */
+/** A finding. Urgent findings should be fixed before the next release. */
 export type Finding = { line: number; what: string; urgent: boolean };
 export type Reading = { path: string; lines: number; findings: Finding[] };
 
@@ -92,7 +92,7 @@ function shapeFindings(lines: string[]): Finding[] {
   return found;
 }
 
-// By shape, not by grammar: in most languages, parentheses before the opening of a block.
+// Matches the shape, not the grammar: in most languages, parentheses come before the opening of a block.
 function isFunctionHead(line: string): boolean {
   if (
     /^\s*(?:[}#*/]|(?:if|for|while|switch|match|with|class|catch|describe|test|it)\b)/.test(line)

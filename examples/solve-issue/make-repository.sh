@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a small git repository with a failing test, to try the example on:
+# Creates a small git repository with a failing test, to try the example on:
 #
 #     sh examples/solve-issue/make-repository.sh /tmp/median
 set -eu

@@ -1,13 +1,13 @@
-// An agent team that solves an issue in a git repository: a planner, a coder, a tester that runs the
-// tests, and a reviewer. It goes round until the tests pass and the reviewer is content, or the thread
-// is out of rounds.
+// An agent team that solves an issue in a git repository: a planner, a coder, a tester that runs the tests, and a
+// reviewer. The team repeats its work until the tests pass and the reviewer approves, or until the thread reaches its
+// maximum number of rounds.
 //
 //     uncaged-workflow add solve-issue examples/solve-issue/workflow.ts
 //     sh examples/solve-issue/make-repository.sh /tmp/median && cd /tmp/median
 //     uncaged-workflow run solve-issue --prompt 'median() is wrong for [4, 1, 3, 2]' --follow
 //
-// These commands play a script, without a model. To use an agent: `--option agent=anthropic` (or
-// openai, claude-code, codex, cursor). To choose its model: `--option model=NAME`.
+// These commands play a script, without a model. To use an agent: `--option agent=anthropic` (or openai, claude-code,
+// codex, cursor). To choose its model: `--option model=NAME`.
 import { createRoleModerator, END } from "@uncaged/workflow";
 import { describe, role } from "@uncaged/workflow-agents";
 import { z } from "zod";

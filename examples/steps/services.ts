@@ -1,5 +1,5 @@
-// A step workflow with services, a component and a type of steps of its own, which a JSON file alone can't
-// define. It is added like any other source:
+// A step workflow with services, a component and its own type of steps, which a JSON file alone can't define. Add it
+// like any other source:
 //
 //     uncaged-workflow add services examples/steps/services.ts
 //     uncaged-workflow run services --follow
@@ -11,7 +11,7 @@ type Given = { text?: string; title?: string };
 export const { run, descriptor } = stepsBundle(flow, {
   adapters: {
     service: {
-      // Declared by the registry: here it is CountWords.
+      // The registry declares the service: here it is CountWords.
       async call(_name, params) {
         const { text = "" } = params as Given;
         return { data: { words: text.split(/\s+/).length } };

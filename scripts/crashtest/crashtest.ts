@@ -1,16 +1,16 @@
 /**
  * The crash test: kills and freezes commands, a server and workers from outside, at random moments, while observers
- * follow. Then every thread is brought to its end, and `audit.ts` reads the result.
+ * follow. Then it brings every thread to its end, and `audit.ts` checks the result.
  *
  *     bun run crashtest --minutes 1 --seed 1
  *
- * The seed decides the drawn values; the order of the draws and the instant of a signal depend on the machine. Exits 1
- * when a record that was shown or acknowledged is lost or doubled, a command reports an error that it must not, a
- * thread does not end, or a process stays.
+ * The seed determines the drawn values; the order of the draws and the moment of a signal depend on the machine. Exits
+ * 1 when a shown or acknowledged record is lost or duplicated, a command reports an unexpected error, a thread does not
+ * end, or a process remains.
  *
  *     bun run crashtest --cluster --faults 100 --nodes 3 --seed 1
  *
- * does the same to a cluster of this machine, with three workers.
+ * does the same to a cluster on this machine, with three workers.
  */
 import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -76,7 +76,7 @@ async function loop(once: () => Promise<void>, pauseMs: number): Promise<void> {
   }
 }
 
-/** Kills every worker once more, and brings every thread to its end: now every command must succeed. */
+/** Kills every worker once more, and brings every thread to its end. Every command must succeed now. */
 async function finish(): Promise<void> {
   product.isHarsh = false;
   let open = (await usage.threads()).filter(isOpen);
@@ -89,7 +89,7 @@ async function finish(): Promise<void> {
       if ((status === "running" && round > 1) || status === "corrupt") continue;
       const input = status === "waiting" ? ["--input", "go"] : [];
       const { code, text } = await product.command("resume", threadId, ...input);
-      // It may have changed since the list was made.
+      // The thread may have changed since the list was made.
       if (code === null || /^(ALREADY_RUNNING|THREAD_ENDED|NOT_WAITING|WAITING)$/.test(code))
         continue;
       violations.push(

@@ -1,12 +1,12 @@
 /**
- * Observers that follow threads over the command line and over the server. Each notes the steps that it is shown, and
+ * Observers that follow threads through the command line and the server. Each notes the steps that it receives, and
  * whether a step was missing or came twice.
  */
 import type { Product, Row } from "./product.ts";
 
 type Shown = { number: number; content: string };
 
-/** The steps of one thread that one observer was shown, over all of its connections. */
+/** Steps of a thread that one observer received, over all of its connections. */
 class Sight {
   #last = 0;
   readonly #product: Product;
@@ -40,7 +40,9 @@ type FollowLine = {
   result?: object | null;
 };
 
-/** Follows a thread by the command until the thread or the command ends: some commands are killed or frozen. */
+/**
+ * Follows a thread by the `follow` command until the thread or the command ends. Some commands are killed or frozen.
+ */
 export async function followByCommand(
   product: Product,
   { threadId }: Row,
@@ -67,7 +69,7 @@ export async function followByCommand(
   await child.exited;
 }
 
-/** Follows a thread over the server until it ends, and reconnects after the last event. */
+/** Follows a thread over the server until it ends. Reconnects after the last event. */
 export async function followByServer(
   product: Product,
   { threadId }: Row,
@@ -93,7 +95,7 @@ export async function followByServer(
 
 type Message = { name: string; id: string | null; data: string };
 
-/** The messages of a stream, until it is interrupted or the time is over. */
+/** Yields the messages of a stream until it is interrupted or the time is over. */
 async function* eventsOf({ body }: Response, late: number): AsyncGenerator<Message> {
   const reader = body?.getReader();
   if (!reader) return;

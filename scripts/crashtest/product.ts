@@ -1,6 +1,4 @@
-/**
- * The product as the crash test uses it: processes, their output, and HTTP. None of its code is imported.
- */
+/** The product as the crash test uses it: processes, their output, and HTTP. Imports no code of the product. */
 import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +36,7 @@ export class Random {
   }
 }
 
-/** Result of a request: the answer, the code of the error, or null when the request was cut off. */
+/** Result of a request: the response, the code of the error, or null when the request was cut off. */
 export type Answer = {
   value: Record<string, unknown> | null;
   code: string | null;
@@ -47,17 +45,17 @@ export type Answer = {
 
 export type Row = { threadId: string; hash: string; status: string; steps: number };
 
-/** Disturbance of a process or a request: it is ended, or frozen for a while. */
+/** Disturbance of a process or a request: it is killed, or frozen for a while. */
 type Harm = { kind: "kill" | "freeze"; afterMs: number; forMs: number };
 
 const cutOff: Answer = { value: null, code: null, text: "cut off" };
 
-/** A storage root for the crash test, the commands that work on it, its server and its workers. */
+/** Storage root of the crash test, with its commands, server and workers. */
 export class Product {
   readonly folder = mkdtempSync(join(tmpdir(), "uw-crash-"));
   readonly root = join(this.folder, "root");
   readonly counts = { kills: 0, freezes: 0, commands: 0, requests: 0 };
-  /** A short run on a slow machine has few disturbances, but must have each kind. */
+  /** Kinds of the first disturbances. A short run on a slow machine has few disturbances, but needs each kind. */
   readonly #firstKinds: Harm["kind"][] = ["freeze", "kill"];
   readonly #notes = join(this.folder, "notes");
   readonly #random: Random;
@@ -99,20 +97,20 @@ export class Product {
     return child;
   }
 
-  /** Runs a command to its end, unless it is chosen to be killed or frozen in the middle. */
+  /** Runs a command to its end. Kills or freezes some commands in the middle. */
   async command(...args: string[]): Promise<Answer> {
     this.counts.commands += 1;
     const child = this.spawn([...args, "--json"]);
     void this.#disturb((signal) => child.kill(signal), this.#harm(0.25, 150));
     const [text, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     await child.exited;
-    // Lines that it printed before it was killed were acknowledged.
+    // Lines printed before the kill count as acknowledged.
     if (child.signalCode && !text.endsWith("\n")) return cutOff;
     const answer = answerOf(text, `${text}${errors}`);
     return text === "" && child.exitCode !== 0 ? { ...answer, code: "NO_ANSWER" } : answer;
   }
 
-  /** Sends a request to the server; some are aborted in the middle. */
+  /** Sends a request to the server. Aborts some requests in the middle. */
   async request(method: string, path: string, body?: unknown): Promise<Answer> {
     const server = this.#server;
     if (!server) return cutOff;
@@ -131,7 +129,7 @@ export class Product {
     }
   }
 
-  /** Opens a stream of the server; null when it can't be opened now. */
+  /** Opens a stream of the server; null when the server is down. */
   async stream(path: string, lastEventId: string | null): Promise<Response | null> {
     const server = this.#server;
     if (!server) return null;
@@ -140,7 +138,7 @@ export class Product {
     return await fetch(`${server.url}${path}`, { headers }).catch(() => null);
   }
 
-  /** Keeps a server running on one port, however often it is killed. */
+  /** Keeps a server running on one port, and restarts it after each kill. */
   async serve(): Promise<void> {
     while (this.#isServing) {
       const child = this.spawn(["serve", "--port", String(this.#port), "--json"]);
@@ -168,7 +166,7 @@ export class Product {
     return this.#server?.child ?? null;
   }
 
-  /** The worker processes, by the first lines of the files that docs/reference/storage-format.md names. */
+  /** Returns the worker processes, by the first lines of the files in docs/reference/storage-format.md. */
   workers(): { pid: number; hash: string }[] {
     return filesIn(join(this.root, "run"))
       .filter((name) => name.endsWith(".holder"))
@@ -179,17 +177,17 @@ export class Product {
       });
   }
 
-  /** Kills or freezes a process by a function that sends it a signal, and continues a frozen one. */
+  /** Kills or freezes a process through `send`, and continues a frozen process. */
   async strike(send: (signal: NodeJS.Signals) => void): Promise<void> {
     await this.#disturb(send, this.#harm(1, 1));
   }
 
-  /** Randomly disturbs a process that runs for some time, or does not. */
+  /** Kills or freezes a process later, with a certain chance. */
   async strikeLater(send: (signal: NodeJS.Signals) => void): Promise<void> {
     await this.#disturb(send, this.#harm(0.4, 1_500));
   }
 
-  /** The running processes of this storage root. */
+  /** Returns the running processes of this storage root. */
   processes(): string[] {
     const workers = filesIn("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -221,7 +219,7 @@ export class Product {
       await Bun.sleep(harm.forMs);
       send("SIGCONT");
     } catch {
-      // It had ended already.
+      // The process has already ended.
     }
   }
 }

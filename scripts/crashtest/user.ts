@@ -1,6 +1,6 @@
 /**
- * Users of the product in the crash test, and their counts: each does one thing after the other, by the command line
- * or by the server, and notes acknowledgements.
+ * Users of the product in the crash test, with counts. Each performs one action after the other, through the command
+ * line or the server, and notes acknowledgements.
  */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,8 +11,8 @@ const mostOpen = 12;
 export const names = ["one", "two"];
 
 /**
- * The workflow: it counts, and sometimes asks. Before it yields it has an external effect, which it notes. It notes
- * each step when it is asked for the next.
+ * The workflow counts and sometimes asks a question. Before each yield it has an external effect, which it notes. It
+ * notes each step when it is asked for the next one.
  */
 const source = (note: string) => `// ${note}
 import { appendFileSync } from "node:fs";
@@ -32,7 +32,7 @@ export async function* run(input, { threadId, count, delayMs, size, askEvery, no
 }
 `;
 
-/** Errors that a command may report when a process died under it, or another command was first. */
+/** Error codes of a command whose process died, or that came after another command. */
 const harmless = new Set(
   `WORKER_LOST WORKER_SILENT WORKER_CLOSING WORKER_OUT_OF_SIGHT THREAD_ENDED NOT_RUNNING NOT_WAITING STALE_ANSWER
   NOT_LIVE ALREADY_RUNNING WAITING NOTHING_TO_RETRY THREAD_NOT_FOUND THREAD_RUNNING NO_SUCH_STEP NOTHING_TO_ROLL_BACK
@@ -51,7 +51,7 @@ export class Usage {
   readonly refusals: Counts = new Map();
   readonly unexpected: Counts = new Map();
   readonly violations: string[] = [];
-  /** Ids given at the start: a late command may start them again. */
+  /** Ids of starts: a late command may start them again. */
   readonly givenIds = new Set<string>();
   readonly #product: Product;
   #versions = 0;
@@ -60,7 +60,7 @@ export class Usage {
     this.#product = product;
   }
 
-  /** Counts an answer; returns its value when the request was accepted. */
+  /** Counts a reply. Returns its value when the request was accepted. */
   taken(verb: string, { value, code, text }: Answer, alsoHarmless: string[] = []): Answer["value"] {
     addOne(this.verbs, verb);
     if (code === null) return value;
@@ -79,7 +79,7 @@ export class Usage {
     return Array.isArray(value) ? (value as Row[]) : [];
   }
 
-  /** The path of a new version. */
+  /** Writes a new version and returns its path. */
   newVersion(): string {
     const note = `version${(this.#versions += 1)}`;
     const path = join(this.#product.folder, `${note}.esm.js`);
@@ -93,10 +93,10 @@ export class Usage {
   }
 }
 
-/** Options of a thread of the workflow. */
+/** Options of a thread. */
 type Options = Record<string, string | number>;
 
-/** A user of the product; each draws from a generator of its own. */
+/** A user of the product, with a random generator of its own. */
 export class User {
   readonly #random: Random;
   readonly #product: Product;
@@ -108,7 +108,7 @@ export class User {
     this.#usage = usage;
   }
 
-  /** Does one action of a user. */
+  /** Performs one random action. */
   async act(): Promise<void> {
     const dice = this.#random.next();
     if (dice < 0.14) return await this.#keepVersions();
@@ -129,7 +129,7 @@ export class User {
     if (still) await this.#takeUp(still);
   }
 
-  /** Follows a thread by the command or over the server. */
+  /** Follows a thread through the command or the server. */
   async observe(): Promise<void> {
     const row = this.#random.pick((await this.#usage.threads()).filter(isOpen));
     if (!row) return;
@@ -138,7 +138,10 @@ export class User {
     await follow(this.#product, row, this.#usage.violations);
   }
 
-  /** Kills or freezes a worker, or sometimes the server; sometimes with `--force` while it is frozen. */
+  /**
+   * Kills or freezes a worker, or sometimes the server. Sometimes kills a thread with `--force` while its worker is
+   * frozen.
+   */
   async strike(): Promise<void> {
     const { server } = this.#product;
     if (server && this.#random.next() < 0.1)
@@ -158,7 +161,7 @@ export class User {
     attempt(() => send("SIGCONT"));
   }
 
-  /** Sometimes kills the worker of a version as soon as it has acknowledged a request. */
+  /** Sometimes kills the worker of a version right after it has acknowledged a request. */
   #killBehind(hash: string, chance = 0.3): void {
     if (!this.#product.isHarsh || this.#random.next() > chance) return;
     for (const worker of this.#product.workers()) {
@@ -256,7 +259,7 @@ export class User {
     const answer = this.#isByServer
       ? await this.#product.request("POST", path, more.length > 0 ? { force: true } : undefined)
       : await this.#product.command(verb, threadId, ...more);
-    // A worker that was frozen before it drove a thread looks like a worker that its bundle blocks.
+    // A worker that was frozen before it drove a thread looks like a worker whose bundle blocks it.
     return this.#usage.taken(verb, answer, ["BUNDLE_LOAD_FAILED"]);
   }
 
@@ -311,7 +314,7 @@ export class User {
     this.#usage.taken(args[0] ?? "", await this.#product.command(...args));
   }
 
-  /** A version that loses its name: gc may remove it, unless a thread runs on it. */
+  /** Adds a version and removes its name: gc may delete it, unless a thread runs on it. */
   async #passingVersion(): Promise<void> {
     const path = this.#usage.newVersion();
     const name = basename(path, ".esm.js");
@@ -344,6 +347,6 @@ export function attempt(send: () => void): void {
   try {
     send();
   } catch {
-    // It had ended already.
+    // The process has already ended.
   }
 }

@@ -34,12 +34,12 @@ test.each([
   ["This is no JSON.", "1:6 is-no", "This is not JSON, and there is no other file."],
   ["It does not poll any more.", "1:18 history", "It does not poll, and no longer waits."],
   ["The server is started anew.", "1:23 archaic", "The server is restarted. What now? Restart it."],
-])("%p is a fault, and %p is where; %p is not", async (before, fault, after) => {
+])("%p has the fault %p; %p has none", async (before, fault, after) => {
   expect((await found(before, ".md"))[0]).toBe(fault);
   expect(await found(after, ".md")).toEqual([]);
 });
 
-test("comments and texts of a source are read, code is not", async () => {
+test("checks comments and string literals of a source, and no code", async () => {
   const source = [
     "// Nobody waits.",
     "/**",

@@ -1,11 +1,9 @@
 import type { TextlintRuleModule } from "@textlint/types";
 
-/*
- * The faults of prose that a pattern can find, by kind: CONTRIBUTING.md says how texts are written here.
- */
+/* Faults of prose that a pattern can find, by kind. CONTRIBUTING.md describes the style of this repository. */
 type Kind = { pattern: RegExp; advice: string };
 
-/** Ends of sentences; a colon or a semicolon also begins a clause. */
+/** End of a sentence; a colon or semicolon also begins a clause. */
 const begin = String.raw`(?<=^\s*|[.!?:;]\s+|\(\s*)`;
 const restOfStatement = String.raw`[^.?!]*(?:[.!]|$)`;
 

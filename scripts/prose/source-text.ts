@@ -3,15 +3,15 @@ import type { TextlintPluginCreator } from "@textlint/types";
 import { parseSync, Visitor } from "oxc-parser";
 
 /*
- * The prose of TypeScript: comments, and texts of three words or more. A plugin of textlint: each comment and each text
- * becomes a paragraph of the document.
+ * Prose in TypeScript: comments, and string literals of three or more words. A plugin for textlint: each comment and
+ * literal becomes a paragraph of the document.
  */
 type Span = { start: number; end: number };
 
-/** A text with fewer words is a name or a format. */
+/** Shorter literals are names or formats. */
 const isProse = (text: string): boolean => /^\S+(?:\s+\S+){2,}$/.test(text.trim());
 
-/** Code in backticks and marks of comments, as blanks of the same length. */
+/** Replaces code in backticks and comment marks by spaces of the same length. */
 const blank = (text: string): string =>
   text
     .replace(/`[^`\n]*`/g, (code) => "_".repeat(code.length))
@@ -23,7 +23,7 @@ function spansOf(path: string, source: string): Span[] {
   const spans: Span[] = comments
     .filter(({ value }) => !/^\s*(?:@|oxlint-|biome-|eslint-|<)/.test(value))
     .map(({ start, end }) => ({ start: start + 2, end }));
-  // A comment of several lines with `//` is one text.
+  // Consecutive `//` comments form one text.
   const joined: Span[] = [];
   for (const span of spans) {
     const last = joined.at(-1);
@@ -48,7 +48,7 @@ function spansOf(path: string, source: string): Span[] {
   return [...joined, ...texts].sort((a, b) => a.start - b.start);
 }
 
-/** Line and column of each offset. */
+/** Returns a function from offsets to lines and columns. */
 function placesIn(source: string) {
   const lines = [0];
   for (let at = source.indexOf("\n"); at >= 0; at = source.indexOf("\n", at + 1))
@@ -64,7 +64,7 @@ function placesIn(source: string) {
   };
 }
 
-/** The syntax tree of textlint of the prose in `source`. */
+/** Returns textlint's syntax tree of the prose in `source`. */
 export function proseOf(path: string, source: string): TxtDocumentNode {
   const place = placesIn(source);
   const node = ({ start, end }: Span) => ({
@@ -83,7 +83,7 @@ export function proseOf(path: string, source: string): TxtDocumentNode {
   return { type: "Document", ...node({ start: 0, end: source.length }), children };
 }
 
-/** The plugin of textlint for TypeScript. */
+/** Textlint plugin for TypeScript. */
 export const sourceText: TextlintPluginCreator = {
   Processor: class {
     availableExtensions() {

@@ -15,7 +15,7 @@ type Body = {
   output_config?: { format?: unknown } | null;
 };
 
-/** Calls each thread's own tool once, and then answers with a value that fits the schema. */
+/** Calls each thread's own tool once, then answers with a value that fits the schema. */
 export function obliging(body: Body): Reply {
   const reported = JSON.stringify(body.messages.at(-1)).includes("tool_result");
   const tools = (body.tools ?? []) as { name: string; input_schema: Schema }[];

@@ -1,11 +1,15 @@
 /*
- * The auditor: it checks the disk after each call that changes a log, with a log reader of its own, and keeps
- * the records that it saw and the answers of commands.
+ * The auditor checks the disk after each call that changes a log, with a log reader of its own. It keeps the records
+ * that it saw and the replies to commands.
  *
- * A1 a record that a reader could see is on the disk, and stays in its log, unchanged. A2 a step runs once all steps
- * before it are committed, and never again once it is committed itself. A3 only one living process drives a thread.
- * A4 an acknowledged change holds, also after a loss of power. A5 an id has one thread. A6 the bundle of a thread
- * or of a registered version stays. A7 a thread that a loss of power would show asleep has an entry in `due/`.
+ * A1 A record that a reader could see is on the disk, and stays in its log, unchanged.
+ * A2 A step runs after all steps before it are committed, and never again after it is committed itself.
+ * A3 Only one living process drives a thread.
+ * A4 An acknowledged change holds, even after a loss of power.
+ * A5 An id has one thread.
+ * A6 The bundle of a thread or of a registered version stays.
+ * A7 A thread that is asleep after a loss of power has an entry in `due/`.
+ *
  * In a file with a flipped bit, A1 holds unless the product reports the damage.
  */
 import { type FileInode, type Inode, logOf } from "./disk.ts";
@@ -17,36 +21,36 @@ import type { Process, World } from "./world.ts";
 export type Seen = {
   readonly hash: string;
   readonly threadId: string;
-  /** The bytes that a reader could see, and their records. */
+  /** Bytes that a reader could see, and their records. */
   shown: Buffer;
   commits: Commit[];
-  /** Records at the creation of the log: a start record, and the steps that a fork has copied. */
+  /** Number of records at the creation of the log: the start record, and the copied steps of a fork. */
   first: number;
   isThere: boolean;
-  /** Since the power was lost, the newline of the last record may be missing, and readers don't show it. */
+  /** Whether the last record ends with a newline. A loss of power can remove it; readers ignore such a record. */
   isEnded: boolean;
   removal: "none" | "asked" | "done";
   isAcknowledged: boolean;
   isDamaged: boolean;
-  /** Whether the product has reported the damage; or, after a flipped bit, whether the log had reached its end. */
+  /** Whether the product has reported the damage; after a flipped bit, also whether the log had an incomplete end. */
   isNamed: boolean;
   isOver: boolean;
-  /** Whether its writer leaves the sync to the system. */
+  /** Whether its writer leaves the sync to the operating system. */
   isUnsynced: boolean;
-  /** How often a client was answered that it was woken. */
+  /** Number of replies that reported a wake-up of the thread. */
   woken: number;
-  /** Processes that drove it, in order. */
+  /** Processes that drove the thread, in order. */
   drivers: Process[];
 };
 
 export class Auditor implements DiskWatch {
   readonly threads = new Map<string, Seen>();
   readonly failures: string[] = [];
-  /** Versions whose registration was acknowledged. */
+  /** Versions with an acknowledged registration. */
   readonly versions: { name: string; hash: string }[] = [];
   isRegistryDamaged = false;
   readonly damagedBundles = new Set<string>();
-  /** A reader at any moment, in the same process and without waiting. */
+  /** Called at any moment, as a reader in the same process. */
   onMoment: ((process: Process) => void) | null = null;
   readonly #world: World;
   readonly #root: string;
@@ -61,30 +65,28 @@ export class Auditor implements DiskWatch {
     this.#world.note(`VIOLATION ${text}`);
   }
 
-  /** A workflow begins its nth step (from 0). */
+  /** Called when a workflow begins its nth step (from 0). */
   executed(threadId: string, n: number): void {
     const seen = this.#find(threadId);
-    if (!seen) return this.fail(`step ${n} of ${threadId} runs, and the thread has no log`);
+    if (!seen) return this.fail(`step ${n} of ${threadId} runs without a log`);
     this.#drives(seen);
     const committed = stepsOf(seen);
-    if (n < committed) this.fail(`step ${n} of ${threadId} runs again after it was committed`);
+    if (n < committed) this.fail(`step ${n} of ${threadId} runs again after its commit`);
     if (n > committed && !seen.isDamaged) {
-      this.fail(`step ${n} of ${threadId} runs when only ${committed} are committed`);
+      this.fail(`step ${n} of ${threadId} runs after only ${committed} committed steps`);
     }
   }
 
-  /** A registration was acknowledged. */
   registered(): void {
     this.#checkRegistry();
   }
 
-  /** A start or a fork was acknowledged. */
   started(threadId: string): void {
     const seen = this.#find(threadId);
-    if (!seen) return this.fail(`the start of ${threadId} was answered, and it has no log`);
+    if (!seen) return this.fail(`the start of ${threadId} was acknowledged without a log`);
     if (seen.removal === "none") seen.isAcknowledged = true;
     if (!seen.isUnsynced && seen.isThere && !this.#isNameSynced(seen))
-      this.fail(`the start of ${threadId} was answered before its folder was synced`);
+      this.fail(`the start of ${threadId} was acknowledged before its folder was synced`);
   }
 
   answered(threadId: string, requestId: string): void {
@@ -92,23 +94,23 @@ export class Auditor implements DiskWatch {
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
     const count = seen.commits.filter((one) => one.requestId === requestId).length;
     if (count !== 1)
-      this.fail(`an answer to ${threadId} was taken, and its log has it ${count} times`);
+      this.fail(`an acknowledged answer is in the log of ${threadId} ${count} times`);
   }
 
-  /** A thread was woken. This happens once for each sleep: the thread has another step before it sleeps again. */
+  /** Called when a thread was woken, once per sleep: it has another step before it sleeps again. */
   woken(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
     const wakings = seen.commits.filter(({ isWaking }) => isWaking).length;
     seen.woken += 1;
     if (seen.woken > wakings)
-      this.fail(`${threadId} was woken ${seen.woken} times, and its log has ${wakings} of them`);
+      this.fail(`${threadId} was woken ${seen.woken} times, but ${wakings} times by its log`);
   }
 
   killed(threadId: string): void {
     const seen = this.#find(threadId);
     if (seen && !seen.isDamaged && seen.removal === "none" && !hasEnded(seen))
-      this.fail(`the kill of ${threadId} was answered, and it has no end`);
+      this.fail(`the kill of ${threadId} was acknowledged without an end record`);
   }
 
   asksRemoval(threadId: string): void {
@@ -119,19 +121,18 @@ export class Auditor implements DiskWatch {
   removed(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen) return;
-    if (seen.isThere) return this.fail(`${threadId} was removed, and its log is there`);
+    if (seen.isThere) return this.fail(`${threadId} was removed, but its log exists`);
     seen.removal = "done";
   }
 
-  /** A reader of the product saw this many steps, and possibly an end. */
+  /** Called when a reader of the product saw this many steps, and possibly an end. */
   read(threadId: string, steps: number, isEnded: boolean): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
     const committed = stepsOf(seen);
-    if (steps > committed)
-      this.fail(`a reader of ${threadId} was shown ${steps} steps of ${committed}`);
+    if (steps > committed) this.fail(`a reader of ${threadId} saw ${steps} steps of ${committed}`);
     if (isEnded && !hasEnded(seen))
-      this.fail(`a reader of ${threadId} was shown an end that is not there`);
+      this.fail(`a reader of ${threadId} saw an end without an end record`);
   }
 
   onLog(inode: FileInode): void {
@@ -176,7 +177,7 @@ export class Auditor implements DiskWatch {
     if (!seen || !path.endsWith(".data.jsonl")) return;
     seen.isThere = false;
     const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
-    // A start that could not be made durable is undone before a client gets an answer.
+    // A start that could not be made durable is undone before the client gets a reply.
     if (seen.removal === "none" && isFirst) this.threads.delete(keyOf(seen));
     else if (seen.removal === "none")
       this.fail(`the log of ${seen.threadId} was removed without a request`);
@@ -192,13 +193,13 @@ export class Auditor implements DiskWatch {
     if (!log.isEnded) log.isNamed = true;
   }
 
-  /** After a loss of power the disk still has everything that a reader was shown. */
+  /** Checks that the disk still has everything that a reader saw before a loss of power. */
   onPower(): void {
     for (const seen of this.threads.values()) {
       const inode = this.#world.disk.at(this.#pathOf(seen));
       const bytes = inode?.kind === "file" ? inode.cache.view : null;
       if (seen.removal === "done" && bytes)
-        this.fail(`${seen.threadId} is there again after it was removed`);
+        this.fail(`${seen.threadId} exists again after its removal`);
       seen.isEnded = bytes?.[seen.shown.length - 1] === 10;
       if (seen.isUnsynced && seen.removal !== "done") {
         this.threads.delete(keyOf(seen));
@@ -209,14 +210,14 @@ export class Auditor implements DiskWatch {
         continue;
       }
       if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
-      // Without its newline, a record with changed bits can't be distinguished from a record that was never complete.
+      // Without its newline, a record with changed bits looks like a record that was never complete.
       if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
       if (inode?.kind === "file" && inode.isFlippedInCache) seen.isNamed = true;
       if (seen.isDamaged) continue;
       const isFirst = seen.commits.length === seen.first && !seen.isAcknowledged;
       if (bytes === null && isFirst) this.threads.delete(keyOf(seen));
       else if (bytes === null || !covers(bytes, seen.shown))
-        this.fail(`records of ${seen.threadId} that were shown are lost with the power`);
+        this.fail(`the loss of power lost shown records of ${seen.threadId}`);
     }
     this.#adoptUnsynced();
     this.#checkRegistry();
@@ -227,13 +228,13 @@ export class Auditor implements DiskWatch {
     this.onMoment?.(process);
   }
 
-  /** Whether the log on the disk equals the shown bytes. */
+  /** Whether the log on the disk equals the bytes that readers saw. */
   isIntact(seen: Seen): boolean {
     const inode = this.#world.disk.at(this.#pathOf(seen));
     return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
   }
 
-  // Without syncs a log may have lost anything but its start: the remaining records count from now on.
+  // Without syncs, a log may have lost everything but its start: from now on the remaining records count.
   #adoptUnsynced(): void {
     for (const [path, inode] of this.#world.disk.files()) {
       if (!path.endsWith(".data.jsonl") || !inode.log) continue;
@@ -243,7 +244,7 @@ export class Auditor implements DiskWatch {
       const commits = end > 0 ? parseLog(inode.cache.view.subarray(0, end), true) : [];
       const made = this.#seen(inode.log.hash, inode.log.threadId);
       made.isUnsynced = true;
-      // Bytes were lost in the middle: the product must report this like any damage.
+      // Bytes were lost in the middle. The product must report this like any damage.
       made.isDamaged = commits === null || inode.hasHole;
       if (commits !== null) {
         made.commits = commits;
@@ -268,20 +269,20 @@ export class Auditor implements DiskWatch {
     const wrong = steps.findIndex(({ n }, at) => n !== null && n !== at);
     if (wrong >= 0) this.fail(`record ${wrong} of ${threadId} is of step ${steps[wrong]?.n}`);
     const end = steps.findIndex(({ isEnd }) => isEnd);
-    if (end >= 0 && end < steps.length - 1) this.fail(`${threadId} goes on after its end`);
+    if (end >= 0 && end < steps.length - 1) this.fail(`${threadId} continues after its end`);
     const { failure } = steps[end] ?? {};
     if (failure) this.fail(`${threadId} has failed: ${failure}`);
     const ids = steps.flatMap(({ requestId }) => requestId ?? []);
-    if (new Set(ids).size < ids.length) this.fail(`an answer stands twice in ${threadId}`);
+    if (new Set(ids).size < ids.length) this.fail(`an answer is in ${threadId} twice`);
   }
 
-  // A worker that has given up its lock may live on for a moment, but must not drive a thread again.
+  // A worker without its lock may live on for a moment, but must not drive a thread.
   #drives({ hash, threadId, drivers }: Seen): void {
     const { current, disk } = this.#world;
     if (!current) return;
     const lock = disk.at(`${this.#root}/run/${hash}.lock`);
     if (lock?.kind !== "file" || lock.lockedBy?.owner !== current)
-      this.fail(`${threadId} is driven by ${current.name}, which has not got the lock`);
+      this.fail(`${threadId} is driven by ${current.name} without the lock`);
     if (drivers.at(-1) === current) return;
     if (drivers.includes(current))
       this.fail(`${threadId} is driven by ${current.name} and by ${drivers.at(-1)?.name}`);
@@ -291,7 +292,7 @@ export class Auditor implements DiskWatch {
   #bundleGone(hash: string): void {
     const isNeeded = [...this.threads.values()].some((seen) => seen.hash === hash && seen.isThere);
     const isVersion = this.versions.some((version) => version.hash === hash);
-    if (isNeeded || isVersion) this.fail(`the bundle ${hash} was taken away and is needed`);
+    if (isNeeded || isVersion) this.fail(`the needed bundle ${hash} was deleted`);
   }
 
   #checkDue(thread: { hash: string; threadId: string }): void {
@@ -376,13 +377,12 @@ export class Auditor implements DiskWatch {
   }
 }
 
-/** Number of committed steps of a thread. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 
 export const hasEnded = ({ commits }: Seen): boolean => commits.at(-1)?.isEnd ?? false;
 
-// The newline of the last record may be missing, or be a zero; the bytes before it are complete.
+// The newline of the last record may be missing or zero. The bytes before it are complete.
 function covers(bytes: Buffer, shown: Buffer): boolean {
   if (shown.length === 0) return true;
   const body = shown.length - 1;

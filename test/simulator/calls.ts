@@ -6,18 +6,18 @@ import { Ended, type Process, type World } from "./world.ts";
 
 /** Observer of changes on the disk. */
 export type DiskWatch = {
-  /** A log's bytes have changed, or a file has become a log. */
+  /** Called when a log's bytes have changed, or a file has become a log. */
   onLog(inode: FileInode): void;
   onRemoved(path: string, inode: Inode): void;
   onNamed(path: string, inode: Inode): void;
   onPower(): void;
   onFlip(path: string): void;
-  /** Any call of any process: a moment at which another process may read. */
+  /** Called at any call of any process: another process may read at this moment. */
   onCall(process: Process): void;
 };
 
 const callMs = 0.004;
-/** Error codes of failing calls that have no effect. */
+/** Error codes of failing calls without an effect. */
 const errorOf: Partial<Record<FaultKind, string>> = {
   writeFails: "EIO",
   removeFails: "EIO",
@@ -29,7 +29,7 @@ const errorOf: Partial<Record<FaultKind, string>> = {
   makeFolderFails: "EIO",
 };
 
-/** A system call, at which any fault may occur. */
+/** System calls. Any fault may occur at each call. */
 export class Calls {
   readonly #world: World;
   readonly #watch: DiskWatch;
@@ -40,7 +40,7 @@ export class Calls {
     this.#watch = watch;
   }
 
-  /** Makes a call. `act` gets a fault that changes the call's effect. */
+  /** Makes a call. `act` receives a fault that changes the call's effect. */
   make<T>(kind: string, what: string, act: (fault: Fault | null, process: Process) => T): T {
     const world = this.#world;
     const process = world.running;
@@ -76,7 +76,7 @@ export class Calls {
     if (now < this.#fullUntil && !faults.isOver) throw systemError("ENOSPC", path);
   }
 
-  /** Applies a fault that hits the whole process, or the whole machine. */
+  /** Applies a fault of the whole process or machine. */
   #suffer(fault: Fault, process: Process): void {
     const world = this.#world;
     world.note(`fault ${fault.kind}`);

@@ -1,10 +1,11 @@
 /*
  * A disk in memory with two layers: the system's cache, and the platter, which survives a loss of power.
  *
- * D1 a write reaches the platter when its file is synced, a name when its folder is. D2 at a loss of power each change
- * that was not synced is kept or dropped, and a write may also be torn, in any combination except for two changes
- * of one name. D3 a failing sync of a file may have written any of the changes. It never writes the rest, though the
- * cache shows it. D4 a lock belongs to the file as it was opened.
+ * D1 A write reaches the platter when its file is synced, a name when its folder is synced.
+ * D2 A loss of power keeps or drops each unsynced change in any combination, except for two changes of one name. It may
+ *    also tear a write.
+ * D3 A failing file sync may have written any of the changes. It never writes the rest, although the cache shows it.
+ * D4 A lock belongs to the open file, not to the process.
  */
 import type { Random } from "./random.ts";
 
@@ -43,7 +44,7 @@ class Bytes {
 }
 
 type Change = { at: number; bytes: Uint8Array } | { size: number };
-/** Changes of names that reach the platter together: a rename within a folder makes two. */
+/** Changes of names that reach the platter together. A rename within a folder makes two. */
 type NameChange = [name: string, inode: Inode | null][];
 
 /** A file, a folder or a socket, independent of its names. */
@@ -57,15 +58,15 @@ export class FileInode {
   readonly platter = new Bytes();
   links = 0;
   changedAt = 0;
-  /** The open file that has it locked. */
+  /** Open file that holds the lock. */
   lockedBy: OpenFile | null = null;
-  /** The thread whose log it is, by its name. */
+  /** The thread of the log with this file's name; null for other files. */
   log: { hash: string; threadId: string } | null = null;
-  /** Whether a loss of power or a failed sync has left zeros in place of written bytes that were not synced. */
+  /** Whether a loss of power or a failed sync left zeros in place of unsynced bytes. */
   hasHole = false;
-  /** Whether a bit of it was flipped. */
+  /** Whether one of its bits was flipped. */
   isFlipped = false;
-  /** Whether the flipped bit is only in the cache: a loss of power undoes the flip. */
+  /** Whether the flipped bit is only in the cache. A loss of power undoes such a flip. */
   isFlippedInCache = false;
   #unsynced: Change[] = [];
 
@@ -88,12 +89,12 @@ export class FileInode {
     this.cache.resize(size);
   }
 
-  /** Writes the first of the changes, or all. */
+  /** Writes the first `count` changes, or all. */
   sync(count = this.#unsynced.length): void {
     for (const change of this.#unsynced.splice(0, count)) this.#apply(change);
   }
 
-  /** A failing sync: the cache then looks clean. */
+  /** Fails a sync. The cache looks clean afterwards. */
   failSync(random: Random): void {
     const isAll = random.chance(0.6);
     for (const change of this.#unsynced) {
@@ -102,7 +103,7 @@ export class FileInode {
     this.#unsynced = [];
   }
 
-  /** Flips a bit, in the cache or on the platter. */
+  /** Flips a bit in the cache or on the platter. */
   flip(at: number, bit: number): void {
     this.isFlipped = true;
     this.isFlippedInCache = at >= this.platter.length;
@@ -128,7 +129,7 @@ export class FileInode {
     const part = random.below(4);
     const written = bytes.subarray(0, random.below(bytes.length + 1));
     if (part === 0) this.#apply({ at, bytes: written });
-    // The length reached the disk, but the bytes did not.
+    // The length reached the disk without the bytes.
     if (part !== 1 || written.length === 0) return;
     this.#apply({ at, bytes: new Uint8Array(written.length) });
     this.hasHole = true;
@@ -169,7 +170,7 @@ export class FolderInode {
     this.#unsynced = [];
   }
 
-  /** A failing sync. A later sync writes the rest: names have no pages that look clean. */
+  /** Fails a sync. Unlike a file's pages, names stay dirty, so a later sync writes them. */
   failSync(random: Random): void {
     const kept = random.below(this.#unsynced.length + 1);
     for (const change of this.#unsynced.splice(0, kept)) apply(this.platter, change);
@@ -197,18 +198,16 @@ function apply(names: Map<string, Inode>, changes: NameChange): void {
   }
 }
 
-/** An open file of a process. */
 export type OpenFile = {
   readonly inode: FileInode | FolderInode;
   readonly flags: number;
   owner: object;
 };
 
-/** An error as the system reports it. */
+/** Returns an error like that of a system call. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 
-/** The tree of folders and files. */
 export class Disk {
   readonly top = new FolderInode(1);
   #lastIno = 1;
@@ -222,7 +221,7 @@ export class Disk {
     changedAt: 0,
   });
 
-  /** The inode at a path; null when there is none. @throws `ENOTDIR`. */
+  /** Returns the inode at a path; null when it is missing. @throws `ENOTDIR`. */
   at(path: string): Inode | null {
     let inode: Inode = this.top;
     for (const name of path.split("/")) {
@@ -235,7 +234,7 @@ export class Disk {
     return inode;
   }
 
-  /** The folder of a path, and its name there. @throws `ENOENT`, `ENOTDIR`. */
+  /** Returns the parent folder and the name of a path. @throws `ENOENT`, `ENOTDIR`. */
   parentOf(path: string): { folder: FolderInode; name: string } {
     const at = path.lastIndexOf("/");
     const folder = this.at(path.slice(0, at));
@@ -243,7 +242,7 @@ export class Disk {
     return { folder, name: path.slice(at + 1) };
   }
 
-  /** Every file with its path in the cache. */
+  /** Yields every file with its path in the cache. */
   *files(folder = this.top, path = ""): Generator<[path: string, inode: FileInode]> {
     for (const [name, inode] of folder.names) {
       if (inode.kind === "folder") yield* this.files(inode, `${path}/${name}`);
@@ -251,7 +250,7 @@ export class Disk {
     }
   }
 
-  /** Keeps or drops each change that was not synced. The cache then equals the platter. */
+  /** Keeps or drops each unsynced change. The cache then equals the platter. */
   losePower(random: Random): void {
     const seen = new Set<Inode>();
     const lose = (folder: FolderInode) => {
@@ -269,19 +268,19 @@ export class Disk {
 }
 
 const logPattern = /\/logs\/([0-9A-Z]{13})\/([0-9A-Z]{26})\.data\.jsonl$/;
-/** The thread whose log has this path; null for any other file. */
+/** Returns the thread whose log has this path; null for any other file. */
 export function logOf(path: string): FileInode["log"] {
   const [, hash, threadId] = logPattern.exec(path) ?? [];
   return hash && threadId ? { hash, threadId } : null;
 }
 
-/** Removes a name of it. Processes that have it open go on with the unnamed file. */
+/** Removes one name of an inode. Processes with the file open can still use it. */
 export function forget(inode: Inode): void {
   inode.links -= 1;
   if (inode.kind === "file") inode.log = null;
 }
 
-/** Drops the lock of an open file. */
+/** Releases the lock of an open file. */
 export function unlock(file: OpenFile): void {
   if (file.inode.kind === "file" && file.inode.lockedBy === file) file.inode.lockedBy = null;
 }

@@ -1,6 +1,6 @@
 import { Random } from "./random.ts";
 
-/** Kinds of faults. Tests, and the shrinking of a schedule, can leave any of them out. */
+/** Kinds of faults. Tests, and the minimizing of a schedule, can leave out any of them. */
 export type FaultKind =
   | "workerDies"
   | "clientDies"
@@ -26,10 +26,10 @@ export type FaultKind =
   | "responseLost"
   | "messageLate";
 
-/** A fault, which occurs at the nth call of its class. `detail` decides everything else about it. */
+/** A fault at the nth call of its class. `detail` decides everything else about it. */
 export type Fault = { id: number; kind: FaultKind; nth: number; detail: number };
 
-/** The class of calls at which a fault may occur, and the usual range of its number. */
+/** Class of calls at which each kind may occur, and the usual range of its number. */
 const classes: Record<FaultKind, [at: string, among: number]> = {
   workerDies: ["worker", 500],
   clientDies: ["client", 300],
@@ -56,7 +56,7 @@ const classes: Record<FaultKind, [at: string, among: number]> = {
   messageLate: ["message", 40],
 };
 
-/** Weight of each kind in the draw. */
+/** Weight of each kind when faults are drawn. */
 const weights: [kind: FaultKind, weight: number][] = [
   ["workerDies", 8],
   ["clientDies", 4],
@@ -85,14 +85,14 @@ const weights: [kind: FaultKind, weight: number][] = [
 const kinds = weights.flatMap(([kind, weight]) => Array<FaultKind>(weight).fill(kind));
 const mostFaults = 6;
 
-/** The faults of a seed. At most one bit is flipped: two flips could look like a lost write. */
+/** Returns the faults of a seed. At most one bit is flipped, because two flips could look like a lost write. */
 export function faultsOf(seed: number): Fault[] {
   const random = new Random(seed, "faults");
   const count = random.below(mostFaults + 1);
   return Array.from({ length: count }, (_, id) => {
     const kind = random.pick(kinds);
     const [, among] = classes[kind];
-    // Early calls are in every schedule, late ones only in some.
+    // Every schedule has early calls, but only some have late ones.
     const nth = 1 + Math.floor(among * random.number() * random.number() * 1.5);
     return { id, kind, nth, detail: random.below(1_000_000_000) };
   }).filter(
@@ -100,7 +100,7 @@ export function faultsOf(seed: number): Fault[] {
   );
 }
 
-/** Faults that are still to come, and faults that occurred. */
+/** Future faults, and faults that occurred. */
 export class FaultPlan {
   readonly faults: readonly Fault[];
   /** Faults that occurred, in order. */
@@ -117,7 +117,7 @@ export class FaultPlan {
     }
   }
 
-  /** Counts a call of a class; returns the faults that occur at it. */
+  /** Counts a call of a class and returns the faults that occur at it. */
   at(name: string): readonly Fault[] {
     const armed = this.#armed.get(name);
     if (!armed || this.isOver) return none;

@@ -15,7 +15,7 @@ import type { Fault } from "./faults.ts";
 import { Random } from "./random.ts";
 import type { Process, World } from "./world.ts";
 
-/** The files of the simulated machine. Any fault may occur at each call. */
+/** Files of the simulated machine. Any fault may occur at each call. */
 export class SimulatedFiles implements Files {
   readonly #world: World;
   readonly #watch: DiskWatch;
@@ -107,7 +107,7 @@ export class SimulatedFiles implements Files {
       const count = file.inode.kind === "file" ? file.inode.unsynced : 0;
       const { random } = this.#world;
       const ms = random.around(1);
-      // The system completes it even if the process dies before.
+      // The system completes the call even if the process dies before.
       this.#world.plan(null, ms, () => {
         if (!process.alive && random.chance(0.5)) return;
         try {
@@ -314,7 +314,7 @@ export class SimulatedFiles implements Files {
     this.#ring();
   }
 
-  // A watcher reads again, whichever file changed.
+  // A watcher reads again after a change of any file.
   #ring(): void {
     for (const { process, onChange, path } of this.#watchers) {
       if (process === this.#world.current || !process.alive) continue;

@@ -17,13 +17,13 @@ type Listener = { process: Process; answer: (request: SocketRequest) => Promise<
 
 /** Programs of a simulated machine. */
 export type Programs = {
-  /** The worker, as the code of a process. */
+  /** Runs the worker in a process. */
   work(args: readonly string[]): void;
-  /** The module of a bundle's text. */
+  /** Returns the module of a bundle's text. */
   module(text: string): object;
 };
 
-/** The simulated machine for the product. It knows the calling process. */
+/** Returns the simulated machine as the product's operating system. It knows the calling process. */
 export function machineOf(world: World, watch: DiskWatch, programs: Programs): System {
   const files = new SimulatedFiles(world, watch);
   return {
@@ -39,7 +39,7 @@ export function machineOf(world: World, watch: DiskWatch, programs: Programs): S
       await later(world, 5);
       return programs.module(text);
     },
-    // The index is optional: without it the files are read.
+    // The index is optional: without it the product reads the files.
     openDatabase: () => Promise.resolve(null),
   };
 }
@@ -143,7 +143,7 @@ function processesOf(world: World, programs: Programs): Processes {
       if (!process) return null;
       return { pid, startTime: String(process.startedAt), bootId: String(world.boots) };
     },
-    // Its bundles start no processes.
+    // The simulated bundles start no processes.
     withVariable: () => [],
     comesFrom: () => false,
     machineId: () => "",

@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { mutations } from "./mutations.ts";
 import { simulated } from "./simulated.ts";
 
-/** A change of the product's calls changes the schedule of a seed: then the first seeds are tried too. */
+/**
+ * Number of seeds to try. A changed call of the product changes the schedule of a seed, so the first seeds are tried
+ * too.
+ */
 const mostSchedules = 4_000;
 
 async function failureOf(name: string, seed: number, schedules: number): Promise<string> {
@@ -12,14 +15,14 @@ async function failureOf(name: string, seed: number, schedules: number): Promise
 }
 
 describe.each([...mutations])("the defect $name", ({ name, seed }) => {
-  test("is found by its seed, or by one of the first", async () => {
+  test("is found by its seed or by one of the first seeds", async () => {
     const found = await failureOf(name, seed, 1);
     const failure = found.startsWith("FAILED") ? found : await failureOf(name, 1, mostSchedules);
     expect(failure).toStartWith("FAILED seed ");
   });
 });
 
-test("a failure is printed with the fewest faults that cause it", async () => {
+test("the report of a failure has the fewest faults that cause it", async () => {
   const stdout = await failureOf("glued-tail", 1, mostSchedules);
   const [failed, faults] = stdout.split("\n");
   expect(failed).toStartWith("FAILED seed ");

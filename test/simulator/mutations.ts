@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A planted defect: replaces texts of a source file while it is loaded. */
+/** A planted defect: replaces texts of a source file when it is loaded. */
 export type Mutation = {
   name: string;
-  /** The defect of an earlier version that it brings back, or what it leaves out. */
+  /** The missing precaution, or the restored defect of an earlier version. */
   what: string;
   file: string;
   edits: [find: string, replace: string][];
-  /** A seed that finds it. */
+  /** Seed that finds the defect. */
   seed: number;
 };
 
@@ -17,7 +17,7 @@ const top = join(import.meta.dir, "../..");
 export const mutations: readonly Mutation[] = [
   {
     name: "ignored-tail",
-    what: "defect 68: all bytes after the last whole line are taken for a torn tail",
+    what: "defect 68: all bytes after the last complete line count as a torn tail",
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
@@ -29,14 +29,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "trusted-cache",
-    what: "defect 69: after a failed sync a log is continued as the cache shows it",
+    what: "defect 69: after a failed sync, a log continues from the cache",
     file: "packages/workflow/src/disk/store.ts",
     edits: [["    const writer = isSuspect\n", '    const writer = isSuspect && path === ""\n']],
     seed: 91,
   },
   {
     name: "shown-before-sync",
-    what: "defect 70: a record is written with its newline, and synced after that",
+    what: "defect 70: a record is written with its newline before the sync",
     file: "packages/workflow/src/disk/writer.ts",
     edits: [
       ["encode(syncer ? text : `${text}\\n`)", "encode(`${text}\\n`)"],
@@ -58,7 +58,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "stuck-clean-up",
-    what: "defect 74: a failed cleanup ends the closing of a worker",
+    what: "defect 74: a failed cleanup aborts the shutdown of a worker",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [
       ["        console.error(messageOf(error));", "        throw new Error(messageOf(error));"],
@@ -67,7 +67,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "lock-of-the-process",
-    what: "defect 75: a lock belongs to the process, and is dropped when the process closes the file",
+    what: "defect 75: a lock belongs to the process, which releases it when it closes the file",
     file: "test/simulator/files.ts",
     edits: [
       [
@@ -93,7 +93,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unsynced-step",
-    what: "a log that is written alone is not synced",
+    what: "a log without concurrent writes is not synced",
     file: "packages/workflow/src/disk/writing.ts",
     edits: [["    system.files.syncData(fd);\n    return null;", "    return null;"]],
     seed: 1,
@@ -116,21 +116,21 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unchecked-lock",
-    what: "a worker goes on that has not got the lock",
+    what: "a worker without the lock continues",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [["if (!lock) system.processes.exit(busyCode);", "void busyCode;"]],
     seed: 11,
   },
   {
     name: "started-twice",
-    what: "a start does not look whether the thread is there",
+    what: "a start does not check whether the thread exists",
     file: "packages/workflow/src/disk/store.ts",
     edits: [["      if (there) return this.#createdBefore(there);\n", "      void there;\n"]],
     seed: 11,
   },
   {
     name: "unawaited-commit",
-    what: "the generator is asked for the next step while the last is being committed",
+    what: "the generator is asked for the next step during the commit of the last one",
     file: "packages/workflow/src/engine/engine.ts",
     edits: [
       [
@@ -154,7 +154,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "greedy-collection",
-    what: "gc looks at the registry alone",
+    what: "gc checks only the registry",
     file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       ["    if (!threadIdsOf(root, hash).every(isDead)) needed.add(hash);\n", "    void isDead;\n"],
@@ -164,7 +164,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unlocked-collection",
-    what: "gc takes bundles whose worker lives",
+    what: "gc deletes bundles of live workers",
     file: "packages/workflow/src/local/upkeep/gc.ts",
     edits: [
       [
@@ -195,7 +195,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unsynced-removal",
-    what: "the removal of a thread is answered before it is durable",
+    what: "the removal of a thread is acknowledged before it is durable",
     file: "packages/workflow/src/disk/trash.ts",
     edits: [
       ["  syncFolder(threadsDir(root, hash));\n", ""],
@@ -205,7 +205,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "driver-without-lock",
-    what: "a request that waited is served by a worker that has given up its lock",
+    what: "a worker serves a waiting request after it released its lock",
     file: "packages/workflow/src/worker/threads.ts",
     edits: [
       [
@@ -217,14 +217,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "forgotten-loss",
-    what: "a worker that follows a lost one removes the mark of the loss",
+    what: "the successor of a lost worker deletes the mark of the loss",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [["() => (info.followsLost || store.hasUnsynced ?", "() => (store.hasUnsynced ?"]],
     seed: 470,
   },
   {
     name: "unsynced-folder",
-    what: "a folder that is there is taken for durable",
+    what: "an existing folder counts as durable",
     file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
@@ -236,7 +236,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unchecked-sums",
-    what: "a record with another sum is taken",
+    what: "a record with a wrong checksum is accepted",
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
@@ -248,7 +248,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "early-kill",
-    what: "a kill is answered before its end record is durable",
+    what: "a kill is acknowledged before its end record is durable",
     file: "packages/workflow/src/engine/engine.ts",
     edits: [
       [
@@ -260,7 +260,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "due-unsettled",
-    what: "that a thread is due is forgotten while a loss of power can show it asleep again",
+    what: "the due entry is deleted while a loss of power can still put the thread back to sleep",
     file: "packages/workflow/src/disk/claim.ts",
     edits: [
       ["      if (await writer.settle()) removeQuietly(", "      if (writer) removeQuietly("],
@@ -269,7 +269,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "due-after-sleep",
-    what: "that a thread is due is noted when the step that sleeps is committed already",
+    what: "the due entry is written after the commit of the sleep",
     file: "packages/workflow/src/disk/claim.ts",
     edits: [
       [
@@ -281,14 +281,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "due-unsynced",
-    what: "that a thread is due is written, and not synced",
+    what: "the due entry is not synced",
     file: "packages/workflow/src/disk/due.ts",
     edits: [["      return syncFolder(folder);\n", "      return;\n"]],
     seed: 370,
   },
   {
     name: "forgotten-try",
-    what: "a failed try that was committed is not found again, and the step is taken for another",
+    what: "a committed failed try is not found, so the step counts as another step",
     file: "packages/workflow/src/durable/step.ts",
     edits: [
       [
@@ -300,7 +300,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** The text of a mutated file. @throws Error when a replaced text does not occur exactly once. */
+/** Returns the mutated text of a file. @throws Error when a replaced text does not occur exactly once. */
 export function mutated({ name, file, edits }: Mutation): string {
   let text = readFileSync(join(top, file), "utf8");
   for (const [find, replace] of edits) {
@@ -311,7 +311,7 @@ export function mutated({ name, file, edits }: Mutation): string {
   return text;
 }
 
-/** Makes the loader return the mutated text of a file. The product must not be loaded yet. */
+/** Makes the loader return the mutated text of a file. Must run before the product is loaded. */
 export function mutate(name: string): void {
   const mutation = mutations.find((one) => one.name === name);
   if (!mutation) throw new Error(`there is no mutation ${name}`);

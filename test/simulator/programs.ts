@@ -3,24 +3,24 @@ import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
-/** The storage root of a simulation: three folders deep, and none of them exists at first. */
+/** Storage root of a simulation, at a depth of three missing folders. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
-/** Params of a thread: how many records its workflow makes, and which of them ask. */
+/** Params of a thread: the number of its workflow's records, and which of them ask. */
 export type Params = {
   count: number;
   asksAt: number[];
   pauseMs: number;
   expiresMs?: number;
-  /** Whether it sleeps instead of asking. */
+  /** Whether the thread sleeps instead of asking. */
   sleeps?: boolean;
-  /** Whether it reads the file of its worker's lock before each step. */
+  /** Whether the workflow reads its worker's lock file before each step. */
   readsLock?: boolean;
   /** Backoff of a durable workflow with failing tries: a timer or a sleep. */
   backoffMs?: number;
 };
 
-/** A version of a workflow: its bundle's text. All versions do the same. */
+/** A version of a workflow, with the text of its bundle. All versions behave the same. */
 export type Version = { name: string; hash: string; text: string };
 
 const texts: [name: string, text: string][] = [
@@ -30,7 +30,7 @@ const texts: [name: string, text: string][] = [
   ["gamma", "// gamma, which comes and goes\n"],
 ];
 
-/** The versions that a simulation registers. */
+/** Versions that a simulation registers. */
 export const versions: readonly Version[] = texts.map(([name, text]) => ({
   name,
   text,
@@ -39,10 +39,10 @@ export const versions: readonly Version[] = texts.map(([name, text]) => ({
 
 export const descriptor = { description: "counts", roles: {} };
 
-/** Effects of a step outside of the machine, which no crash undoes. */
+/** Effects of a step outside of the machine. No crash undoes them. */
 type Effects = { executed(threadId: string, n: number): void };
 
-/** The module of a bundle's text: a workflow whose effects precede its yields. */
+/** Returns the module of a bundle's text: a workflow with an effect before each yield. */
 export function moduleOf(text: string, effects: Effects): object {
   const lock = `${rootPath}/run/${versions.find((version) => version.text === text)?.hash}.lock`;
   const plain: WorkflowFn = async function* (input, options) {
@@ -72,12 +72,10 @@ export function moduleOf(text: string, effects: Effects): object {
 function lookAt(path: string): void {
   try {
     system.files.close(system.files.open(path, 0));
-  } catch {
-    // The error is ignored.
-  }
+  } catch {}
 }
 
-/** A durable workflow whose tries fail by the number of their record: a lost try fails again. */
+/** Returns a durable workflow whose tries fail, depending on their record's number: a lost try fails again. */
 const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
   async function* (input, options) {
     let n = input.steps.length;

@@ -1,11 +1,11 @@
-/** A seeded random generator: a seed gives the same sequence on every machine. */
+/** Seeded random generator. A seed gives the same sequence on every machine. */
 export class Random {
   #a: number;
   #b: number;
   #c: number;
   #count = 1;
 
-  /** Sequences of one seed with different names are independent. */
+  /** Different names give independent sequences of one seed. */
   constructor(seed: number, name = "") {
     const hash = Bun.hash.xxHash64(name, BigInt(seed));
     this.#a = Number(hash & 0xffffffffn) | 0;
@@ -14,12 +14,12 @@ export class Random {
     for (let n = 0; n < 12; n += 1) this.#next();
   }
 
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   number(): number {
     return this.#next() / 0x1_0000_0000;
   }
 
-  /** A whole number in [0, `limit`). */
+  /** Returns an integer in [0, `limit`). */
   below(limit: number): number {
     return Math.floor(this.number() * limit);
   }
@@ -32,7 +32,7 @@ export class Random {
     return values[this.below(values.length)] as T;
   }
 
-  /** A number around a typical one: often smaller, sometimes many times larger. */
+  /** Returns a number around a typical one: often smaller, sometimes many times larger. */
   around(typical: number): number {
     const x = this.number();
     return typical * (x < 0.9 ? x * 2 : 2 + (x - 0.9) * 80);

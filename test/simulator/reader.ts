@@ -1,21 +1,21 @@
-/** A record of a log, as the auditor reads it. */
+/** A record of a log, as the auditor parses it. */
 export type Commit = {
   isEnd: boolean;
-  /** The record's number by its workflow; null for a record that a workflow did not make. */
+  /** Number of the record within its workflow; null for a record of the engine. */
   n: number | null;
   requestId: string | null;
-  /** Whether it replaces an answer that did not come in time. */
+  /** Whether the record replaces an answer that missed its deadline. */
   isWaking: boolean;
-  /** The time at which a sleeping thread is due, in milliseconds since the epoch. */
+  /** Time at which a sleeping thread is due, in milliseconds since the epoch. */
   dueAt: number | null;
   isUnsynced: boolean;
-  /** The error of a failed thread: none of the workflows fails. */
+  /** Error of a failed thread. None of the workflows should fail. */
   failure: string | null;
 };
 
 type Json = Record<string, unknown>;
 
-/** The records of whole lines; null when a line is not a record. */
+/** Returns the records of complete lines; null when a line is not a record. */
 export function parseLog(bytes: Buffer, isFromStart: boolean): Commit[] | null {
   const commits: Commit[] = [];
   for (const line of bytes.toString("utf8").split("\n").slice(0, -1)) {
@@ -62,17 +62,17 @@ const plain: Commit = {
   failure: null,
 };
 
-/** The hash of a bundle's path; null for any other path. */
+/** Returns the hash of a bundle's path; null for any other path. */
 export const bundleOf = (path: string): string | null =>
   /\/bundles\/([0-9A-Z]{13})\.esm\.js$/.exec(path)?.[1] ?? null;
 
-/** The thread of an entry in `due/`; null for any other path. */
+/** Returns the thread of an entry in `due/`; null for any other path. */
 export function dueThreadOf(path: string): { hash: string; threadId: string } | null {
   const [, hash, threadId] = /\/due\/\d+\/\d+\.([0-9A-Z]{13})\.([0-9A-Z]{26})$/.exec(path) ?? [];
   return hash && threadId ? { hash, threadId } : null;
 }
 
-/** Registrations in a registry's text, each as `name hash`. */
+/** Returns the registrations in a registry's text, each as `name hash`. */
 export function registered(text: string): Set<string> {
   const found = new Set<string>();
   let name = "";

@@ -19,7 +19,6 @@ export type Outcome = {
   seed: number;
   hash: string;
   failures: string[];
-  /** The faults that occurred. */
   came: readonly Fault[];
   calls: number;
   lines: readonly string[] | null;
@@ -35,7 +34,7 @@ export type ScheduleOptions = {
 const idleVariable = "UNCAGED_WORKFLOW_IDLE_MS";
 const longestWork = 1_000_000;
 
-/** Uncaught errors since the last schedule was checked. */
+/** Uncaught errors since the check of the last schedule. */
 const uncaught: unknown[] = [];
 process.on("unhandledRejection", (error) => {
   if (!isOf(error, Ended)) uncaught.push(error);
@@ -45,7 +44,7 @@ process.on("unhandledRejection", (error) => {
 export async function runSchedule(options: ScheduleOptions): Promise<Outcome> {
   const simulation = new Simulation(options);
   const outcome = simulation.run();
-  // Uncaught errors are reported in a turn of their own.
+  // Uncaught errors are reported in a separate turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   for (const error of uncaught.splice(0)) {
     outcome.failures.push(
@@ -71,7 +70,7 @@ class Simulation {
     this.#auditor = new Auditor(this.#world, rootPath);
     this.#random = new Random(seed, "workload");
     this.#work = new Workload(this.#world, this.#auditor, this.#random, scope);
-    this.#world.onUncaught = (error) => this.#auditor.fail(`nobody caught: ${String(error)}`);
+    this.#world.onUncaught = (error) => this.#auditor.fail(`uncaught: ${String(error)}`);
     this.#observer = this.#world.start("observer", "observer", 0, () => undefined);
   }
 
@@ -118,7 +117,7 @@ class Simulation {
     world.faults.isOver = true;
     this.#attend("setup", async () => {
       for (const version of versions.slice(0, 3)) await add(this.#work, version);
-      // From here on sleeping threads are found by their index entries alone.
+      // From here on, only index entries lead to sleeping threads.
       await this.#work.host().wake({ env: {} });
     });
     world.faults.isOver = false;
@@ -135,7 +134,7 @@ class Simulation {
     for (const command of this.#work.pending) this.#auditor.fail(`${command} was never answered`);
     world.faults.isOver = true;
     process.env[idleVariable] = "1000";
-    // Sleepers wake, late messages arrive, and requests from long ago may be carried out.
+    // Sleeping threads wake, late messages arrive, and old requests may take effect.
     this.#wait(
       Math.max(0, ...world.processes.map(({ asleepUntil }) => asleepUntil - world.now)) + 150_000,
     );
@@ -165,7 +164,7 @@ class Simulation {
     this.#world.run(this.#world.now + ms, () => this.#isBroken);
   }
 
-  /** Without further faults, each thread reaches its end, and each worker exits. */
+  /** Brings each thread to its end without further faults, and checks that each worker exits. */
   #recover(): void {
     const [world, auditor] = [this.#world, this.#auditor];
     const open = () => [...auditor.threads.values()].filter(isOpen);
@@ -182,23 +181,23 @@ class Simulation {
     for (const seen of auditor.threads.values()) {
       if (seen.isDamaged && seen.isThere) this.#attend("name", () => this.#finish(seen, 9));
       if (isOpen(seen) && !seen.isNamed && !seen.isOver)
-        auditor.fail(`${seen.threadId} reached no end`);
+        auditor.fail(`${seen.threadId} did not end`);
       else if (seen.isDamaged && seen.isThere && !seen.isNamed && !auditor.isIntact(seen))
-        auditor.fail(`the damage to ${seen.threadId} is not named`);
+        auditor.fail(`the damage to ${seen.threadId} is not reported`);
     }
     this.#attend("collect", async () => {
       await this.#work.host().collect({ now: world.wall + 2 * 86_400_000 });
     });
     this.#wait(120_000);
     for (const { name, role, alive } of world.processes) {
-      if (role === "worker" && alive) auditor.fail(`${name} stays for ever`);
+      if (role === "worker" && alive) auditor.fail(`${name} does not exit`);
     }
     if (this.#isBroken || !this.#random.chance(0.5)) return;
     world.losePower(new Random(this.#seed, "last"));
     auditor.onPower();
   }
 
-  /** Acts like a user, by the thread's status. */
+  /** Acts like a user, depending on the thread's status. */
   async #finish(seen: Seen, round: number): Promise<void> {
     const { hash, threadId } = seen;
     const host = this.#work.host();
@@ -228,12 +227,12 @@ class Simulation {
     }
   }
 
-  /** Passes the time of a sleep and calls `wake`, which must wake this thread. */
+  /** Advances the clock past a sleep and calls `wake`, which must wake this thread. */
   async #wake(seen: Seen, until: number): Promise<void> {
     const { hash, threadId } = seen;
     const world = this.#world;
     const steps = stepsOf(seen);
-    // A thread that could not be woken is due again a minute later.
+    // A thread whose wake-up failed is due again a minute later.
     world.clockOffset += Math.max(0, until - world.wall) + 61_000;
     const host = this.#work.host();
     await this.#work.ask("wake", () => host.wake({ env: {} }));
@@ -276,7 +275,7 @@ class Simulation {
 const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
 
-/** Gives bundles, which do not use the port, the world's clock and timers. Returns a function that undoes this. */
+/** Gives bundles the world's clock and timers, because they don't use the port. Returns a function that undoes this. */
 function withTime(world: World): () => void {
   const { setTimeout, clearTimeout } = globalThis;
   const { now } = Date;

@@ -1,11 +1,11 @@
 /**
- * The deterministic simulator: the product's own clients and workers on a machine in memory, whose disk, processes,
- * sockets and clock follow a seed.
+ * The deterministic simulator: the product's own clients and workers on a machine in memory. A seed determines its
+ * disk, processes, sockets and clock.
  *
  *     bun run simulate --seed 1 --schedules 1000     runs the schedules of the seeds 1 to 1000
  *     bun run simulate --seed 17 --trace             replays one, and prints each call
  *
- * Exits 1 when a schedule fails, with its seed and the fewest faults with which it does.
+ * Exits 1 when a schedule fails. Prints its seed, and the fewest faults with which it fails.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -22,7 +22,7 @@ type Options = {
   scope: "all" | "workers";
   jobs: number;
   trace: boolean;
-  /** Limits the faults to these numbers. */
+  /** Numbers of the only faults that may occur; null allows all. */
   only: ReadonlySet<number> | null;
   mutation: string | null;
   all: boolean;
@@ -95,7 +95,7 @@ async function runner({ scope, trace, mutation }: Options): Promise<Run> {
     runSchedule({ seed, scope, isTraced: trace, faults: faultsOf(seed).filter(keep) });
 }
 
-/** A minimal set of the occurred faults with which a schedule still fails. */
+/** Returns the schedule with a minimal set of faults that still fails. */
 async function shrink(run: Run, failed: Outcome): Promise<Outcome> {
   let best = failed;
   for (const { id } of failed.came) {
@@ -135,7 +135,7 @@ async function runAlone(
   return total;
 }
 
-/** Splits the seeds over several processes, and prints their output. */
+/** Splits the seeds over several processes and prints their output. */
 async function runParallel(options: Options): Promise<number> {
   const { seed, schedules, jobs } = options;
   const share = Math.ceil(schedules / jobs);

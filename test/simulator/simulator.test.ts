@@ -3,7 +3,7 @@ import { simulated } from "./simulated.ts";
 
 const withoutTimes = (text: string): string => text.replaceAll(/[\d.]+ s,/g, "");
 
-test("a seed is replayed to the byte, and another seed is another schedule", async () => {
+test("a seed replays byte for byte, and another seed gives another schedule", async () => {
   const trace = (seed: string) =>
     simulated("--seed", seed, "--schedules", "3", "--jobs", "1", "--trace");
   const [first, second, other] = await Promise.all([trace("23"), trace("23"), trace("24")]);
@@ -31,7 +31,7 @@ test.each(["all", "workers"])("schedules of the scope %p find nothing", async (s
   expect(code).toBe(0);
 });
 
-test("a failure is printed with its seed, and is replayed by the line that it prints", async () => {
+test("a failure is printed with its seed and with a command that replays it", async () => {
   const planted = ["--mutation", "unsynced-creation", "--jobs", "1"];
   const { stdout, code } = await simulated(...planted, "--schedules", "50");
   expect(code).toBe(1);

@@ -14,19 +14,19 @@ import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };
 
-/** Scope of the load: everything, or starts, the creation of workers and their idle exit. */
+/** Scope of the load: everything, or only starts and the start and idle exit of workers. */
 export type Scope = "all" | "workers";
 
-/** State that the clients of one simulation share: the known threads. */
+/** Shared state of a simulation's clients: the known threads. */
 export class Workload {
   readonly world: World;
   readonly auditor: Auditor;
   readonly random: Random;
   readonly scope: Scope;
   readonly known: ThreadRef[] = [];
-  /** Commands without an answer yet. */
+  /** Commands without a reply so far. */
   readonly pending = new Set<string>();
-  /** Ids from clients: several clients may start the same. */
+  /** Thread ids chosen by clients. Several clients may use the same id. */
   readonly #ids: readonly string[];
 
   constructor(world: World, auditor: Auditor, random: Random, scope: Scope) {
@@ -49,7 +49,7 @@ export class Workload {
     });
   }
 
-  /** A client that runs some commands, one after the other. */
+  /** Returns a client that runs some commands one after the other. */
   commands(count: number): () => Promise<void> {
     const { random } = this;
     const table = this.scope === "workers" ? workersTable : fullTable;
@@ -65,7 +65,7 @@ export class Workload {
     };
   }
 
-  /** Runs one command. An error for users is a valid answer. */
+  /** Runs one command. A `WorkflowError` is a valid reply. */
   async ask<T>(what: string, act: () => Promise<T>): Promise<T | null> {
     const key = `${what} of ${this.world.current?.name}`;
     const { current } = this.world;
@@ -126,7 +126,7 @@ export class Workload {
   }
 }
 
-/** Whether an error, or one of its causes, is of a kind. */
+/** Whether an error or one of its causes is of a kind. */
 export function isOf(error: unknown, kind: typeof Ended): boolean {
   for (let one = error; one instanceof Error; one = one.cause) if (one instanceof kind) return true;
   return false;
@@ -135,7 +135,7 @@ export function isOf(error: unknown, kind: typeof Ended): boolean {
 type Command = (work: Workload) => Promise<void>;
 const surroundings = { cwd: "/home/user", env: { HOME: "/home/user" } };
 
-/** Registers a version as `add` does after it has checked the file. */
+/** Registers a version like `add` after its check of the file. */
 export async function add({ auditor }: Workload, { name, hash, text }: Version): Promise<void> {
   const root = openRoot({ path: rootPath });
   await registerBundle(root, name, Buffer.from(text), { descriptor });
@@ -150,7 +150,7 @@ export async function restore({ text }: Version): Promise<void> {
 
 const addAny: Command = (work) => add(work, work.random.pick(versions.slice(0, 3)));
 
-/** Registers a name, and holds the registry's lock for some time. */
+/** Registers a name and holds the registry's lock for some time. */
 const addSlowly: Command = async ({ random, auditor }) => {
   const { hash } = versions[0] as Version;
   const name = `delta${random.below(100)}`;
@@ -182,7 +182,7 @@ async function startOf(work: Workload, workflow: string): Promise<void> {
 const workflowOf = (random: Random): string =>
   random.chance(0.7) ? random.pick(["alpha", "beta"]) : random.pick(versions.slice(0, 3)).hash;
 
-/** Starts a thread with a client's own id: of any version, also when other clients use the same id. */
+/** Starts a thread of any version with a client's own id, even when other clients use the same id. */
 const startWithId: Command = async (work) => {
   const threadId = work.id();
   const started = await work.host().start({
@@ -219,7 +219,7 @@ const kill = onThread(async (work, ref) => {
   work.auditor.killed(ref.threadId);
 }, "kill");
 
-/** Answers a question, and repeats the answer with the same request id if the first was not acknowledged. */
+/** Answers a question. Repeats the answer with the same request id if the first was not acknowledged. */
 export async function giveAnswer(work: Workload, ref: ThreadRef, requestId: string): Promise<void> {
   const input = { content: "this", meta: { requestId } };
   await work.host().control(ref, { kind: "answer", input, env: {} });
@@ -232,7 +232,7 @@ const answer = onThread(async (work, ref) => {
   if (work.random.chance(0.5)) await work.ask("answer", () => giveAnswer(work, ref, requestId));
 }, "answer");
 
-/** Wakes due threads: each woken thread is in its log. */
+/** Wakes due threads. The log of each woken thread shows it. */
 const wake: Command = async (work) => {
   const { woken } = await work.host().wake({ env: {} });
   for (const { threadId } of woken) work.auditor.woken(threadId);
@@ -258,7 +258,7 @@ const rollback: Command = async (work) => {
   await work.host().rollback("alpha");
 };
 
-/** A workflow that is added and removed: only its threads keep its bundle. */
+/** Adds and removes a workflow, so that only its threads keep its bundle. */
 const comeAndGo: Command = async (work) => {
   const gamma = versions[3] as Version;
   await work.ask("add", async () => {
@@ -293,7 +293,7 @@ const look: Command = async (work) => {
   );
 };
 
-/** Follows a thread for a while, and checks that the steps come in order and once. */
+/** Follows a thread for a while. Checks that each step comes once and in order. */
 const follow = onThread(async (work, ref) => {
   const late = new AbortController();
   const cancel = system.clock.after(work.random.around(400), () => late.abort());

@@ -1,16 +1,17 @@
 /*
- * One simulated machine: its clock, its processes, and the one queue of everything that will happen.
+ * A simulated machine: its clock, its processes, and one queue of all future events.
  *
- * W1 one event happens at a time; everything that follows from it without waiting happens before the next. W2 only
- * the seed decides which event is next. W3 a dead process does nothing: each of its calls throws, and
- * its pending events never arrive. W4 the files, locks and sockets of a dead process are released at once.
+ * W1 One event happens at a time. Everything that follows from it without waiting happens before the next event.
+ * W2 Only the seed decides which event is next.
+ * W3 A dead process does nothing: each of its calls throws, and its pending events never arrive.
+ * W4 The files, locks and sockets of a dead process are released at once.
  */
 import { drainMicrotasks } from "bun:jsc";
 import { Disk, type OpenFile } from "./disk.ts";
 import type { FaultPlan } from "./faults.ts";
 import { Random } from "./random.ts";
 
-/** Thrown by every call of a process that has ended. */
+/** Thrown by every call of a dead process. */
 export class Ended extends Error {}
 
 export type Role = "worker" | "client" | "observer";
@@ -21,9 +22,9 @@ export type Process = {
   readonly name: string;
   readonly startedAt: number;
   alive: boolean;
-  /** Whether its first lines have run. */
+  /** Whether the first lines of its program have run. */
   isRunning: boolean;
-  /** It does nothing before this time. */
+  /** Time before which the process does nothing. */
   asleepUntil: number;
   exitCode: number | null;
   signalCode: string | null;
@@ -41,16 +42,16 @@ export class World {
   readonly disk = new Disk();
   readonly faults: FaultPlan;
   readonly processes: Process[] = [];
-  /** The process whose code is running. */
+  /** Process whose code is running. */
   current: Process | null = null;
-  /** Milliseconds since the start of the machine. */
+  /** Time since the start of the machine, in milliseconds. */
   now = 0;
-  /** Offset of the wall clock, by changes forward or back. */
+  /** Offset of the wall clock, after changes forward or back. */
   clockOffset = 0;
   boots = 1;
   /** Number of calls. */
   calls = 0;
-  /** The lines of the trace, if requested. */
+  /** Lines of the trace, if requested. */
   readonly lines: string[] | null;
   #hash = 0n;
   onUncaught: (error: unknown) => void = (error) => {
@@ -70,12 +71,11 @@ export class World {
     return Math.floor(wallStart + this.now + this.clockOffset);
   }
 
-  /** Hash of all events. */
   get hash(): string {
     return this.#hash.toString(16).padStart(16, "0");
   }
 
-  /** The process whose code is running. @throws Ended when it is dead. */
+  /** Returns the process whose code is running. @throws Ended when it is dead. */
   get running(): Process {
     this.checkAlive();
     return this.current as Process;
@@ -91,7 +91,7 @@ export class World {
     this.lines?.push(`${this.now.toFixed(3)} ${this.current?.name ?? "-"} ${text}`);
   }
 
-  /** Schedules an event of a process, or of none, after this many milliseconds; returns a function that cancels it. */
+  /** Schedules an event after a time, of a process or of the machine. Returns a function that cancels it. */
   plan(process: Process | null, ms: number, act: () => void): () => void {
     const event: Event = {
       time: this.now + Math.max(ms, 0),
@@ -106,7 +106,7 @@ export class World {
     };
   }
 
-  /** Makes a process, which begins with `act`. */
+  /** Starts a process with `act`. */
   start(role: Role, name: string, delayMs: number, act: () => void): Process {
     const pid = (this.#lastPid += 1);
     const process: Process = {
@@ -128,7 +128,7 @@ export class World {
     return process;
   }
 
-  /** Ends a process; `how` is its exit code, or null when it was killed. */
+  /** Ends a process. `how` is its exit code, or null when it was killed. */
   end(process: Process, how: number | null): void {
     if (!process.alive) return;
     process.alive = false;
@@ -142,7 +142,7 @@ export class World {
     for (const act of process.onEnd) act();
   }
 
-  /** Ends every process and drops what was not synced. */
+  /** Ends every process and drops unsynced changes. */
   losePower(random: Random): void {
     for (const process of this.processes) if (process.role !== "observer") this.end(process, null);
     this.disk.losePower(random);
@@ -150,7 +150,7 @@ export class World {
     this.note("power");
   }
 
-  /** Runs a function as a process within a call of another process: a reader at that moment. */
+  /** Runs a function as a process within a call of another process, like a reader at that moment. */
   within<T>(process: Process, act: () => T): T {
     const before = this.current;
     this.current = process;
@@ -161,7 +161,7 @@ export class World {
     }
   }
 
-  /** Runs events until `isDone`, the time is over or no event is left. */
+  /** Runs events until `isDone`, the time limit, or the last event. */
   run(untilMs: number, isDone: () => boolean): void {
     while (!isDone()) {
       const event = this.#queue[0];
@@ -190,7 +190,7 @@ export class World {
     }
   }
 
-  // An error in a program's first lines ends it; later the worker handles uncaught errors.
+  // An error in a program's first lines ends it. Later the worker handles uncaught errors.
   #crash(process: Process | null, error: unknown): void {
     if (process && !process.isRunning) this.end(process, 1);
     else this.onUncaught(error);

@@ -1,7 +1,7 @@
 import type { Reply } from "../../packages/workflow-agents/test/wire.ts";
 import type { Hands } from "../hands.ts";
 
-/** A request to the Messages API, as far as the team reads it. */
+/** The fields of a Messages API request that the team reads. */
 type Body = { system?: unknown; messages: { role: string; content: unknown }[] };
 
 const json = (value: object) => `\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n`;
@@ -13,7 +13,7 @@ const median = (sorted: string) => `export function median(numbers) {
 }
 `;
 
-/** Text of the coder before it writes, long enough to be interrupted. */
+/** Text of the coder before it writes, long enough for an interruption. */
 export const aloud = "I sort by size and not by letters. ".repeat(20).trim();
 
 /**

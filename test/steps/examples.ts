@@ -18,7 +18,7 @@ export type Given = {
   env?: Record<string, string>;
 };
 
-/** A storage root for a test, with functions to add and run step workflows as a person would. */
+/** A storage root for a test. Its functions add and run step workflows as a user would. */
 export class StepsHouse {
   readonly folder = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
   readonly host = openLocalHost({ path: join(this.folder, "root") });
@@ -28,12 +28,12 @@ export class StepsHouse {
     process.env.UNCAGED_WORKFLOW_IDLE_MS = "500";
   }
 
-  /** An empty folder to run a thread in. */
+  /** Creates an empty folder for a thread. */
   place(name = "cwd"): string {
     return mkdtempSync(join(this.folder, `${name}-`));
   }
 
-  /** Adds a file under a name; returns the warnings of its check. */
+  /** Adds a file under a name. Returns the warnings of its check. */
   async add(name: string, file: string): Promise<string[]> {
     const warnings: string[] = [];
     const sources = [stepsSource((warning) => warnings.push(warning))];
@@ -41,7 +41,6 @@ export class StepsHouse {
     return warnings.map((warning) => warning.slice(warning.indexOf(basename(file))));
   }
 
-  /** Starts a thread. */
   async start(workflow: string, { cwd, params, prompt = "", env }: Given): Promise<ThreadRef> {
     const options = { workflow, prompt, params, cwd, env: this.env(env) };
     const { threadId, hash } = await this.host.start(options);
@@ -60,14 +59,14 @@ export class StepsHouse {
     return threadJson(await settled(this.host, ref));
   }
 
-  /** The types of a thread's events. */
+  /** Returns the types of a thread's events. */
   async events(ref: ThreadRef): Promise<string[]> {
     const types: string[] = [];
     for await (const { record } of this.host.log(ref)) if (record.type) types.push(record.type);
     return types;
   }
 
-  /** The environment of a thread, with further variables. */
+  /** Returns the environment of a thread, with additional variables. */
   env(more: Record<string, string> = {}): Record<string, string> {
     return { PATH: process.env.PATH ?? "", HOME: this.folder, GIT_CONFIG_NOSYSTEM: "1", ...more };
   }
@@ -79,7 +78,7 @@ export class StepsHouse {
   }
 }
 
-/** The complete variables of a thread, by name, with their last values. */
+/** Returns a thread's complete variables by name, with their last values. */
 export function writtenBy({ steps }: ThreadJson): Record<string, unknown> {
   const writes = steps.flatMap(({ meta }) => (meta.variables ?? []) as Written[]);
   const whole = writes.filter(({ path }) => path.length === 1);
@@ -88,5 +87,4 @@ export function writtenBy({ steps }: ThreadJson): Record<string, unknown> {
 
 type Written = { path: (string | number)[]; value: unknown };
 
-/** The text of a file in a folder. */
 export const textIn = (cwd: string, path: string): string => readFileSync(join(cwd, path), "utf8");

@@ -1,6 +1,6 @@
 import type { RegistryDocument, StepDocument, WorkflowDocument } from "@uncaged/workflow-steps";
 
-/** A workflow around one step of a guide, with everything that the step names. */
+/** Returns a workflow around one step of a guide, with everything that the step refers to. */
 export function aroundStep(step: StepDocument): WorkflowDocument {
   const text = JSON.stringify(step);
   const names = new Set(text.match(/\$[A-Za-z]\w*/g));

@@ -1,4 +1,4 @@
-/** A zip archive of `a.txt`, `in/b.txt` and `c.png`. */
+/** A zip archive with `a.txt`, `in/b.txt` and `c.png`. */
 const archive = Buffer.from(
   `UEsDBBQAAAAAAAAAIVzsbmCfBgAAAAYAAAAFAAAAYS50eHRhbHBoYQpQSwMEFAAAAAAAAAAhXHWn4+YFAAAABQAAAAgA
 AABpbi9iLnR4dGJldGEKUEsDBBQAAAAAAAAAIVzo83m0CwAAAAsAAAAFAAAAYy5wbmdub3QgcmVhbGx5ClBLAQIUAxQA
@@ -11,7 +11,7 @@ AVQAAABjLnBuZ1BLBQYAAAAAAwADAJwAAACCAAAAAAA=`,
 /** Content of a request. */
 export type WebRequest = { method: string; path: string; auth: string | null; body: unknown };
 
-/** A server with the users, the archive and the reports that the example requests. */
+/** Starts a server with the users, the archive and the reports of the example. */
 export function webServer(token: string) {
   const came: WebRequest[] = [];
   let isFull = false;

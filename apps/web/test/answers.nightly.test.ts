@@ -208,6 +208,25 @@ test("the subject of an approval is shown as written, and formatted", async () =
   await region.getByText("a report").waitFor();
 }, 600_000);
 
+test("a decision is shown when its subject is laid out, and does not move away from a click", async () => {
+  const id = await askedTwice();
+  // In a context of its own, the browser has nothing in its cache.
+  const page = await open(serving, "/", { width: 1281 });
+  const mayLoad = Promise.withResolvers<void>();
+  await page.route("**/markdown*", async (route) => {
+    await mayLoad.promise;
+    await route.continue();
+  });
+  await page.goto(new URL(`/threads/${id}`, page.url()).href);
+  const subject = page.getByRole("region", { name: "To be approved" });
+  await subject.getByText("finding 60").waitFor();
+  const approve = page.getByRole("button", { name: "Approve", exact: true });
+  expect(await approve.count()).toBe(0);
+  mayLoad.resolve();
+  await approve.click();
+  await page.getByText("Really?").waitFor();
+}, 600_000);
+
 test("a decision on a question that was answered elsewhere is refused and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
@@ -257,7 +276,7 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
   await card.getByText("Invalid JSON").waitFor();
   await input.fill('{"n": "two"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();
-  await card.getByText("does not fit what tool asks for").waitFor();
+  await card.getByText("invalid answer to tool").waitFor();
   await keepPicture(page, "approve-edit");
   await input.fill('{"n": 2, "note": " by hand"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();

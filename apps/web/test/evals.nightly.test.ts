@@ -94,12 +94,14 @@ test("an eval is found, its versions compared, its cases filtered, and each lead
   expect(await after.innerText()).toContain("1 case worse, 1 case better");
   expect(await after.innerText()).toContain("1 failed");
   await page.getByRole("button", { name: "Worse 1" }).click();
+  const other = page.getByRole("heading", { name: "leaves-the-file-open" });
+  await other.waitFor({ state: "detached" });
   await page.getByRole("heading", { name: "off-by-one" }).waitFor();
   expect(await page.getByRole("heading", { level: 3 }).count()).toBe(1);
   await page.getByLabel("Compare with").selectOption({ index: 1 });
-  await page.getByRole("heading", { name: "leaves-the-file-open" }).waitFor();
+  await other.waitFor();
   await page.reload();
-  await page.getByRole("heading", { name: "leaves-the-file-open" }).waitFor();
+  await other.waitFor();
   await page.getByRole("link", { name: "did not pass" }).click();
   await page.getByText("Fine.").first().waitFor();
 }, 600_000);

@@ -101,6 +101,6 @@ test("answers typed in the inbox survive Escape and a reload, each for its quest
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${ids[1]}`);
   await page.getByLabel("Your answer").waitFor();
   expect(await page.getByLabel("Your answer").inputValue()).toBe("the second");
-  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
   await page.getByRole("article", { name: /heard/ }).waitFor();
 }, 600_000);

@@ -36,7 +36,7 @@ const pages: Record<string, Shown> = {
   drawing: { path: () => "/workflows/release-notes?view=graph", text: /Find the last tag/ },
   source: { path: () => "/workflows/review?view=source", text: /export/ },
   add: { path: () => "/add", text: /Drop a file here/ },
-  lost: { path: () => "/nowhere", text: /no such page/ },
+  lost: { path: () => "/nowhere", text: /No page at this address/ },
 };
 
 const looks: Record<string, Look> = {

@@ -62,14 +62,14 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
   for (const [name, situation] of Object.entries(situations))
     test(name, () => leadsOn(store, situation));
 
-  test("each hint of clusters was shown in a state, and led on", () => {
+  test("each hint of clusters was shown, and its commands work", () => {
     const goesOn = "a worker goes on until it is ended";
     const other = "of another thread with the same id";
     expect(
       unled("clusters", {
         "install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install …":
           "it loads a program",
-        "nothing was changed; compare them, and fork what you want to keep: uncaged-workflow fork …":
+        "compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork …":
           other,
         "compare them, and fork the steps to keep: uncaged-workflow fork …": other,
         "it stays where it is; compare them: uncaged-workflow thread …": other,

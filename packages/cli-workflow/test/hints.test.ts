@@ -19,7 +19,7 @@ import { registry } from "./hints/registry.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
-/** The options of each command, by its name. */
+/** The options of each command, by name. */
 const commands = new Map<string, Set<string>>();
 beforeAll(async () => {
   const sink = { write: () => {}, terminal: false, columns: 80 };
@@ -45,7 +45,7 @@ beforeAll(async () => {
 const top = join(import.meta.dir, "../../..");
 
 /**
- * Each call of the command in the texts of the sources: the words after its name, up to the end of the text or clause.
+ * Yields each call of the command in the sources' texts: the words after its name, up to the end of the text or clause.
  */
 async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   for await (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scan(top)) {
@@ -56,7 +56,7 @@ async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   }
 }
 
-test("each command and option that a hint names is there", async () => {
+test("each command and option named by a hint exists", async () => {
   const wrong: string[] = [];
   let count = 0;
   for await (const { file, call } of calls()) {
@@ -94,7 +94,7 @@ const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
     );
 };
 
-/** Tries each command on threads in each state: its hint, if there is one, leads on. */
+/** Tries each command on threads in each state. Its hint, if it has one, must work. */
 const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   for (const [name, make] of Object.entries(made)) {
     test(`of a thread that is ${name}`, async () => {
@@ -104,39 +104,37 @@ const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   }
 };
 
-describe("each hint of a thread leads on", () => {
+describe("each hint of a thread works", () => {
   everyAttempt(() => memory, states);
   every(() => memory, threads);
 });
 
-describe("each hint of workflows leads on", () => every(() => memory, registry));
+describe("each hint of workflows works", () => every(() => memory, registry));
 
-describe("each hint of a storage root leads on", () => {
+describe("each hint of a storage root works", () => {
   everyAttempt(() => disk, statesOfRoots);
   every(() => disk, situationsOfRoots);
 });
 
-test("each hint was shown in a state, and led on", () => {
+test("each hint was shown, and its commands work", () => {
   const goesOn = "serve goes on until it is ended";
   const isRace = "of a race with another process";
   expect(
     unled("threads", {
-      "nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork … --anew":
-        "of logs of an earlier version; the fork is run for a broken journal",
-      "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
+      "if a role or the disk blocks it, end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",
       "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
-      "committed steps are kept; check the status of the thread: uncaged-workflow threads": isRace,
+      "check the thread's status; committed steps are kept: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
-      "end the worker: uncaged-workflow kill --force <thread>, then resume":
+      "end the worker, then resume: uncaged-workflow kill --force <thread>":
         "of a bundle that replaces what sums are computed with",
       "see which record of the bundle differs: uncaged-workflow verify":
         "the check of the bundle reports it before",
       "start the server again: uncaged-workflow serve": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
-      "see which worker runs it: uncaged-workflow ps": isRace,
-      "see which: uncaged-workflow ps": isRace,
+      "find its worker: uncaged-workflow ps": isRace,
+      "find it: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
       "uncaged-workflow add … greet.ts": "an example of the console",

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and loses workers.
+// @cluster: starts a server and kills workers
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 type Machine = { env: Record<string, string>; cwd?: string };
 
-/** Has workers, a machine each, and no others. */
+/** Starts workers, one per machine, and replaces all others. */
 async function work(...machines: Machine[]): Promise<WorkerProcess[]> {
   const workers: WorkerProcess[] = [];
   for (const machine of machines) workers.push(await cluster.work({ ...machine, register: false }));
@@ -56,7 +56,7 @@ async function start(repository: TestRepository): Promise<ThreadRef> {
 
 describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`, () => {
   test.each(["role 2", "commit 2"])(
-    "whose worker is killed in %s goes on with the files of its last step",
+    "whose worker is killed in %s continues with the files of its last step",
     async (place) => {
       const repository = newRepository();
       writeFileSync(`${repository.folder}-die`, place);
@@ -64,7 +64,7 @@ describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`
       const ref = await start(repository);
       const view = await settled(host, ref);
       expect(view.status).toBe("completed");
-      // One of the two was killed, and the other has gone on.
+      // One worker was killed; the other continued the thread.
       const signals = [first, second].map((worker) => String(worker?.child.signalCode ?? "none"));
       expect(signals.toSorted((a, b) => a.localeCompare(b))).toEqual(["none", "SIGKILL"]);
       const made = view.steps.map(({ meta }) => meta.worktree as WorktreeMeta);
@@ -78,7 +78,7 @@ describe.skipIf(missingServer !== "")(`a thread with a worktree${missingServer}`
     60_000,
   );
 
-  test("goes on on another machine when its repository has the commit, and says so when it has not", async () => {
+  test("continues on another machine whose repository has the commit, and otherwise names the missing commit", async () => {
     const repository = newRepository();
     const other = `${repository.folder}-of-another`;
     repository.git("clone", "-q", repository.folder, other);

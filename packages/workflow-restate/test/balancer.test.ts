@@ -28,14 +28,16 @@ async function startBackend(name: string): Promise<Program> {
   return Object.assign(child, { port, health: port });
 }
 
-/** Two backends, and a balancer in front of them. */
+/** Starts two backends and a balancer. */
 async function pair(): Promise<{ a: Program; b: Program; url: string }> {
   const [a, b] = await Promise.all([startBackend("a"), startBackend("b")]);
   balancer = await startBalancer([a, b].map(({ port, health }) => ({ port, health })));
   return { a, b, url: `http://127.0.0.1:${balancer.port}` };
 }
 
-/** Backends that answer requests on separate connections. Failed requests are repeated, as a cluster does. */
+/**
+ * Returns the backends that responded, with a connection per request. Failed requests are retried, as a cluster does.
+ */
 async function answers(url: string, count: number): Promise<Set<string>> {
   const seen = new Set<string>();
   for (let done = 0; done < count; ) {
@@ -44,20 +46,20 @@ async function answers(url: string, count: number): Promise<Set<string>> {
       seen.add(await (await fetch(url, { keepalive: false, signal })).text());
       done += 1;
     } catch {
-      // Its connection was closed.
+      // The connection was closed.
     }
   }
   return seen;
 }
 
-/** A request that is held by a backend, and how it ends. */
+/** Sends a request that the backend holds. Resolves with how the request ended. */
 const hold = (url: string): Promise<string> =>
   fetch(`${url}/hold`, { keepalive: false }).then(
     () => "answered",
     () => "closed",
   );
 
-test("a backend that is killed gets no connection, and loses none to the caller", async () => {
+test("a killed backend gets no connection, and the client loses no request", async () => {
   const { a, url } = await pair();
   expect(await answers(url, 20)).toEqual(new Set(["a", "b"]));
   a.kill("SIGKILL");
@@ -65,7 +67,7 @@ test("a backend that is killed gets no connection, and loses none to the caller"
   expect(await answers(url, 20)).toEqual(new Set(["b"]));
 });
 
-test("the connections of a backend that is frozen are closed, and it has new ones when it thaws", async () => {
+test("a frozen backend loses its connections, and gets new ones when it thaws", async () => {
   const { a, b, url } = await pair();
   const held = [hold(url), hold(url)];
   a.kill("SIGSTOP");
@@ -77,7 +79,7 @@ test("the connections of a backend that is frozen are closed, and it has new one
   expect(await answers(url, 5)).toEqual(new Set(["a"]));
 });
 
-test("a backend that drains keeps what it has and gets nothing new", async () => {
+test("a draining backend keeps its connections and gets no new one", async () => {
   const { a, b, url } = await pair();
   const ended: string[] = [];
   for (const held of [hold(url), hold(url)]) void held.then((how) => ended.push(how));
@@ -89,7 +91,7 @@ test("a backend that drains keeps what it has and gets nothing new", async () =>
   b.kill("SIGKILL");
 });
 
-test("other backends may be put behind it", async () => {
+test("the balancer switches to other backends", async () => {
   const { a, url } = await pair();
   const c = await startBackend("c");
   balancer?.use([{ port: c.port, health: c.health }]);

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and workers that have nothing of a bundle.
+// @cluster: starts a server, and workers without a cached bundle
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ afterAll(async () => {
   if (missingServer === "") await cluster.stop();
 });
 
-/** A new worker in the place of all others: it has nothing yet. */
+/** Replaces all workers by a new one, whose cache is empty. */
 const next = async () => cluster.use([await cluster.work({ register: false })]);
 
 const asking = (note: string) => `export const descriptor = { description: "asks", roles: {} };
@@ -37,7 +37,7 @@ const statusOf = async (ref: ThreadRef) => (await host.read(ref)).status;
 const noted = () =>
   readFileSync(join(cluster.folder, `worker-${cluster.workers.length - 1}.log`), "utf8");
 
-describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => {
+describe.skipIf(missingServer !== "")(`a bundle${missingServer}`, () => {
   const spoil = {
     async missing(client: ClusterClient, hash: string) {
       const before = Number.MAX_SAFE_INTEGER;
@@ -50,7 +50,7 @@ describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => 
   const codes = { missing: "BUNDLE_MISSING", damaged: "BUNDLE_CHANGED" };
 
   test.each(["missing", "damaged"] as const)(
-    "%s is named by the worker in one line, and its thread goes on once it is added again",
+    "is reported as %s in one line, and its thread continues after the bundle is added again",
     async (how) => {
       const text = asking(how);
       const hash = await cluster.put(host, text);
@@ -70,7 +70,7 @@ describe.skipIf(missingServer !== "")(`a bundle that is${missingServer}`, () => 
   );
 
   test.each(["file", "record", "file without a record"])(
-    "a twin with the hash of another one is never run: a forged %s",
+    "with the hash of another bundle never runs: a forged %s",
     async (forged) => {
       const text = asking(forged);
       const hash = await cluster.put(host, text);

@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient } from "../src/client/client.ts";
@@ -6,7 +6,10 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Makes steps of some sizes, each by a role that takes a time; with `keeps` it keeps a blob, and asks after the first step. */
+/**
+ * Yields steps of the given sizes after a delay each. With `keeps`, stores a blob and asks a question after the first
+ * step.
+ */
 const sized = `
 export const descriptor = { description: "sized", roles: {} };
 export async function* run(input, { sizes, takes, keeps, blobs }) {
@@ -23,7 +26,7 @@ let cluster: TestCluster;
 let host: RestateHost;
 let workflow: string;
 let workers: WorkerProcess[];
-/** Stands between the worker and the cluster, and knows what was called. */
+/** Proxy between the worker and the cluster that records calls. */
 let proxy: ReturnType<typeof Bun.serve>;
 const called: { threadId: string; handler: string }[] = [];
 
@@ -56,7 +59,7 @@ afterAll(async () => {
   await proxy.stop(true);
 });
 
-/** Calls of a worker to a thread's object until the thread has ended. */
+/** Returns a worker's calls to a thread's object until the thread has ended. */
 async function callsOf(options: { sizes: number[]; takes: number }): Promise<string[]> {
   const ref = await host.start({ workflow, cwd: "/", env: {}, options });
   expect((await settled(host, ref)).status).toBe("completed");
@@ -66,18 +69,18 @@ async function callsOf(options: { sizes: number[]; takes: number }): Promise<str
 const callsTo = (ref: ThreadRef): string[] =>
   called.filter(({ threadId }) => threadId === ref.threadId).map(({ handler }) => handler);
 
-describe.skipIf(missingServer !== "")(`what a worker calls for a thread${missingServer}`, () => {
-  test("is one append for each step and its end, also where a role takes its time", async () => {
+describe.skipIf(missingServer !== "")(`a worker${missingServer}`, () => {
+  test("makes one append per step and one for the end, even for a slow role", async () => {
     const calls = await callsOf({ sizes: [1, 1, 1], takes: 400 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);
   });
 
-  test("has the thread's values come along until they are many bytes", async () => {
+  test("gets the state along with an append while it is small", async () => {
     const calls = await callsOf({ sizes: [1, 33_000, 1], takes: 0 });
     expect(calls).toEqual(["claim", "appendEager", "appendEager", "append", "append"]);
   });
 
-  test("has none come along of a thread that keeps a blob, whichever claim kept it", async () => {
+  test("reads the state of a thread with a blob separately, even after another claim", async () => {
     const options = { sizes: [1, 0], takes: 0, keeps: true };
     const ref = await host.start({ workflow, cwd: "/", env: {}, options });
     expect((await settled(host, ref)).status).toBe("waiting");
@@ -87,12 +90,12 @@ describe.skipIf(missingServer !== "")(`what a worker calls for a thread${missing
     expect(appends).toEqual(Array.from({ length: 4 }, () => "append"));
   });
 
-  test("sends the debug log of a role that takes longer before its step", async () => {
+  test("sends the debug log of a slow role before the step", async () => {
     const calls = await callsOf({ sizes: [1], takes: 1500 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 3 }, () => "appendEager")]);
   });
 
-  test("has a thread's first values come along however many there are, where the servers limit them", async () => {
+  test("gets the first values along with every append when the servers limit the state", async () => {
     cluster.use(workers.slice(1));
     const calls = await callsOf({ sizes: [1, 33_000, 1], takes: 0 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);

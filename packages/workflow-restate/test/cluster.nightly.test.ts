@@ -1,4 +1,4 @@
-// @cluster: it starts clusters of one and of three servers.
+// @cluster: starts clusters of one and of three servers
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** The processes whose command line names a folder. */
+/** Returns the processes whose command line contains a folder. */
 function processesOf(folder: string): string[] {
   const { stdout } = Bun.spawnSync(["ps", "-eww", "-o", "pid=,command="]);
   return stdout
@@ -27,7 +27,7 @@ function processesOf(folder: string): string[] {
     .filter((line) => line.includes(folder));
 }
 
-/** The addresses that processes listen on. */
+/** Returns the addresses on which a process listens. */
 function listening(pid: number): string[] {
   const { stdout } = Bun.spawnSync(["ss", "-ltnpH"]);
   return stdout
@@ -40,7 +40,7 @@ function listening(pid: number): string[] {
 describe.skipIf(missingServer !== "").each([1, 3] as const)(
   `a cluster of %d${missingServer}`,
   (nodes) => {
-    test("is healthy when it is started, survives the loss of a node, and leaves no process", async () => {
+    test("starts healthy, survives the loss of a node, and leaves no process", async () => {
       const folder = newFolder();
       const cluster = await startCluster({ folder, nodes });
       try {
@@ -50,7 +50,7 @@ describe.skipIf(missingServer !== "").each([1, 3] as const)(
         const { version } = await clusterState(cluster.address);
         expect(version).toBe("1.7.12");
         const [first] = cluster.nodes;
-        // Its temporary files are in its folder, and nowhere else.
+        // Its temporary files are in its folder only.
         await until(() => readdirSync(join(folder, "tmp", "node-1")).length > 0);
         process.kill(first?.pid ?? 0, "SIGKILL");
         await until(() => !processesOf(`${folder}/node-1.toml`).some(isAlive));
@@ -70,7 +70,7 @@ const isAlive = (line: string): boolean => !line.includes("<defunct>");
 const isKnown = ({ version }: { version: string }): boolean => version !== "";
 
 test.skipIf(missingServer !== "")(
-  "three servers that know each other by ports, as earlier versions had them, go on by sockets",
+  "three servers of an earlier version switch from ports to sockets",
   async () => {
     const folder = newFolder();
     const ports = await freePorts(9);

@@ -9,7 +9,7 @@ const top = join(import.meta.dir, "../../..");
 /* The configuration samples of docs/guides/deploy-cluster.md are valid for their programs. */
 const guide = readFileSync(join(top, "docs/guides/deploy-cluster.md"), "utf8");
 
-/** The blocks of a language, without their indentation. */
+/** Returns the code blocks of a language, without their indentation. */
 const blocks = (language: string): string[] =>
   [...guide.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)\\n *\`\`\``, "gm"))].map(
     ([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The keys of the first table that the second lacks, or has with another value. */
+/** Returns the keys of the first table that the second lacks or has with another value. */
 function missing(wanted: Record<string, unknown>, found: Record<string, unknown>): string[] {
   return Object.entries(wanted).flatMap(([key, value]) => {
     const other = found[key];
@@ -35,7 +35,7 @@ function missing(wanted: Record<string, unknown>, found: Record<string, unknown>
 
 const server = findServer(join(top, "packages/workflow-restate"), {});
 
-test.skipIf(server === null)("the server takes each key of its configuration", () => {
+test.skipIf(server === null)("the server accepts each key of its configuration", () => {
   const [text = ""] = blocks("toml");
   const file = join(folder, "restate.toml");
   writeFileSync(file, text);
@@ -43,12 +43,12 @@ test.skipIf(server === null)("the server takes each key of its configuration", (
   const { stdout } = Bun.spawnSync(words, { env: { DO_NOT_TRACK: "1" }, cwd: folder });
   const wanted = Bun.TOML.parse(text) as Record<string, unknown>;
   expect(Object.keys(wanted).length).toBeGreaterThan(10);
-  // The server leaves defaults out of its dump.
+  // The server omits defaults from its dump.
   const dumped = Bun.TOML.parse(stdout.toString()) as Record<string, unknown>;
   expect(missing(wanted, dumped)).toEqual([]);
 });
 
-describe("the options of a worker are its own", () => {
+describe("the guide uses only existing options of a worker", () => {
   const help = Bun.spawnSync(
     [process.execPath, join(top, "packages/cli-workflow/src/main.ts"), "worker", "--help"],
     { env: { HOME: folder } },
@@ -63,7 +63,7 @@ describe("the options of a worker are its own", () => {
     expect(known(options)).toEqual([]);
   });
 
-  test("in the Kubernetes manifest, whose parts fit together", () => {
+  test("in the Kubernetes manifest, whose labels and ports match", () => {
     const [text = ""] = blocks("yaml");
     const [deployment, service] = text.split("\n---\n").map((one) => Bun.YAML.parse(one)) as [
       {
@@ -96,10 +96,10 @@ describe("the options of a worker are its own", () => {
 
 const analyze = Bun.which("systemd-analyze");
 
-test.skipIf(analyze === null)("systemd takes the units", () => {
+test.skipIf(analyze === null)("systemd accepts the units", () => {
   for (const [index, text] of blocks("ini").entries()) {
     const file = join(folder, `unit-${index}@.service`);
-    // The programs that it starts are not on this machine.
+    // The started programs are not installed on this machine.
     writeFileSync(file, text.replace(/^ExecStart=\S+/m, "ExecStart=/bin/true"));
     const { stderr } = Bun.spawnSync([analyze ?? "", "verify", file]);
     const own = stderr

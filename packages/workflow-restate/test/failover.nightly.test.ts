@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and loses workers.
+// @cluster: starts a server and kills workers
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Each step is noted in a file before it is yielded, with the process that made it. */
+/** Notes each step and its process in a file before yielding it. */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -51,7 +51,7 @@ async function start(count: number, ms: number): Promise<ThreadRef> {
   return await host.start({ workflow, cwd: "/", env: {}, options });
 }
 
-/** Waits until a thread rests, for at most a minute: it is given as it is then. */
+/** Waits until a thread rests, for at most a minute. Returns its view then. */
 const rested = (ref: ThreadRef): Promise<ThreadView> =>
   settled(host, ref, { signal: AbortSignal.timeout(60_000) });
 
@@ -62,8 +62,8 @@ const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   return worker;
 };
 
-describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, () => {
-  test("is frozen continues on another worker, and appends of the thawed worker are refused", async () => {
+describe.skipIf(missingServer !== "")(`a thread${missingServer}`, () => {
+  test("continues on another worker when its worker freezes, and refuses appends of the thawed worker", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 5);
     const { child } = await driverOf(ref);
@@ -76,7 +76,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker${missingServer}`, (
     expect(noted().length).toBeLessThanOrEqual(22);
   });
 
-  test("is lost with all others is interrupted, and goes on when a worker comes", async () => {
+  test("is interrupted when all workers are lost, and continues when a worker starts", async () => {
     const ref = await start(20, 100);
     await until(() => noted().length > 2);
     for (const { child } of cluster.workers) child.kill("SIGKILL");

@@ -1,10 +1,10 @@
-// @cluster: it starts servers, and loses them and their workers.
+// @cluster: starts servers, and kills them and their workers
 import { describe, expect, test } from "bun:test";
 import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { type FaultOptions, type Kind, kinds, runFaults } from "./faults/faults.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Each kind of fault once, and then two at once; with three servers where all cases are asked for. */
+/** Each kind of fault once, then two at once. The whole run also uses three servers. */
 const trials: Pick<FaultOptions, "faults" | "nodes">[] = isWhole
   ? [
       { nodes: 1, faults: 8 },
@@ -15,7 +15,7 @@ const trials: Pick<FaultOptions, "faults" | "nodes">[] = isWhole
 describe.skipIf(missingServer !== "").each(trials)(
   `with $nodes servers and three workers${missingServer}`,
   ({ nodes, faults }) => {
-    test("faults at random moments lose, double and repeat no committed step", async () => {
+    test("faults at random moments lose, duplicate and repeat no committed step", async () => {
       const first: readonly Kind[] = [...kinds].slice(0, faults);
       const seed = Number(process.env.FAULT_SEED ?? nodes);
       const report = await runFaults({

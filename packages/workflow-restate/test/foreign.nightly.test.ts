@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import {
   startCluster,
 } from "../src/entry/cluster.ts";
 
-/* A real cluster with one foreign response: it must not count as ours. */
+/* A real cluster with one foreign response must not count as a cluster of this program. */
 let cluster: Cluster;
 let folder: string;
 const servers: Bun.Server<unknown>[] = [];
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The cluster, with something else in the place of an interface. */
+/** Returns the cluster's address with one interface replaced. */
 function other(name: "ingress" | "admin", answer: Answer): ClusterAddress {
   const server = instead(cluster.address, name, answer);
   servers.push(server);
@@ -40,9 +40,9 @@ function other(name: "ingress" | "admin", answer: Answer): ClusterAddress {
 const closed = "http://127.0.0.1:1";
 const service = (metadata?: object) => ({ services: [{ name: "thread", metadata }] });
 
-describe.skipIf(missingServer !== "")(`it is one line when there is${missingServer}`, () => {
+describe.skipIf(missingServer !== "")(`the check of a cluster refuses${missingServer}`, () => {
   const cases: [string, string, () => ClusterAddress][] = [
-    ["nothing", "NO_CLUSTER", () => ({ ingress: closed, admin: closed, token: null })],
+    ["no server", "NO_CLUSTER", () => ({ ingress: closed, admin: closed, token: null })],
     ["only an ingress", "HALF_CLUSTER", () => ({ ...cluster.address, admin: closed })],
     ["only an admin interface", "HALF_CLUSTER", () => ({ ...cluster.address, ingress: closed })],
     ["HTML at the ingress", "NOT_A_CLUSTER", () => other("ingress", page(200))],
@@ -51,7 +51,7 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
     ["no token", "BAD_TOKEN", () => ({ ...other("ingress", guarded("right")), token: null })],
     ["a wrong token", "BAD_TOKEN", () => ({ ...other("admin", guarded("right")), token: "wrong" })],
     [
-      "the right token, and no worker",
+      "the right token without a worker",
       "NO_WORKERS",
       () => {
         const [{ ingress }, { admin }] = [
@@ -68,12 +68,12 @@ describe.skipIf(missingServer !== "")(`it is one line when there is${missingServ
     ],
     ["another program", "FOREIGN_SERVICES", () => other("admin", at("/services", service()))],
     [
-      "an older version of ours, which lacks a service",
+      "an older version of this program, which lacks a service",
       "CLUSTER_VERSION",
       () => other("admin", at("/services", service(serviceMetadata))),
     ],
     [
-      "another version of ours",
+      "another version of this program",
       "CLUSTER_VERSION",
       () => other("admin", at("/services", service({ program: "uncaged-workflow", format: "99" }))),
     ],

@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef, type ThreadView } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await cluster.work();
   host = cluster.open();
   client = new ClusterClient(cluster.cluster.address);
-  // The last test starts the lost thread again, after its start has expired.
+  // The last test starts the abandoned thread again, after its first start has expired.
   const keys = [numbered("s", 0), numbered("s", 1), numbered("s", 90)];
   const parts = keys.map((key) => Buffer.from(key));
   const message = frame({ token: "lost", from: 0, keys }, parts);
@@ -42,7 +42,7 @@ async function start(body: string): Promise<ThreadRef> {
   return await host.start({ workflow: await cluster.put(host, bundle(body)), cwd: "/", env: {} });
 }
 
-/** Steps that are together larger than a message of the cluster, or than one of a start in several. */
+/** Steps that are together larger than a message of the cluster, or than one message of a start. */
 const steps = (count: number, megabytes: number): string => `
 for (let n = input.steps.length; n < ${count}; n += 1) {
   yield step("large", String(n).repeat(${megabytes} * 1024 * 1024));
@@ -51,7 +51,7 @@ const beginnings = ({ steps: all }: ThreadView): string[] =>
   all.map(({ content }) => `${content.slice(0, 6)} ${content.length}`);
 
 describe.skipIf(missingServer !== "")(`a fork in a cluster${missingServer}`, () => {
-  test("is made of a thread that is larger than a message", async () => {
+  test("copies a thread that is larger than a message", async () => {
     const source = await start(steps(3, 11));
     const before = await settled(host, source);
     expect(before.status).toBe("completed");
@@ -64,7 +64,7 @@ describe.skipIf(missingServer !== "")(`a fork in a cluster${missingServer}`, () 
     expect(beginnings(view)).toEqual([...beginnings(before).slice(0, 2), "edited 6"]);
   });
 
-  test("has what its source keeps of the steps that it copies", async () => {
+  test("gets the blobs of the copied steps", async () => {
     const source = await start(`
       const text = (bytes) => bytes && new TextDecoder().decode(bytes);
       for (const role of ["one", "two"].slice(input.steps.length)) {
@@ -84,7 +84,7 @@ describe.skipIf(missingServer !== "")(`a fork in a cluster${missingServer}`, () 
     expect(last).toMatchObject({ content: "2", meta: { kept: ["one", "two"] } });
   });
 
-  test("that was not begun whole is none, and is begun again", async () => {
+  test("does not exist after an incomplete start, and can be started again", async () => {
     expect(await codeOf(host.find(abandoned))).toBe("THREAD_NOT_FOUND");
     expect((await host.threads({ limit: 100 })).rows.map(({ threadId }) => threadId)).not.toContain(
       abandoned,
@@ -98,7 +98,7 @@ describe.skipIf(missingServer !== "")(`a fork in a cluster${missingServer}`, () 
     expect(keys).not.toContain(numbered("s", 90));
   });
 
-  test("that two make at once with one id is one", async () => {
+  test("is created once by two concurrent calls with the same id", async () => {
     const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAW";
     const source = await start(steps(3, 4));
     const before = await settled(host, source);

@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, beforeEach, describe, test } from "bun:test";
 import { hostContract } from "@uncaged/workflow/testing";
 import { TestCluster } from "./fixtures/cluster.ts";

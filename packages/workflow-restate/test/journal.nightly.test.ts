@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and loses a worker.
+// @cluster: starts a server and kills a worker
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Records three entries under a key; its process dies, or it fails, after the second, as long as a file is there. */
+/** Records three entries under a key. While a file exists, it exits or fails after the second entry. */
 const recording = `
 import { existsSync, rmSync } from "node:fs";
 export const descriptor = { description: "records", roles: {} };
@@ -45,8 +45,8 @@ async function start(how: "die" | "fail") {
   return await host.start({ workflow: hash, cwd: "/", env: {}, options: { file, how } });
 }
 
-describe.skipIf(missingServer !== "")(`what a step has recorded${missingServer}`, () => {
-  test("is read by the worker that takes its thread over", async () => {
+describe.skipIf(missingServer !== "")(`the journal of a step${missingServer}`, () => {
+  test("is read by the next worker after a takeover", async () => {
     const ref = await start("die");
     const { status, steps } = await settled(host, ref);
     expect([status, steps.map(({ content }) => content)]).toEqual([

@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sealed } from "@uncaged/workflow/store";
 import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
@@ -10,7 +10,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** More than the index lists as the newest. */
+/** More threads than the index's list of the newest. */
 const count = 400;
 
 let cluster: TestCluster;
@@ -32,7 +32,7 @@ afterAll(async () => {
 const bundle = `export const descriptor = { description: "of a test", roles: {} };
 export async function* run() { return { returnCode: 0, summary: "" }; }`;
 
-/** The ids of some hours: a hundred threads in each. */
+/** Returns the nth thread id: a hundred ids per hour. */
 const idOf = (n: number): string =>
   `01K00${"048CGMR"[Math.floor(n / 100)]}0000${String(n).padStart(16, "0")}`;
 
@@ -77,7 +77,7 @@ async function pagesOf(limit: number): Promise<ThreadRow[]> {
 const totalNow = async () => (await host.threads({ limit: 1 })).total;
 
 describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`, () => {
-  test("are counted, and listed newest first, over all hours and however many they are", async () => {
+  test("are counted and listed newest first, across hours and pages", async () => {
     await until(async () => (await totalNow()) === count);
     const ids = Array.from({ length: count }, (_, n) => idOf(count - 1 - n));
     const page = await host.threads({ limit: 20 });
@@ -89,7 +89,7 @@ describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`
     expect(behind.rows.map(({ threadId }) => threadId)).toEqual(ids.slice(390, 393));
   });
 
-  test("are found by their status behind the newest, and by a text", async () => {
+  test("are found by status beyond the newest, and by text", async () => {
     const killed = [idOf(2), idOf(250), idOf(399)];
     for (const threadId of killed) await host.control({ hash, threadId }, { kind: "kill" });
     const found = async () => (await host.threads({ status: "killed" })).rows;
@@ -99,7 +99,7 @@ describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`
     expect(rows.map(({ threadId }) => threadId)).toEqual([idOf(7)]);
   });
 
-  test("that change or disappear are reported, new and old ones", async () => {
+  test("report changes and removals of new and old threads", async () => {
     const changed: HostChange[] = [];
     const stop = new AbortController();
     let isReady = false;

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and loses workers.
+// @cluster: starts a server and kills workers
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,9 +14,9 @@ import { speaking } from "./fixtures/speaking.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
-/** Another process's. */
+/** Host of another process. */
 let other: RestateHost;
-/** Between each worker and the cluster. */
+/** Links between each worker and the cluster. */
 const links: Link[] = [];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function worker(advertise?: string): Promise<WorkerProcess> {
   return started;
 }
 
-/** A thread that repeats the words of `say`, with an observer. */
+/** A thread that repeats the words passed to `say`, with an observer. */
 class Speech {
   readonly seen: Observed[] = [];
   readonly #script = join(cluster.folder, `script-${Math.random()}`);
@@ -60,7 +60,7 @@ class Speech {
     return speech;
   }
 
-  /** All that it is to say: a line a step. */
+  /** Sets the whole text, one line per step. */
   say(text: string): void {
     writeFileSync(this.#script, text);
   }
@@ -85,13 +85,13 @@ class Speech {
   }
 }
 
-/** The words of an event with their process. Words said at once share an event. */
+/** Returns the words of an event, each with its process. Words said at once share an event. */
 const wordsIn = (item: Observed): string[] =>
   item.kind === "event" && item.event.type === "llm_token"
     ? (String(item.event.payload.delta).match(/\w+@\d+/g) ?? [])
     : [];
 
-/** The records of a thread, read by another process. */
+/** Returns the records of a thread, read by another process. */
 async function recorded(ref: ThreadRef, from?: string): Promise<Observed[]> {
   const items: Observed[] = [];
   for await (const item of other.observe(ref, from)) items.push(item);
@@ -113,8 +113,8 @@ const metaOf = async ({ threadId }: ThreadRef): Promise<ThreadMeta> => {
 
 const lastOf = <T>(items: readonly T[]): T => items.at(-1) as T;
 
-describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missingServer}`, () => {
-  test("sees what its worker writes before the cluster has it, and each thing once", async () => {
+describe.skipIf(missingServer !== "")(`an observer of a thread${missingServer}`, () => {
+  test("sees events before the cluster has them, and each item once", async () => {
     const speech = await Speech.begin(2);
     speech.say("one ");
     await speech.heard("one");
@@ -123,7 +123,7 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     await speech.heard("two");
     const inCluster = (await recordedWords(speech.ref)).map((word) => word.split("@")[0]);
     expect(inCluster).not.toContain("two");
-    // The refusal is in the debug log before what the worker has written and not appended yet.
+    // The refusal enters the debug log before lines that the worker has written and not yet sent.
     const input = { content: "yes" };
     const refused = host.control(speech.ref, { kind: "answer", input, env: {} });
     expect(await codeOf(refused)).toBe("NOT_WAITING");
@@ -136,7 +136,7 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     expect(namesOf(speech.seen)).toEqual(namesOf(await recorded(speech.ref)));
   });
 
-  test("misses and repeats nothing that is recorded when the worker is lost, and goes on live with the next", async () => {
+  test("misses and repeats no recorded item when the worker is lost, and continues live with the next worker", async () => {
     const speech = await Speech.begin(3);
     speech.say("one .\ntwo ");
     await speech.heard("two");
@@ -161,7 +161,7 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     expect(whole.filter(isLost)).toHaveLength(0);
     const kept = speech.seen.filter((item) => !isLost(item));
     expect(namesOf(kept)).toEqual(namesOf(whole));
-    // An observer that begins at any cursor that was given sees what is recorded after it.
+    // A new observer at any returned cursor sees the items recorded after it.
     let before = 0;
     for (const item of speech.seen.filter(({ kind }) => kind !== "status")) {
       if (!isLost(item)) before += 1;
@@ -170,7 +170,7 @@ describe.skipIf(missingServer !== "")(`who observes a thread of a cluster${missi
     }
   });
 
-  test("sees what the cluster has, where the worker is not reached", async () => {
+  test("sees the cluster's records when the worker is unreachable", async () => {
     await worker("127.0.0.1:1");
     lastOf(cluster.workers.slice(0, -1)).child.kill("SIGKILL");
     const speech = await Speech.begin(1);

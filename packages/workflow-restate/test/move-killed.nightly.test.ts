@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,10 +14,10 @@ import { missingServer } from "./fixtures/server.ts";
 process.env.UNCAGED_WORKFLOW_IDLE_MS ??= "600";
 
 const isWhole = process.env.TEST_CASES === "all";
-/** How many steps the thread has that moves. */
+/** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** Notes each step before it is yielded, and asks once it has as many as are wanted, and after each further one. */
+/** Notes each step before yielding it. Asks a question after `count` steps, and after each further one. */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -63,10 +63,10 @@ afterAll(async () => {
 
 type Side = "laptop" | "cluster";
 type Way = "push" | "pull";
-/** An act of a move: its name, and how long it took. */
+/** Action of a move: its name and duration. */
 type Act = { name: string; ms: number };
 
-/** The acts in which a move is killed, by their numbers: all, or one of each phase. */
+/** Returns the numbers of the actions at which to kill a move: all, or one of each phase. */
 function targetsIn(acts: readonly Act[]): number[] {
   const all = [...acts.keys()];
   if (isWhole) return all;
@@ -99,7 +99,7 @@ const textsOf = async (side: Side, ref: ThreadRef) => {
   return [data, info, values].map((path) => readFileSync(path));
 };
 
-/** The hosts on which a thread is. */
+/** Returns the hosts on which a thread is. */
 async function placesOf({ threadId }: ThreadRef): Promise<Side[]> {
   const places: Side[] = [];
   for (const side of ["laptop", "cluster"] as const) {
@@ -109,7 +109,10 @@ async function placesOf({ threadId }: ThreadRef): Promise<Side[]> {
   return places;
 }
 
-/** Moves in a process of its own, which `onAct` may kill: it is called as each act begins. Gives the acts that began. */
+/**
+ * Moves a thread in a separate process. Calls `onAct` at the start of each action, with a function that kills the
+ * process. Returns the started actions.
+ */
 async function moveInProcess(
   way: Way,
   { hash, threadId }: ThreadRef,
@@ -136,7 +139,7 @@ async function moveInProcess(
   return { acts, isKilled: child.signalCode === "SIGKILL" };
 }
 
-/** Makes the thread, with all of its steps, on the laptop. */
+/** Creates the thread with all of its steps on the laptop. */
 async function start(notes: string): Promise<ThreadRef> {
   const file = join(folder, "noting.esm.js");
   writeFileSync(file, noting);
@@ -150,7 +153,7 @@ async function start(notes: string): Promise<ThreadRef> {
   return ref;
 }
 
-/** Has the thread make one step more where it is. */
+/** Lets the thread make one more step on its host. */
 async function goOn(side: Side, ref: ThreadRef): Promise<void> {
   const on = sides[side].host;
   const { steps } = await on.read(ref);
@@ -165,7 +168,7 @@ async function goOn(side: Side, ref: ThreadRef): Promise<void> {
 const noted = (notes: string): number[] =>
   readFileSync(notes, "utf8").trim().split("\n").map(Number);
 
-/** The acts of an undisturbed move, and the acts at which to kill it, one run each. */
+/** Actions of an undisturbed move, and the actions at which to kill it, one run each. */
 type Course = { way: Way; acts: Act[]; targets: number[] };
 
 async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
@@ -174,10 +177,12 @@ async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
   return { way, acts, targets: targetsIn(acts) };
 }
 
-/** Kills a move at a random moment of one of its acts, and makes it again; gives where the thread was in between. */
+/**
+ * Kills a move at a random moment of one of its actions, and repeats the move. Returns where the thread was in between.
+ */
 async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Promise<string> {
   const [from, to] = ends(way);
-  // The destination has lost its copy of the thread, so everything is sent again.
+  // Without a copy at the destination, the move sends everything again.
   if (way === "push") await host.remove(ref);
   const [log] = await textsOf(from, ref);
   const { name = "", ms = 0 } = acts[target] ?? {};
@@ -192,14 +197,14 @@ async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Pr
   expect(await placesOf(ref), what).toEqual([to]);
   const [left, moved] = [await textsOf(from, ref), await textsOf(to, ref)];
   expect(moved[0]?.equals(log ?? nothing), what).toBe(true);
-  // A line of the debug log may be written after the record of the wait.
+  // The debug log may get a line after the record of the wait.
   const isSame = moved.map((text, n) => text.equals(left[n] ?? nothing));
   expect(isSame, what).toEqual([true, true, true]);
   return isKilled ? `${way} ${places[0] ?? "between"}` : "";
 }
 
 describe.skipIf(missingServer !== "")(`a thread of ${stepCount} steps${missingServer}`, () => {
-  test("that is moved there and back while each move is killed at any moment is on one host, with the same records, and nothing is run twice", async () => {
+  test("stays on one host with the same records, and repeats no step, when each of its moves is killed at any moment", async () => {
     const notes = join(folder, "notes");
     const ref = await start(notes);
     let made = stepCount;
@@ -216,7 +221,7 @@ describe.skipIf(missingServer !== "")(`a thread of ${stepCount} steps${missingSe
       }
     }
     expect(noted(notes)).toEqual([...Array(made).keys()]);
-    // Moves were killed before the thread had left and on its way.
+    // Moves were killed before the thread had left, and while it was on no host.
     const most = ["pull between", "pull cluster", "push between", "push laptop"];
     expect(places).toEqual(expect.arrayContaining(isWhole ? most : most.slice(-1)));
     for (const one of [local, cluster.open()]) expect((await one.verify()).problems).toEqual([]);

@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-/** Notes, then asks, again and again. */
+/** Alternates between a noted step and a question. */
 const talks = bundle(`
   let { length } = input.steps;
   while (length < 12) {
@@ -102,7 +102,7 @@ async function sound(): Promise<void> {
 }
 
 describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () => {
-  test("goes on in the cluster, on the laptop, and in the cluster again, with the records that it had", async () => {
+  test("continues in the cluster, on the laptop and in the cluster again, with the same records", async () => {
     const ref = await start(local, talks);
     await becomes(local, ref, "waiting");
     await answer(local, ref, "a");
@@ -134,7 +134,7 @@ describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () 
     await sound();
   });
 
-  test("is refused every change where it was, and may be read and forked there", async () => {
+  test("refuses every change on the host that it left, and can be read and forked there", async () => {
     const ref = await start(local, talks);
     await becomes(local, ref, "waiting");
     await push(ref);
@@ -163,7 +163,7 @@ describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () 
     await answer(host, ref, "a");
   });
 
-  test("of some thousand steps and records of 30 MB moves piecewise, and stays where one is too large", async () => {
+  test("with thousands of steps and records of 30 MB moves in pieces, and stays when a record is too large", async () => {
     const large = bundle(`
       for (const size of options.sizes.slice(input.steps.length)) yield step("a", "x".repeat(size));
       yield step("__wait__", "go on?", { for: "word" });`);

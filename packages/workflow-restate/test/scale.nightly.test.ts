@@ -1,4 +1,4 @@
-// @cluster: it starts a server, with many threads and a large bundle.
+// @cluster: starts a server, with many threads and a large bundle
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { bearer } from "./fixtures/shared-cluster.ts";
 
-/** How many threads wait, and how many of them are answered at once. */
+/** Numbers of waiting threads, and of threads that are answered at once. */
 const [waiting, answered] = isWhole ? [600, 150] : [150, 50];
 
 let cluster: TestCluster;
@@ -28,7 +28,7 @@ afterAll(async () => {
   if (missingServer === "") await cluster.stop();
 });
 
-/** Has two workers behind the address. */
+/** Starts two workers behind the balancer. */
 async function work(): Promise<void> {
   for (let n = 0; n < 2; n += 1) await cluster.work({ register: false });
   cluster.use(cluster.workers.slice(-2));
@@ -42,7 +42,7 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-/** Does something with each of many, so many at once. */
+/** Runs an action for every item, at most `atOnce` at a time. */
 async function forEach<T>(all: readonly T[], atOnce: number, act: (one: T) => Promise<unknown>) {
   const left = [...all];
   const next = async () => {
@@ -56,12 +56,12 @@ const invocations = async (): Promise<number> =>
   (await client.query<{ count: number }>("SELECT count(*) AS count FROM sys_invocation"))[0]
     ?.count ?? 0;
 
-/** Waits until a cluster has nothing more to do. */
+/** Waits until a cluster is idle. */
 async function rest(): Promise<void> {
   while ((await invocations()) > 0) await Bun.sleep(50);
 }
 
-/** How many threads a worker drives. */
+/** Returns the number of threads that a worker drives. */
 async function drivenBy({ health }: WorkerProcess): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${health}/health`, {
     headers: bearer(cluster.cluster.address),
@@ -69,7 +69,7 @@ async function drivenBy({ health }: WorkerProcess): Promise<number> {
   return ((await response.json()) as { threads: number }).threads;
 }
 
-/** How many threads have a status, however many there are. */
+/** Returns the number of threads with a status. */
 async function count(status: "waiting" | "completed"): Promise<number> {
   let found = 0;
   for (let before: string | undefined; ; ) {
@@ -80,8 +80,8 @@ async function count(status: "waiting" | "completed"): Promise<number> {
   }
 }
 
-describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
-  test(`${waiting} threads that wait, which take no worker, and ${answered} answers at once`, async () => {
+describe.skipIf(missingServer !== "")(`a cluster handles${missingServer}`, () => {
+  test(`${waiting} waiting threads without a worker, and ${answered} concurrent answers`, async () => {
     const notes = join(cluster.folder, "notes");
     writeFileSync(notes, "");
     const workflow = await cluster.put(
@@ -110,7 +110,7 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
     const answer = async (ref: ThreadRef) => {
       const input = { content: ref.threadId, meta: { requestId: "1" } };
       const given = () => host.control(ref, { kind: "answer", input, env: {} });
-      // A cluster with more to do than it can in time: who asks again is answered as before.
+      // An overloaded cluster may lose the reply; a repeated answer gets the same reply.
       let code = await codeOf(given());
       while (code === "NO_WORKER") code = await codeOf(given());
       expect(code).toStartWith("no error");
@@ -118,7 +118,7 @@ describe.skipIf(missingServer !== "")(`a cluster takes${missingServer}`, () => {
     await Promise.all(chosen.map(answer));
     await Promise.all(chosen.slice(0, 10).map(answer));
     await rest();
-    // A worker with more to do than it can in time loses threads to another, which makes its role again, and its step once.
+    // An overloaded worker loses threads to another worker, which repeats the role and commits its step once.
     const noted = new Set(readFileSync(notes, "utf8").trim().split("\n"));
     expect(noted).toEqual(new Set(chosen.map(({ threadId }) => `${threadId} ${threadId}`)));
     const wrong: string[] = [];

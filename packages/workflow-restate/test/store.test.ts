@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { storeContract, type StoreUnderTest } from "@uncaged/workflow/host";
 import type { ThreadStore } from "@uncaged/workflow/store";
@@ -29,7 +29,7 @@ class MortalClient extends ClusterClient {
   }
 }
 
-/** Waits for a second, and ends. */
+/** Waits for a second, then ends. */
 const waiting = `
 export const descriptor = { description: "waits", roles: {} };
 export async function* run({ steps }) {
@@ -38,7 +38,7 @@ export async function* run({ steps }) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-/** Stores over an empty cluster. */
+/** Returns stores on an empty cluster. */
 function clusterUnderTest({ cluster: { address } }: TestCluster): StoreUnderTest {
   const stores = new Map<ThreadStore, MortalClient>();
   return {
@@ -51,7 +51,7 @@ function clusterUnderTest({ cluster: { address } }: TestCluster): StoreUnderTest
     die: async (store) => {
       await stores.get(store)?.die();
     },
-    // The object compares the lease with its own clock.
+    // The object measures the lease by its own clock.
     expire: (leaseMs) => Bun.sleep(leaseMs + 10),
     damage: async ({ threadId }, log, line) => {
       const key = `${log === "data" ? "s" : "j"}:${String(line).padStart(8, "0")}`;
@@ -64,7 +64,7 @@ function clusterUnderTest({ cluster: { address } }: TestCluster): StoreUnderTest
   };
 }
 
-/** Changes one letter of a value that an object keeps. */
+/** Changes one letter of a value in an object. */
 async function change(
   client: ClusterClient,
   service: ServiceName,
@@ -93,7 +93,7 @@ describe.skipIf(missingServer !== "")(`the store of a cluster${missingServer}`, 
   for (const { name, check } of storeContract())
     test(name, () => check(clusterUnderTest(cluster)), 60_000);
 
-  test("a thread of the cluster's workers is woken when the lease of a lost holder is over", async () => {
+  test("the cluster wakes a thread when the lease of a lost holder expires", async () => {
     const host = cluster.open();
     const hash = await cluster.put(host, waiting);
     const ref = await host.start({ workflow: hash, cwd: "/", env: {} });

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and loses a worker.
+// @cluster: starts a server and kills a worker
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ const answer = (ref: ThreadRef, content: string) =>
   host.control(ref, { kind: "answer", input: { content }, env: {} });
 
 describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, () => {
-  test("has its role aborted when it is killed, although the role yields nothing", async () => {
+  test("aborts its role when it is killed, even a role that yields nothing", async () => {
     const [begun, aborted] = ["begun", "aborted"].map((name) => join(cluster.folder, name));
     const body = `
       writeFileSync(options.begun, "");
@@ -55,7 +55,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect([view.status, view.steps]).toEqual(["killed", []]);
   });
 
-  test("sleeps, and goes on when the time has come", async () => {
+  test("sleeps, and continues at the given time", async () => {
     const body = `
       if (input.steps.length === 0) {
         yield step("__wait__", "", { for: "tea", sleep: true, expiresAt: Date.now() + 300 });
@@ -78,7 +78,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect((await host.read(ref)).steps.at(-1)?.content).toBe("no");
   });
 
-  test("has what it kept beside its log when it goes on", async () => {
+  test("keeps its blobs when it continues", async () => {
     const body = `
       if (input.steps.length === 0) {
         const id = await options.blobs.put(new TextEncoder().encode("kept"));
@@ -94,7 +94,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
     expect([last?.content, last?.meta]).toEqual(["kept", { isListed: true }]);
   });
 
-  test("takes a step of 30 MB, and refuses one of 40 MB", async () => {
+  test("accepts a step of 30 MB and refuses a step of 40 MB", async () => {
     const body = `
       for (const size of [30, 40].slice(input.steps.length)) {
         yield step("large", "x".repeat(size * 1024 * 1024));
@@ -106,7 +106,7 @@ describe.skipIf(missingServer !== "")(`a thread in a cluster${missingServer}`, (
 });
 
 describe.skipIf(missingServer !== "")(`a thread whose worker is killed${missingServer}`, () => {
-  test("goes on with another one, and no committed step is made again", async () => {
+  test("continues on another worker and repeats no committed step", async () => {
     const notes = join(cluster.folder, "notes");
     const body = `
       for (let n = input.steps.length; n < 20; n += 1) {
@@ -128,7 +128,7 @@ describe.skipIf(missingServer !== "")(`a thread whose worker is killed${missingS
     expect(view.status).toBe("completed");
     expect(view.steps.map(({ content }) => Number(content))).toEqual([...Array(20).keys()]);
     expect(new Set(noted().map(({ pid }) => pid)).size).toBe(2);
-    // The step that was in flight is made again.
+    // Only the step in progress is repeated.
     expect(noted().length).toBeLessThanOrEqual(21);
   });
 });
@@ -138,7 +138,7 @@ describe.skipIf(missingServer !== "")(`the workflows of a cluster${missingServer
     return { content, text: bundle(`yield step("a", "${content}");`) };
   });
 
-  test("are registered, rolled back and listed by every host of it", async () => {
+  test("can be registered, rolled back and listed by every host", async () => {
     const other = cluster.open();
     const paths = files.map(({ content, text }) => {
       const path = join(cluster.folder, `${content}.esm.js`);
@@ -164,14 +164,14 @@ describe.skipIf(missingServer !== "")(`the workflows of a cluster${missingServer
     expect(await codeOf(other.resolve("greet"))).toBe("WORKFLOW_NOT_FOUND");
   });
 
-  test("lose none of two changes that are made at once", async () => {
+  test("lose neither of two concurrent changes", async () => {
     const other = cluster.open();
     const path = join(cluster.folder, "one.esm.js");
     await Promise.all([host.register("left", path), other.register("right", path)]);
     expect((await host.workflows()).map(({ name }) => name)).toEqual(["left", "right"]);
   });
 
-  test("are named by no beginning that several of them have", async () => {
+  test("refuse an ambiguous hash prefix", async () => {
     const client = new ClusterClient(cluster.cluster.address);
     const hashes = ["AB00000000001", "AB00000000002"];
     const info = { bytes: 0, files: [] };
@@ -183,7 +183,7 @@ describe.skipIf(missingServer !== "")(`the workflows of a cluster${missingServer
     expect((await host.threads({ workflow: "ab00" })).rows).toEqual([]);
   });
 
-  test("are sound, and none that a thread or a name needs is collected", async () => {
+  test("are valid, and gc keeps bundles that a thread or a name needs", async () => {
     const { problems, checked } = await host.verify();
     expect(problems).toEqual([]);
     const kept = checked.bundles;

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, and workers of two versions.
+// @cluster: starts a server, and workers of two versions
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ afterAll(async () => {
   if (missingServer === "") await cluster.stop();
 });
 
-/** The workers' program as it is built, of which all but the services' metadata is the same. */
+/** Builds the program of the workers with another version in the services' metadata. */
 async function nextVersion(): Promise<string> {
   const names: Bun.BunPlugin = {
     name: "names",
@@ -38,7 +38,7 @@ async function nextVersion(): Promise<string> {
   return outputs.find(({ kind }) => kind === "entry-point")?.path ?? "";
 }
 
-/** Notes each step in a file with the process that makes it, and makes steps until a gate is open, and some more. */
+/** Notes each step and its process in a file. Yields steps until a gate opens, and then some more. */
 const noting = `
 import { appendFileSync, existsSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -55,8 +55,8 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-describe.skipIf(missingServer !== "")(`an upgrade of the workers${missingServer}`, () => {
-  test("under threads that run, wait and are paused ends each of them, and makes no step twice", async () => {
+describe.skipIf(missingServer !== "")(`an upgrade of all workers${missingServer}`, () => {
+  test("completes running, waiting and paused threads, and repeats no step", async () => {
     const old = [await cluster.work({ register: false }), await cluster.work({ register: false })];
     cluster.use(old);
     await cluster.register();
@@ -102,7 +102,7 @@ describe.skipIf(missingServer !== "")(`an upgrade of the workers${missingServer}
       expect(own.map(({ n }) => n)).toEqual(counted);
       last.push(own.at(-1)?.pid);
     }
-    // Each that ran went on with the new version.
+    // Each running thread continued on the new version.
     const pids = new Set(fresh.map(({ child }) => `${child.pid}`));
     expect(last.filter((pid) => !pids.has(pid ?? ""))).toEqual([]);
     expect(await host.live()).toEqual([]);

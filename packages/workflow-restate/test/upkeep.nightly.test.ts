@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { codeOf, until } from "../../workflow/test/fixtures/until.ts";
@@ -68,7 +68,7 @@ async function put(
     body: JSON.stringify({ object_key: key, new_state: state }),
   });
   if (!response.ok) throw new Error(await response.text());
-  // It is altered a little later.
+  // The change takes effect after a moment.
   await until(async () => {
     const now = new Map((await client.state(service, key)).map((row) => [row.key, row.bytes]));
     return (
@@ -85,8 +85,8 @@ const flipped = (at: number) => (bytes: Buffer) => {
 const problems = async (): Promise<string[]> =>
   (await host.verify()).problems.map(({ path, line }) => `${path}:${line ?? ""}`).toSorted();
 
-describe.skipIf(missingServer !== "")(`verify on a cluster finds${missingServer}`, () => {
-  test("nothing where nothing is wrong, and each thing that is", async () => {
+describe.skipIf(missingServer !== "")(`verify on a cluster${missingServer}`, () => {
+  test("finds no problem in valid data, and each planted problem", async () => {
     const all: ThreadRef[] = [];
     for (const content of ["one", "two", "three", "four", "five"]) all.push(await start(content));
     for (const ref of all) await settled(host, ref);
@@ -110,7 +110,7 @@ describe.skipIf(missingServer !== "")(`verify on a cluster finds${missingServer}
       `bundle/${hash}:`,
     ];
     expect(await problems()).toEqual(found.toSorted());
-    // A damaged value is refused and not read as another kind of value.
+    // A damaged value is refused, and never read as another kind of value.
     expect(await codeOf(host.find(broken ?? ""))).toBe("LOG_CORRUPT");
     expect(await host.row(all[0] as ThreadRef)).toMatchObject({ threadId: changed });
     expect((await host.read(all[0] as ThreadRef)).status).toBe("corrupt");
@@ -125,14 +125,14 @@ describe.skipIf(missingServer !== "")(`verify on a cluster finds${missingServer}
   });
 });
 
-describe.skipIf(missingServer !== "")(`a thread that an older worker drove${missingServer}`, () => {
+describe.skipIf(missingServer !== "")(`a thread of an older worker version${missingServer}`, () => {
   const linesOf = async (by: RestateHost, ref: ThreadRef) => {
     const lines: string[] = [];
     for await (const line of by.log(ref)) lines.push(JSON.stringify(line));
     return lines;
   };
 
-  test("has its debug log under older keys, which is read and goes on", async () => {
+  test("keeps its debug log under older keys, which stays readable and grows", async () => {
     const ref = await start("older", { waits: true });
     await settled(host, ref);
     const before = await linesOf(host, ref);
@@ -173,7 +173,7 @@ describe.skipIf(missingServer !== "")(`gc on a cluster${missingServer}`, () => {
       frame({ key: numbered("code", 0) }, [Buffer.from(bundle("never"))]),
     );
     expect((await later(2 * hourMs)).removed).toEqual([]);
-    // A worker has it from there too, when a thread was started meanwhile.
+    // A worker also restores it for a thread that was started meanwhile.
     expect(await cluster.open().descriptor(hash)).toMatchObject({ description: "of a test" });
     expect((await settled(host, await host.start(ref))).status).toBe("completed");
     const gone = await later(2 * dayMs);
@@ -185,14 +185,14 @@ describe.skipIf(missingServer !== "")(`gc on a cluster${missingServer}`, () => {
     expect((await settled(host, waiting)).status).toBe("completed");
   });
 
-  test("that runs all the time takes nothing of threads that are started meanwhile", async () => {
+  test("in a loop deletes nothing that concurrently started threads need", async () => {
     const refs: ThreadRef[] = [];
     let isDone = false;
     const collecting = (async () => {
       while (!isDone) await later(2 * hourMs);
     })();
     for (let n = 0; n < 12; n += 1) {
-      // It may be put aside before it is started: then nothing has started, and it is stored again.
+      // gc may discard the bundle before the start, which then fails. Store and start it again.
       for (let ref: ThreadRef | null = null; ref === null; ) {
         ref = await start(`of ${n}`).catch(() => null);
         if (ref) refs.push(ref);
@@ -206,7 +206,7 @@ describe.skipIf(missingServer !== "")(`gc on a cluster${missingServer}`, () => {
     expect(found).toEqual([]);
   });
 
-  test("removes what a start has left that was not ended", async () => {
+  test("deletes the values of an abandoned start", async () => {
     const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
     const keys = [numbered("s", 0)];
     const message = frame({ token: "lost", from: 0, keys }, [Buffer.from("x")]);

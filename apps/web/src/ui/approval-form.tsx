@@ -5,7 +5,7 @@ import { isRecord } from "../lib/json.ts";
 import { useKept } from "../lib/kept.ts";
 import { Button } from "./button.tsx";
 import { TextArea } from "./field.tsx";
-import { isLight, jsonIn, Prose } from "./prose.tsx";
+import { AfterMarkdown, isLight, jsonIn, Prose } from "./prose.tsx";
 import { Nothing, Value, Values } from "./value.tsx";
 
 type Props = {
@@ -31,20 +31,22 @@ export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
           </div>
         </section>
       )}
-      <TextArea
-        label="Note (optional)"
-        rows={2}
-        value={note}
-        onChange={({ target }) => setNote(target.value)}
-      />
-      <div className="flex flex-wrap gap-5">
-        <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => decide("approve")}>
-          Approve
-        </Button>
-        <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => decide("reject")}>
-          Reject
-        </Button>
-      </div>
+      <AfterMarkdown>
+        <TextArea
+          label="Note (optional)"
+          rows={2}
+          value={note}
+          onChange={({ target }) => setNote(target.value)}
+        />
+        <div className="flex flex-wrap gap-5">
+          <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => decide("approve")}>
+            Approve
+          </Button>
+          <Button look="danger" icon={<X />} isBusy={isBusy} onClick={() => decide("reject")}>
+            Reject
+          </Button>
+        </div>
+      </AfterMarkdown>
     </div>
   );
 }

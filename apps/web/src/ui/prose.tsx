@@ -1,9 +1,24 @@
-import { lazy, Suspense, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, use, useMemo, useState } from "react";
 import { count, size } from "../lib/format.ts";
 import { formatJson, readJson } from "../lib/json.ts";
 import { Button } from "./button.tsx";
 
-const MarkdownText = lazy(() => import("./markdown.tsx"));
+type Markdown = Promise<typeof import("./markdown.tsx")>;
+let markdown: Markdown | null = null;
+const loadMarkdown = (): Markdown => (markdown ??= import("./markdown.tsx"));
+const MarkdownText = lazy(loadMarkdown);
+
+/** Shows its children once Markdown above them has its final height: they must not move away from a click. */
+export const AfterMarkdown = ({ children }: { children: ReactNode }) => (
+  <Suspense>
+    <WhenLoaded>{children}</WhenLoaded>
+  </Suspense>
+);
+
+function WhenLoaded({ children }: { children: ReactNode }) {
+  use(loadMarkdown());
+  return children;
+}
 
 const mostLines = 24;
 const mostLetters = 2_400;

@@ -1,19 +1,21 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporary, keptSteps } from "@uncaged/workflow/internal";
-import {
-  type ForkOptions,
-  type Keep,
-  type Step,
-  type ThreadRef,
-  WorkflowError,
-} from "@uncaged/workflow/host";
+import type { ForkOptions, Keep, Step, ThreadRef } from "@uncaged/workflow/host";
 import type { Session } from "../session/session.ts";
 import { jsonOf } from "./values.ts";
+import {
+  badEdit,
+  badEditedStep,
+  editCancelled,
+  editorFailed,
+  noEditor,
+  nothingToEdit,
+} from "./errors.ts";
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/** The change given by `--edit`: its JSON, or a person's edit of the step in an editor. */
+/** Returns the change given by `--edit`: from its JSON, or from a text editor that shows the step. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,
@@ -25,10 +27,7 @@ export async function editOf(
   const { steps } = await session.host.read(ref);
   const last = keptSteps(steps, keep).at(-1);
   const step = last === undefined ? undefined : steps[last];
-  if (last === undefined || !step) {
-    const message = "no step is kept, so there is none to edit";
-    throw WorkflowError.usage("NOTHING_TO_EDIT", message, "keep one with --at-step or --from-role");
-  }
+  if (last === undefined || !step) throw nothingToEdit();
   return changeOf(step, await editText(session, `step-${last + 1}.txt`, stepText(step, last + 1)));
 }
 
@@ -37,11 +36,7 @@ function checkEdit(value: unknown): Edit {
   const isKnown = Object.keys(rest).length === 0 && (content ?? meta) !== undefined;
   const isText = content === undefined || typeof content === "string";
   if (isKnown && isText && (meta === undefined || isObject(meta))) return { content, meta };
-  throw WorkflowError.usage(
-    "BAD_EDIT",
-    "--edit takes an object with a content (a string), a meta (an object) or both",
-    'for example: --edit \'{"content":"A better plan"}\'',
-  );
+  throw badEdit();
 }
 
 const metaMark = "--- meta";
@@ -58,19 +53,19 @@ export function stepText({ role, content, meta }: Step, number: number): string 
   ].join("\n");
 }
 
-/** The changes that a person made to a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
+/**
+ * Returns the changes that a person made to a step.
+ * @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage).
+ */
 export function changeOf(step: Step, text: string): Edit {
   const marked = new RegExp(`\n${metaMark}\n([^]*?)\n${contentMark}\n([^]*?)\n?$`);
   const [, metaText, content] = marked.exec(text) ?? [];
   if (metaText === undefined || content === undefined) {
-    throw badFile(`the lines "${metaMark}" and "${contentMark}" must stay`);
+    throw badEditedStep(`the lines "${metaMark}" and "${contentMark}" must stay`);
   }
   const meta = metaOf(metaText);
   const sameMeta = Bun.deepEquals(meta, step.meta, true);
-  if (sameMeta && content === step.content) {
-    const message = "the step was not changed, so nothing was forked";
-    throw WorkflowError.failed("EDIT_CANCELLED", message, "to fork it as it is leave --edit out");
-  }
+  if (sameMeta && content === step.content) throw editCancelled();
   return { ...(content === step.content ? {} : { content }), ...(sameMeta ? {} : { meta }) };
 }
 
@@ -79,16 +74,11 @@ function metaOf(text: string): Record<string, unknown> {
     const meta: unknown = JSON.parse(text);
     if (isObject(meta)) return meta;
   } catch (error) {
-    throw badFile(
+    throw badEditedStep(
       `the meta is invalid JSON: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
-  throw badFile("the meta is not a JSON object");
-}
-
-function badFile(why: string): WorkflowError {
-  const message = `the edited step can't be read: ${why}`;
-  return WorkflowError.usage("BAD_EDIT", message, "nothing was forked; try again");
+  throw badEditedStep("the meta is not a JSON object");
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -96,11 +86,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 async function editText(session: Session, name: string, text: string): Promise<string> {
   const editor = session.env.VISUAL || session.env.EDITOR;
-  if (!editor) {
-    const message = "there is no editor: neither VISUAL nor EDITOR is set";
-    const hint = 'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'';
-    throw WorkflowError.usage("NO_EDITOR", message, hint);
-  }
+  if (!editor) throw noEditor();
   const folder = makeTemporary("uncaged-workflow-");
   try {
     const path = join(folder, name);
@@ -112,13 +98,10 @@ async function editText(session: Session, name: string, text: string): Promise<s
   }
 }
 
-// $EDITOR is a command line, not a path (`code --wait`): a shell runs it, as with git.
+// $EDITOR is a command line, not a path (`code --wait`). A shell runs it, as git does.
 async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
   const command = ["/bin/sh", "-c", `${editor} "$1"`, "sh", path];
   const stdio = ["inherit", "inherit", "inherit"] as const;
   const exitCode = await Bun.spawn(command, { stdio: [...stdio], env, cwd }).exited;
-  if (exitCode === 0) return;
-  const why = exitCode === 127 ? "was not found" : `ended with exit code ${exitCode}`;
-  const hint = "nothing was forked; set EDITOR to an editor that works";
-  throw WorkflowError.failed("EDITOR_FAILED", `the editor ${why}: ${editor}`, hint);
+  if (exitCode !== 0) throw editorFailed(editor, exitCode);
 }

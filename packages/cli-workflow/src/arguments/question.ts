@@ -1,9 +1,9 @@
 import { createInterface } from "node:readline/promises";
-import { WorkflowError } from "@uncaged/workflow/host";
 import type { Session } from "../session/session.ts";
+import { notConfirmed } from "./errors.ts";
 
 /**
- * Asks a yes/no question at the terminal; `yes` answers it on the command line.
+ * Asks a yes/no question at the terminal. `yes` is the answer given on the command line.
  * @throws WorkflowError `NOT_CONFIRMED` (usage) without a terminal
  */
 export async function isConfirmed(
@@ -13,11 +13,7 @@ export async function isConfirmed(
 ): Promise<boolean> {
   if (yes) return true;
   if (session.json || !process.stdin.isTTY || !session.output.notes.terminal) {
-    throw WorkflowError.usage(
-      "NOT_CONFIRMED",
-      `${question} no terminal to ask at`,
-      "confirm it: --yes",
-    );
+    throw notConfirmed(question);
   }
   const asked = createInterface({ input: process.stdin, output: process.stderr });
   try {

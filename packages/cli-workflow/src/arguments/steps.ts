@@ -1,5 +1,5 @@
-import { type Host, type Step, WorkflowError } from "@uncaged/workflow/host";
-import { isRecord, show } from "@uncaged/workflow/internal";
+import type { Host, Step } from "@uncaged/workflow/host";
+import { isRecord } from "@uncaged/workflow/internal";
 import { Registry, type WorkflowDocument } from "@uncaged/workflow-steps";
 import {
   type Documents,
@@ -7,18 +7,19 @@ import {
   stepRun,
   type StepRun,
 } from "@uncaged/workflow-steps/threads";
-import { badOption } from "../session/failure.ts";
+import { badOption } from "../session/errors.ts";
 import { looseJson } from "./values.ts";
+import { noSuchStep, notDeclared, notRunSoOften } from "./errors.ts";
 
-/* Functions for step workflows only, which load this module when they need it. */
+/* Functions for step workflows only. Callers load this module on demand. */
 
-/** The documents of the step workflow that a bundle was built from. */
+/** Returns the documents of the step workflow from which a bundle was built. */
 export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * Values given by `--set`: `$variable`, `_local` or a param. Exact JSON is parsed, other text is kept. For a STRING
- * declaration, `7` and `true` stay text. Text that begins like JSON but is invalid is refused.
+ * Parses the values given by `--set`: `$variable`, `_local` or a param. Parses exact JSON and keeps other text. For a
+ * STRING declaration, `7` and `true` stay text. Refuses text that begins like JSON but is invalid.
  */
 export function overridesOf(
   pairs: readonly string[],
@@ -35,14 +36,18 @@ export function overridesOf(
         const hint = "give a name and its value, in single quotes: --set '$plan={\"days\":3}'";
         throw badOption("--set", pair, hint);
       }
-      if (!declared.includes(name) && !/^_(?!_)/.test(name)) throw notDeclared(name, declared);
+      if (!declared.includes(name) && !/^_(?!_)/.test(name))
+        throw notDeclared(name, listedOrNull(declared));
       const isText = texts.has(name) && !/^\s*["{[]/.test(value);
       return [name, isText ? value : looseJson(`--set ${name}`, value)];
     }),
   );
 }
 
-/** The params that a rerun replaces, by name. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
+/**
+ * Returns the params that a rerun replaces, by name.
+ * @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`.
+ */
 export function declaredParams(
   params: unknown,
   { registry }: WorkflowDocument,
@@ -57,20 +62,16 @@ export function declaredParams(
   }
   const declared = new Registry(registry).params.map(({ name }) => name);
   const other = Object.keys(params).find((name) => !declared.includes(name));
-  if (other !== undefined) throw notDeclared(other, declared);
+  if (other !== undefined) throw notDeclared(other, listedOrNull(declared));
   return params;
 }
 
-function notDeclared(name: string, declared: readonly string[]): WorkflowError {
-  const hint =
-    declared.length === 0
-      ? "it declares no variables and no params"
-      : `it declares ${listed(declared)}`;
-  return WorkflowError.missing("NOT_DECLARED", `the workflow declares no ${show(name)}`, hint);
-}
+const listedOrNull = (names: readonly string[]): string | null =>
+  names.length === 0 ? null : listed(names);
 
 /**
- * Start of `--from-step`: a step's last run, or with `step#2` its second. `ids` are the ids of the workflow's steps.
+ * Returns the start for `--from-step`: a step's last run, or with `step#2` its second run. `ids` are the ids of the
+ * workflow's steps.
  */
 export function rerunStart(
   text: string,
@@ -80,18 +81,10 @@ export function rerunStart(
   const [, named = text, nth] = ids.includes(text)
     ? []
     : (/^(.+)#([1-9]\d{0,8})$/.exec(text) ?? []);
-  if (!ids.includes(named)) {
-    const message = `the workflow has no step ${show(named)}`;
-    throw WorkflowError.missing("NO_SUCH_STEP", message, `its steps: ${listed(ids)}`);
-  }
+  if (!ids.includes(named)) throw noSuchStep(named, listed(ids));
   const run = stepRun(steps, named, nth === undefined ? undefined : Number(nth));
   if (run) return { stepID: named, kept: run.before, path: run.path };
-  const message = `the step ${show(named)} has not run ${nth} times`;
-  throw WorkflowError.missing(
-    "NO_SUCH_STEP",
-    message,
-    `start at its last run: --from-step ${named}`,
-  );
+  throw notRunSoOften(named, nth);
 }
 
 const mostNames = 30;

@@ -4,7 +4,7 @@ import { addFile } from "../arguments/added.ts";
 import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
 import { defineCommand } from "../session/command.ts";
 import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
@@ -64,7 +64,7 @@ export default defineCommand({
   },
 });
 
-/** Stores a plan with a trigger among the plans, to be confirmed. Null for any other file. */
+/** Stores a plan with a trigger; the user must confirm the plan. Returns null for any other file. */
 async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
   const text = await triggeredPlan(path);
   if (text === null) return null;

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { buildSource, WorkflowError } from "@uncaged/workflow/host";
-import { show } from "@uncaged/workflow/internal";
+import { buildSource } from "@uncaged/workflow/host";
 import { sourcesFor } from "../arguments/names.ts";
 import { codeOf } from "../output/output.ts";
 import { defineCommand } from "../session/command.ts";
-import { badOption } from "../session/failure.ts";
+import { badOption } from "../session/errors.ts";
+import { outNotWritable } from "../arguments/errors.ts";
 
 const ending = ".esm.js";
 
@@ -39,8 +39,6 @@ function write(path: string, content: Uint8Array | string): void {
   try {
     writeFileSync(path, content);
   } catch (error) {
-    const message = `can't write ${show(path)}: ${codeOf(error) || "no reason"}`;
-    const hint = "name a file in a folder that exists and can be written: -o <file>";
-    throw WorkflowError.failed("OUT_NOT_WRITABLE", message, hint);
+    throw outNotWritable(path, codeOf(error) || "unknown reason");
   }
 }

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { lockDevelopment, show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { lockDevelopment } from "@uncaged/workflow/internal";
 import { sourceListed } from "../arguments/listed.ts";
 import {
   collect,
@@ -14,8 +13,9 @@ import {
 import { jsonOf, optionsOf } from "../arguments/values.ts";
 import { ctrlC, listenForKeys } from "../dev/keys.ts";
 import { defineCommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
+import { noSuchFile } from "../arguments/errors.ts";
 
 type Options = Pick<
   ForkOptions,
@@ -90,7 +90,7 @@ export default defineCommand({
   },
 });
 
-/** The developed file, and the name of its workflow. */
+/** Returns the developed file and the name of its workflow. */
 function sourceOf(
   session: Session,
   word: string | undefined,
@@ -104,10 +104,7 @@ function sourceOf(
   }
   const path = sourceListed(session, only);
   const file = path === null || existsSync(resolve(session.cwd, only)) ? only : path;
-  if (!existsSync(resolve(session.cwd, file))) {
-    const hint = "check the path; it counts from the folder that you are in";
-    throw WorkflowError.missing("NO_SUCH_FILE", `there is no file ${show(file)}`, hint);
-  }
+  if (!existsSync(resolve(session.cwd, file))) throw noSuchFile(file);
   const [known] = listed.find(([, source]) => source === resolve(session.cwd, file)) ?? [];
   return { file, name: name ?? known ?? basename(file).replace(/(\.esm)?\.\w+$/, "") };
 }

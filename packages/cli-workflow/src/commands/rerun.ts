@@ -3,7 +3,7 @@ import { withName } from "../arguments/names.ts";
 import { changesOf, collect, type ForkOptions, forkOptions } from "../arguments/options.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 
 type Options = ForkOptions & { fromStep?: string; set?: string[] };
@@ -60,7 +60,7 @@ export default defineCommand({
   },
 });
 
-/** Runs a thread again from its first step. */
+/** Starts a thread again from its first step. */
 async function startAgain(session: Session, options: Options, id: string): Promise<number> {
   const { params, prompt, promptFile, set } = options;
   const isChanged = params !== undefined || prompt !== undefined || promptFile !== undefined;

@@ -1,5 +1,5 @@
 import { terminalUser } from "@uncaged/workflow/internal";
-import { type ThreadRef, WorkflowError } from "@uncaged/workflow/host";
+import type { ThreadRef } from "@uncaged/workflow/host";
 import { answerFor, callDecision, type DecisionOptions } from "../arguments/decision.ts";
 import { forEachThread, noteOrphans } from "../arguments/names.ts";
 import { type StartOptions, startOptions } from "../arguments/options.ts";
@@ -8,10 +8,11 @@ import { exitCodes } from "../output/exit-code.ts";
 import { leftText } from "../output/recovered.ts";
 import { count, oneLine } from "../output/text.ts";
 import { isConfirmed } from "../arguments/question.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { afterStart } from "../follow/started.ts";
 import { defineCommand } from "../session/command.ts";
+import { oneThreadOnly } from "../arguments/errors.ts";
 
 type Options = StartOptions &
   DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
@@ -83,7 +84,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer is taken once, even if a worker is lost and the next one gets the request too.
+    // With this id the answer counts once, even if a worker is lost and the next worker gets the request too.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
@@ -91,20 +92,14 @@ export default defineCommand({
       const view = decision || answer ? await host.read(ref) : null;
       const answered = view && decision ? answerFor(view, decision, options.token) : answer;
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
-      // The answer is for the question that is open now, never for a later one, also when none is open yet.
+      // The answer is for the currently open question, never for a later one, even if no question is open yet.
       const question = view?.steps.length;
       const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });
     };
     if (options.wait || options.follow) {
       const [id = "", ...others] = ids;
-      if (others.length > 0) {
-        throw WorkflowError.usage(
-          "ONE_THREAD_ONLY",
-          "--wait and --follow take one thread",
-          "resume them without, and follow each: uncaged-workflow follow <id>",
-        );
-      }
+      if (others.length > 0) throw oneThreadOnly();
       const ref = await host.find(id);
       noteOrphans(session, await resume(ref));
       const { threadId, workflow, hash } = await host.read(ref);

@@ -13,7 +13,7 @@ import { fileHint, fileMeant, storedFrom } from "../arguments/source.ts";
 import { optionsOf } from "../arguments/values.ts";
 import { afterStart } from "../follow/started.ts";
 import { triggeredPlan } from "../plan/file.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { show } from "@uncaged/workflow/internal";
 import { defineCommand } from "../session/command.ts";

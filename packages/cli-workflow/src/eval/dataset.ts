@@ -2,16 +2,14 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-evals";
 import { readDocument } from "@uncaged/workflow/document";
-import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { readText } from "../arguments/values.ts";
+import { badFixture, fixtureNotFound, otherFixture } from "./errors.ts";
 
 type Version = { hash: string; workflow: string };
 
 /**
- * Cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each case
- * has the fixture with its id.
- *
+ * Returns the cases of a data set's file. A fixture named by a line is beside the data set. With a folder of fixtures,
+ * each case uses the fixture with its id.
  * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and the errors of unreadable files.
  */
 export async function casesOf(
@@ -27,7 +25,7 @@ export async function casesOf(
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
 }
 
-/** Position of a part of a line. The document reader treats the line as a whole file. */
+/** Returns the position of a part of a line. The document reader treats the line as a whole file. */
 function located(line: string, path: readonly string[]) {
   try {
     return readDocument(line, "line").positionOf(path);
@@ -43,22 +41,19 @@ async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<
   const name = `${one.id}.json`;
   const path = join(resolve(cwd, folder), name);
   if (name !== basename(path) || !existsSync(path)) {
-    throw WorkflowError.missing(
-      "FIXTURE_NOT_FOUND",
-      `there is no fixture of the case ${show(one.id)}: ${path}`,
-      "export one: uncaged-workflow thread <id> --fixture; without --fixtures its roles are executed",
-    );
+    throw fixtureNotFound(one.id, path);
   }
   try {
     return { ...one, fixture: parseFixture(await readText(path, "a fixture")) };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const hint = "export it again: uncaged-workflow thread <id> --fixture";
-    throw WorkflowError.usage("BAD_FIXTURE", `${path}: ${why}`, hint);
+    throw badFixture(path, error instanceof Error ? error.message : String(error));
   }
 }
 
-/** @throws WorkflowError `OTHER_FIXTURE` when a case's fixture belongs to another workflow than a version */
+/**
+ * Checks that every fixture belongs to the versions' workflow.
+ * @throws WorkflowError `OTHER_FIXTURE`
+ */
 export function checkFixtures(cases: readonly EvalCase[], versions: readonly Version[]): void {
   for (const { hash, workflow } of versions) {
     const isOther = ({ fixture }: EvalCase) =>
@@ -68,14 +63,10 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
       withoutEnding(fixture.workflow) !== withoutEnding(workflow);
     const other = cases.find(isOther);
     if (!other) continue;
-    throw WorkflowError.usage(
-      "OTHER_FIXTURE",
-      `the fixture of the case ${show(other.id)} is of the workflow ${show(other.fixture?.workflow ?? "")}, not of ${show(workflow)}`,
-      `export one of a thread of ${workflow}`,
-    );
+    throw otherFixture(other.id, { found: other.fixture?.workflow ?? "", wanted: workflow });
   }
 }
 
-/** Threads of a file that was run have its full name. */
+/** Returns a workflow's name without its extension: a thread of a file that was run has the full file name. */
 const withoutEnding = (name: string): string =>
   name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");

@@ -1,19 +1,19 @@
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { truncate } from "./text.ts";
+import { outputFailed, valueTooDeep } from "./errors.ts";
 
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
-  /** The width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
+  /** Width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
   readonly columns: number;
 };
 
-/** Sinks of a command: results go to `results` (stdout), the rest to `notes` (stderr). */
+/** Sinks of a command: results go to `results` (stdout), everything else to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
-/** Thrown when the reader of the results has gone (`… | head -1`), so that nothing is reported. */
+/** Thrown when the reader of the results has exited (`… | head -1`); not reported. */
 export class ReaderGone extends Error {}
 
 export function processOutput(): Output {
@@ -23,7 +23,7 @@ export function processOutput(): Output {
   };
 }
 
-// Written synchronously, so that nothing is lost at the exit, however slow the reader is.
+// Synchronous, so that no output is lost at the exit, however slow the reader is.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
   let terminal: boolean | null = null;
   return {
@@ -49,7 +49,7 @@ function writeWhole(fd: number, bytes: Buffer): void {
     try {
       done += writeSync(fd, bytes, done);
     } catch (error) {
-      // Another program made this pipe non-blocking, and it is full.
+      // Another program made this pipe non-blocking, and the pipe is full.
       if (codeOf(error) !== "EAGAIN") throw error;
       Bun.sleepSync(1);
     }
@@ -65,34 +65,28 @@ const refusals: Record<string, string> = {
 function goneOr(error: unknown): Error {
   const code = codeOf(error);
   if (code === "EPIPE") return new ReaderGone("the reader of the output has gone");
-  return WorkflowError.failed(
-    "OUTPUT_FAILED",
-    `can't write the output: ${refusals[code] ?? code}`,
-    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
-  );
+  return outputFailed(refusals[code] ?? code);
 }
 
-/** The code of a system error, such as `ENOENT`; "" when there is none. */
+/** Returns the code of a system error, such as `ENOENT`; "" for other errors. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** The single JSON document of a command: indented on a terminal, on one line in a pipe. */
+/** Returns a command's JSON document: indented on a terminal, on one line in a pipe. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
   return `${jsonOf(value, terminal ? 2 : 0)}\n`;
 }
 
-/** A value as JSON. @throws WorkflowError `VALUE_TOO_DEEP`. */
+/**
+ * Returns a value as JSON.
+ * @throws WorkflowError `VALUE_TOO_DEEP`.
+ */
 export function jsonOf(value: unknown, indent = 0): string {
   try {
     return JSON.stringify(value, null, indent) ?? "";
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw WorkflowError.failed(
-      "VALUE_TOO_DEEP",
-      "a value is nested too deeply to be shown",
-      "no workflow can yield it: see which program wrote the log",
-      error,
-    );
+    throw valueTooDeep(error);
   }
 }
 
@@ -101,7 +95,7 @@ const tickMs = 100;
 const eraseLine = "\r\u001b[2K";
 const eraseLineAbove = "\u001b[1A\u001b[2K";
 
-/** Progress lines on stderr; nothing when stderr is not a terminal. */
+/** Progress lines on stderr. Writes nothing if stderr is not a terminal. */
 export type Spinner = {
   /** Erases the lines until the next tick, so that other text can be written. */
   clear(): void;

@@ -4,7 +4,7 @@ import { readText, textOrStdin } from "../arguments/values.ts";
 import type { Spinner } from "../output/output.ts";
 import { plain } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import { addedPlan } from "./file.ts";
@@ -123,7 +123,7 @@ class LiveText implements StreamCallbacks {
     if (this.#isMidLine) this.#session.output.notes.write("\n");
   }
 
-  /** Whether the terminal that gets the results already shows the text. */
+  /** Tells whether the terminal that shows the results already shows the text. */
   hasShown(text: string): boolean {
     return this.#session.output.results.terminal && this.#shown.endsWith(plain(text));
   }

@@ -2,7 +2,7 @@ import { exitCodes } from "../output/exit-code.ts";
 import type { Sink } from "../output/output.ts";
 import { readText } from "../arguments/values.ts";
 import { defineSubcommand } from "../session/command.ts";
-import { wrongUse } from "../session/failure.ts";
+import { wrongUse } from "../session/errors.ts";
 import { homeOf } from "./home.ts";
 
 export const secret = defineSubcommand({
@@ -61,10 +61,10 @@ export const secret = defineSubcommand({
 const enter = /[\r\n]/;
 const codes = { interrupt: "\u0003", end: "\u0004", erase: "\u007f", back: "\b", kill: "\u0015" };
 
-/** Reads a line from the terminal without echo; null when it was cancelled with Ctrl-C or Ctrl-D. */
+/** Reads a line from the terminal without echo; null after Ctrl-C or Ctrl-D. */
 async function hiddenLine(prompt: string, notes: Sink): Promise<string | null> {
   const { stdin } = process;
-  // Before the prompt, or keys typed at once would be shown.
+  // Set before the prompt, otherwise keys typed at once would be shown.
   stdin.setRawMode(true);
   try {
     notes.write(prompt);

@@ -1,5 +1,5 @@
 import { readDocument } from "@uncaged/workflow/document";
-import { WorkflowError } from "@uncaged/workflow/host";
+import { notAnObject } from "./errors.ts";
 
 type Entries = Record<string, unknown>;
 
@@ -7,14 +7,13 @@ const isObject = (value: unknown): value is Entries =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The text of a JSON object with more entries, with the same indentation. An object in it gets the missing keys, and
- * everything else stays. @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
+ * Returns the text of a JSON object with additional entries, with the same indentation. Adds missing keys to an
+ * existing object in it, and keeps everything else.
+ * @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
  */
 export function withEntries(text: string, file: string, entries: Entries): string {
   const { document } = readDocument(text, file);
-  if (!isObject(document)) {
-    throw WorkflowError.failed("DOCUMENT_INVALID", `${file}:1:1: not an object`, "fix the file");
-  }
+  if (!isObject(document)) throw notAnObject(file);
   const [, indent = "  "] = /\n([ \t]+)\S/.exec(text) ?? [];
   return jsonText(merged(document, entries), indent);
 }

@@ -3,11 +3,12 @@ import { join, resolve } from "node:path";
 import type { z } from "@hono/zod-openapi";
 import { pricedModels } from "@uncaged/workflow-agents/ledger";
 import { threadEnv } from "@uncaged/workflow/internal";
-import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { toErrorRecord } from "@uncaged/workflow/host";
 import type { Context } from "../routes/route.ts";
 import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
+import { fileInvalid, fileMissing, fileUnreadable } from "./errors.ts";
 
-/** The variables by provider. Any of them gives access; the first is the API key. */
+/** Environment variables of each provider. Any of them gives access; the first is the API key. */
 export const accessVariables = {
   openai: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
   anthropic: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
@@ -15,7 +16,7 @@ export const accessVariables = {
 
 export type Provider = keyof typeof accessVariables;
 
-/** Whether the environment of the threads that are started here gives access to a provider. */
+/** Tells whether the threads' environment gives access to a provider. */
 export async function hasAccess({ cwd, env }: Context, provider: Provider): Promise<boolean> {
   const own = await threadEnv(cwd, env);
   return accessVariables[provider].some((name) => own[name]?.trim());
@@ -31,14 +32,13 @@ export const projectRoot = ({ cwd, env, host }: Context): string =>
 export const readDefaultWorkflow = async (context: Context) => {
   const found = await read(context, "default-workflow.json", workflowGraphSchema);
   if (found) return found;
-  throw WorkflowError.missing(
-    "FILE_MISSING",
-    "Default workflow not found",
-    "put a graph into .config/default-workflow.json of PROJECT_ROOT, or of the storage root",
-  );
+  throw fileMissing();
 };
 
-/** Reads the config file; defaults to the built-in providers. @throws WorkflowError as {@link readDefaultWorkflow}. */
+/**
+ * Reads the config file. The default is the built-in providers.
+ * @throws WorkflowError as {@link readDefaultWorkflow}.
+ */
 export const readConfig = async (context: Context): Promise<z.input<typeof configSchema>> =>
   (await read(context, "config.json", configSchema)) ?? { providers: await builtIn(context) };
 
@@ -50,26 +50,22 @@ async function read<Schema extends z.ZodType>(
   const file = `.config/${name}`;
   const text = await readFile(join(projectRoot(context), file), "utf8").catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    const hint = "see that the server may read it";
-    throw WorkflowError.failed("FILE_UNREADABLE", `${file} can't be read`, hint, error);
+    throw fileUnreadable(file, error);
   });
   if (text === null) return null;
   const { data, error } = schema.safeParse(jsonOf(file, text));
   if (!error) return data;
   const [issue] = error.issues;
-  throw invalid(file, `${issue?.path.map(String).join(".") ?? ""}: ${issue?.message ?? ""}`);
+  throw fileInvalid(file, `${issue?.path.map(String).join(".") ?? ""}: ${issue?.message ?? ""}`);
 }
 
 function jsonOf(file: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw invalid(file, toErrorRecord(error).message);
+    throw fileInvalid(file, toErrorRecord(error).message);
   }
 }
-
-const invalid = (file: string, why: string): WorkflowError =>
-  WorkflowError.usage("FILE_INVALID", `${file} has the wrong shape: ${why}`, "fix the file");
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const names: Record<Provider, string> = { openai: "OpenAI", anthropic: "Anthropic" };

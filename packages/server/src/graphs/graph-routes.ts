@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { settled, WorkflowError } from "@uncaged/workflow/host";
+import { settled } from "@uncaged/workflow/host";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/graph.ts";
 import { readConfig, readDefaultWorkflow } from "./config.ts";
@@ -9,6 +9,7 @@ import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
 import { cursorAt, followRun, streamResumed, streamRun } from "./graph-stream.ts";
 import { answererOf } from "../guard/guard.ts";
 import { Records } from "./records.ts";
+import { badRunId, staleAnswer } from "./errors.ts";
 
 const noRunId = "runId is required";
 const unknownId = "Run ID not found";
@@ -35,7 +36,7 @@ const stream = z.string().describe("`data: {json}` lines: see docs/reference/ser
 
 type Resume = z.infer<typeof schema.resumeGraphBody>;
 
-/** Whether the response waits for the agents of a graph. */
+/** Tells whether the response waits for the agents of a graph. */
 export const takesLong = ({ url }: Request): boolean =>
   /^\/api\/(run|resume)$/.test(URL.parse(url)?.pathname ?? "");
 
@@ -59,13 +60,13 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     await settled(host, run.ref, { signal: raw.signal });
     return await records.result(run);
   };
-  /** Answers the run of a request. `cursor` is the position at which it waited. */
+  /** Answers the question of a run. `cursor` is the position at which the run waited. */
   const resume = async (
     { input, question, runId }: Resume,
     { raw }: { raw: Request },
   ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
-    // Must come first: a late answer must not answer the next question.
+    // Must come first, because a late answer must not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);
@@ -162,14 +163,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   return { app: routes.app, close: () => records.close() };
 }
 
-const staleAnswer = (question: number, open: number): WorkflowError =>
-  WorkflowError.failed(
-    "STALE_ANSWER",
-    `The answer is to question ${question}, and question ${open} is open.`,
-    "read what is asked now: GET /api/run/:runId",
-  );
-
 async function named(runs: GraphRuns, runId: string): Promise<GraphRun> {
   if (isRunId(runId)) return await runs.get(runId);
-  throw WorkflowError.usage("BAD_RUN_ID", "Invalid runId", "give a run's whole id, or its digits");
+  throw badRunId();
 }

@@ -1,6 +1,14 @@
-import { maxJsonDepth, roundedIn, show } from "@uncaged/workflow/internal";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { maxJsonDepth, roundedIn } from "@uncaged/workflow/internal";
+import { isWorkflowError } from "@uncaged/workflow/host";
 import type { MiddlewareHandler } from "hono";
+import {
+  badContentType,
+  bodyCutOff,
+  bodyTooDeep,
+  bodyTooLarge,
+  bodyTooSlow,
+  roundedNumber,
+} from "./errors.ts";
 
 const mostJson = 1024 * 1024;
 const mostUpload = 32 * 1024 * 1024;
@@ -8,11 +16,11 @@ const mostUpload = 32 * 1024 * 1024;
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
 
-/** Whether a request is for a run. Checkpoints may be large, and documented clients send no content type. */
+/** Tells whether a request is for a run. Checkpoints may be large, and documented clients send no content type. */
 export const isForRun = ({ url }: Request): boolean =>
   URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
-/** Returns the content type of a body in lower case without parameters. */
+/** Returns the content type of a body, in lower case and without parameters. */
 const typeOf = ({ headers }: Request): string =>
   headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 
@@ -26,14 +34,10 @@ export function checkBodyType(request: Request): void {
   if (!hasBody || method === "GET" || method === "HEAD") return;
   const type = typeOf(request);
   if (type === jsonType || (isForRun(request) ? isUntyped(type) : type === uploadType)) return;
-  throw WorkflowError.usage(
-    "BAD_CONTENT_TYPE",
-    `a body of the type ${type === "" ? "unknown" : show(type)} is not taken`,
-    `send Content-Type: ${jsonType}; for a workflow's file ${uploadType}`,
-  );
+  throw badContentType(type, { json: jsonType, upload: uploadType });
 }
 
-/** Reads a body without a content type as JSON, as the documented clients of runs send it. */
+/** Parses a body without a content type as JSON, because the documented clients of runs omit it. */
 export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
   if (isUntyped(typeOf(req.raw)) && req.raw.body !== null) {
     const headers = new Headers(req.raw.headers);
@@ -49,12 +53,12 @@ export function mostOf(request: Request): number {
   return isLarge ? mostUpload : mostJson;
 }
 
-/** The minimal speed of a body: a rate that applies after `graceMs`. */
+/** The minimum speed of a body, enforced after `graceMs`. */
 export type BodyPace = { graceMs: number; bytesPerMs: number };
 
 /**
- * Reads a body before its route does. Refuses a body above the limit of its path (`BODY_TOO_LARGE`) and a body that is
- * sent too slowly (`BODY_TOO_SLOW`).
+ * Reads a body before its route does. Refuses a body over the limit of its path (`BODY_TOO_LARGE`) and a body that
+ * arrives too slowly (`BODY_TOO_SLOW`).
  */
 export const limitBody =
   (pace: BodyPace): MiddlewareHandler =>
@@ -71,9 +75,7 @@ export const limitBody =
 /** Refuses numbers that JSON parsing would round. */
 function checkNumbers(body: Uint8Array): void {
   const rounded = roundedIn(new TextDecoder().decode(body));
-  if (!rounded) return;
-  const message = `the number ${show(rounded.text)} can't be kept exactly`;
-  throw WorkflowError.usage("BAD_NUMBER", message, "send it as a text, in quotes");
+  if (rounded) throw roundedNumber(rounded.text);
 }
 
 async function bytesOf(
@@ -82,7 +84,7 @@ async function bytesOf(
   pace: BodyPace,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { body, headers } = request;
-  if (Number(headers.get("content-length") ?? 0) > most) throw tooLarge(most);
+  if (Number(headers.get("content-length") ?? 0) > most) throw bodyTooLarge(most);
   const reader = body?.getReader();
   const chunks: Uint8Array[] = [];
   let received = 0;
@@ -94,18 +96,18 @@ async function bytesOf(
       if (!value) return Buffer.concat(chunks);
       chunks.push(value);
       received += value.length;
-      if (received > most) throw tooLarge(most);
+      if (received > most) throw bodyTooLarge(most);
     }
   } catch (error) {
     void reader?.cancel().catch(Boolean);
     // Other errors of a body come from its connection.
-    throw isWorkflowError(error) ? error : cutOff(error);
+    throw isWorkflowError(error) ? error : bodyCutOff(error);
   }
 }
 
 async function within<T>(ms: number, work: T): Promise<Awaited<T>> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooSlow()), Math.max(0, ms));
+  const timer = setTimeout(() => late.reject(bodyTooSlow()), Math.max(0, ms));
   try {
     return await Promise.race([work, late.promise]);
   } finally {
@@ -113,29 +115,9 @@ async function within<T>(ms: number, work: T): Promise<Awaited<T>> {
   }
 }
 
-const tooLarge = (most: number): WorkflowError =>
-  WorkflowError.failed(
-    "BODY_TOO_LARGE",
-    `a body may have ${most / 1024 / 1024} MiB here`,
-    "send less; of a workflow send only what it imports",
-  );
-
-const cutOff = (cause: unknown): WorkflowError =>
-  WorkflowError.failed(
-    "BODY_CUT_OFF",
-    "the connection ended within the body",
-    "send it again",
-    cause,
-  );
-
-const tooSlow = (): WorkflowError =>
-  WorkflowError.failed("BODY_TOO_SLOW", "the body comes too slowly", "send it again, at once");
-
 /** Checks that a JSON body is not nested deeper than the limit of a log. */
 export function checkDepth(body: unknown): void {
-  if (!isDeeper(body, maxJsonDepth)) return;
-  const message = `a body may have ${maxJsonDepth} levels`;
-  throw WorkflowError.usage("BODY_TOO_DEEP", message, "nest its values less deeply");
+  if (isDeeper(body, maxJsonDepth)) throw bodyTooDeep(maxJsonDepth);
 }
 
 function isDeeper(value: unknown, levels: number): boolean {

@@ -1,4 +1,4 @@
-import { type ErrorRecord, toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
+import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 import { nearestName } from "@uncaged/workflow/document";
 import { HTTPException } from "hono/http-exception";
@@ -7,6 +7,7 @@ import type { graphFailureSchema } from "../schema/graph.ts";
 import type { runFailureSchema } from "../schema/run.ts";
 import type { Failure } from "../schema/server.ts";
 import { isForRun } from "./body.ts";
+import { badJson, badRequest } from "./errors.ts";
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500 | 503;
 
@@ -32,7 +33,7 @@ const byCode: Record<string, ErrorStatus> = {
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
-/** Error codes that are errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
+/** Codes that count as errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
 const invalid: ReadonlySet<string> = new Set([
   "CHECKPOINT_INVALID",
   "DECLARATION_INVALID",
@@ -49,7 +50,7 @@ const invalid: ReadonlySet<string> = new Set([
   "WORKFLOW_INVALID",
 ]);
 
-/** Whether a request is for the documented API of agent graphs. */
+/** Tells whether a request is for the documented API of agent graphs. */
 const isForGraph = ({ url }: Request): boolean =>
   /^\/api\/(run|run-stream|resume|resume-stream|cancel|retry|config|default-workflow)(\/|$)/.test(
     URL.parse(url)?.pathname ?? "",
@@ -58,8 +59,8 @@ const isForGraph = ({ url }: Request): boolean =>
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
- * Returns the status and the body of an error response. The text of an internal error is hidden, and the path of the
- * storage root is removed from messages. On the paths of runs and of agent graphs `error` is a text.
+ * Returns the status and the body of an error response. Hides the text of internal errors, and removes the storage
+ * root's path from messages. On the paths of runs and of agent graphs, `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
   const known = rewritten(fromFramework(thrown), (text) =>
@@ -82,7 +83,7 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   return { status, body: { error: message, code, hint, messages } };
 }
 
-/** Returns an error's record with each text rewritten. */
+/** Returns an error's record with `rewrite` applied to each text. */
 export function rewritten(error: unknown, rewrite: (text: string) => string): ErrorRecord {
   const { message, hint, details, ...record } = toErrorRecord(error);
   return {
@@ -103,13 +104,12 @@ const bug: ErrorRecord = {
 // The framework throws only one error: for an invalid JSON body.
 function fromFramework(thrown: unknown): unknown {
   if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;
-  const hint = "send a JSON object with Content-Type: application/json";
-  return WorkflowError.usage("BAD_JSON", "the body is not valid JSON", hint);
+  return badJson();
 }
 
 /**
  * Returns the error for a request that does not match its schema, with the path of each finding. If the API documents a
- * `text` for it, the findings are its details.
+ * `text` for this error, the findings become its details.
  */
 export function violation(
   target: string,
@@ -123,25 +123,20 @@ export function violation(
     const known = namesAt(schema, issue.path);
     return issue.keys.map((key) => `${[...at, shown(key)].join(".")}: ${unknownName(key, known)}`);
   });
-  return new WorkflowError({
-    code: "BAD_REQUEST",
-    kind: "usage",
-    message: text ?? findings[0] ?? "it does not match",
-    hint: "see /api/openapi.json for the input of this path",
-    ...((text !== undefined || findings.length > 1) && { details: findings }),
-  });
+  const isList = text !== undefined || findings.length > 1;
+  return badRequest(text ?? findings[0] ?? "the request does not match", isList ? findings : null);
 }
 
 const shown = (name: string): string => (/^[\w-]{1,64}$/.test(name) ? name : show(name));
 
 function unknownName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
-  if (nearest !== null) return `there is no such name; did you mean ${nearest}?`;
+  if (nearest !== null) return `unknown name; did you mean ${nearest}?`;
   const all = known.length > 0 ? `; there are ${known.join(", ")}` : "";
-  return `there is no such name${all}`;
+  return `unknown name${all}`;
 }
 
-/** Returns the allowed names of an object at a path of a schema. */
+/** Returns the allowed keys of an object at a path of a schema. */
 function namesAt(schema: z.ZodType | undefined, path: readonly PropertyKey[]): string[] {
   let at: unknown = schema;
   for (const name of [...path, null]) {

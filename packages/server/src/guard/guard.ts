@@ -1,9 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
-import { type AnsweredBy, WorkflowError } from "@uncaged/workflow/host";
+import type { AnsweredBy } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
 import { checkBodyType } from "./body.ts";
 import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
+import { foreignHeader, noPath, unauthorized } from "./errors.ts";
 
 export type Access = {
   hosts: ReadonlySet<string>;
@@ -15,9 +16,9 @@ export type Access = {
 };
 
 /**
- * Checks every request before it is routed: host, page, token, body. A browser with the token of the printed URL, or
- * with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
- * themselves: the cookie is only for the console.
+ * Checks the host, page, token and body of every request before routing. A browser with the token of the printed URL,
+ * or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
+ * themselves, because the cookie is only for the console.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
   const { headers } = request;
@@ -33,10 +34,7 @@ export function checkRequest(request: Request, access: Access): Response | null 
 
 function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
   const parsed = URL.parse(url);
-  if (!parsed) {
-    const hint = "see /api/openapi.json for all paths";
-    throw WorkflowError.usage("BAD_URL", "a request must have a path", hint);
-  }
+  if (!parsed) throw noPath();
   const { pathname, searchParams } = parsed;
   if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
@@ -62,7 +60,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Headers of every response: no external resources, inline scripts, frames or referrers. */
+/** Headers of every response: they forbid external resources, inline scripts, frames and referrers. */
 const protection: Record<string, string> = {
   "Content-Security-Policy": policy,
   "X-Content-Type-Options": "nosniff",
@@ -89,8 +87,8 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Returns the accepted values of `Host` for a server on this address. With DNS rebinding a page of another site sends
- * its own host.
+ * Returns the accepted values of `Host` for a server on this address. In a DNS rebinding attack, a page of another site
+ * sends its own host.
  */
 export function ownHosts(host: string, port: number): ReadonlySet<string> {
   const names = [...loopback, bracketed(host)];
@@ -110,31 +108,24 @@ export const bracketed = (host: string): string =>
 const hostIn = (headers: Headers): string => headers.get("host")?.toLowerCase() ?? "";
 
 function checkHost(headers: Headers, hosts: ReadonlySet<string>): void {
-  if (!hosts.has(hostIn(headers))) throw foreign("FOREIGN_HOST", "Host");
+  if (!hosts.has(hostIn(headers))) throw foreignHeader("FOREIGN_HOST", "Host");
 }
 
 /** Refuses requests from pages of other sites. */
 function checkPage(headers: Headers): void {
   const origin = headers.get("origin");
   if (origin !== null && origin.toLowerCase() !== `http://${hostIn(headers)}`) {
-    throw foreign("FOREIGN_ORIGIN", "Origin");
+    throw foreignHeader("FOREIGN_ORIGIN", "Origin");
   }
   const site = headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {
-    throw foreign("FOREIGN_ORIGIN", "Sec-Fetch-Site");
+    throw foreignHeader("FOREIGN_ORIGIN", "Sec-Fetch-Site");
   }
 }
 
-const foreign = (code: string, header: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    `this server does not answer to that ${header}`,
-    "use the URL that uncaged-workflow serve has printed",
-  );
-
 export const newToken = (): string => randomBytes(32).toString("base64url");
 
-/** Returns the name of the cookie. It has the port, because browsers share cookies between ports. */
+/** Returns the name of the cookie. It contains the port, because browsers share cookies between ports. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 
 /** Compares two tokens in constant time. */
@@ -143,17 +134,17 @@ const isSame = (given: string, token: string): boolean =>
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Checks a request's token: a program sends it in `Authorization`, a browser in the cookie. */
+/** Checks a request's token. A program sends it in `Authorization`, a browser in the cookie. */
 function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {
   const bearer = bearerOf(headers);
   const given = bearer === undefined ? cookies : [bearer];
-  if (given.length === 0) throw refused("NO_TOKEN", "this server asks for a token");
+  if (given.length === 0) throw unauthorized("NO_TOKEN", "missing token");
   if (!given.some((one) => isSame(one, token))) {
-    throw refused("WRONG_TOKEN", "that is not this server's token");
+    throw unauthorized("WRONG_TOKEN", "that is not this server's token");
   }
 }
 
-/** Names the sender of an answer: the console, which has the cookie, or a program with the token. */
+/** Names the client that sends an answer: the console, which has the cookie, or a program with the token. */
 export const answererOf = ({ headers }: Request): AnsweredBy => ({
   kind: bearerOf(headers) === undefined ? "console" : "api",
 });
@@ -161,32 +152,25 @@ export const answererOf = ({ headers }: Request): AnsweredBy => ({
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-// A page on another port may set a cookie of this name for a longer path, which comes first.
+// A page on another port may set a cookie with this name for a longer path, which precedes ours.
 function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
   const cookies = (headers.get("cookie") ?? "").split(";");
   return cookies.flatMap((cookie) => parse(cookie, name)[name] ?? []);
 }
 
-/** Returns the `Set-Cookie` that authenticates a browser until it is closed. */
+/** Returns the `Set-Cookie` header that authenticates a browser until it is closed. */
 const cookieFor = (token: string, port: number): string =>
   serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
-
-const refused = (code: string, message: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    message,
-    "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
-  );
 
 const goodForMs = 60_000;
 
 /**
- * Codes that authenticate one browser, once, within a minute. The arguments of the command that opens a browser are
- * visible to all users of the machine, so they must not contain the token.
+ * Codes that authenticate one browser, once, within a minute. The command that opens a browser must not contain the
+ * token, because all users of the machine can see its arguments.
  */
 export class EntryCodes {
-  /** The expiry of each code, in milliseconds of the process's monotonic clock. */
+  /** When each code expires, in milliseconds of the process's monotonic clock. */
   readonly #open = new Map<string, number>();
 
   make(): string {
@@ -195,7 +179,7 @@ export class EntryCodes {
     return code;
   }
 
-  /** Redeems a code. Returns whether it was valid. */
+  /** Redeems a code and returns whether it was valid. */
   take(code: string): boolean {
     const until = this.#open.get(code) ?? 0;
     this.#open.delete(code);

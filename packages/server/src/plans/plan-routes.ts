@@ -1,8 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerSession, Workflow } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
-import { foundProblems } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";
@@ -10,10 +8,11 @@ import { PlanFeed } from "./plan-feed.ts";
 import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
 import { answererOf } from "../guard/guard.ts";
 import { Turns } from "./turns.ts";
+import { noTurn, planInvalid } from "./errors.ts";
 
 const stream = z.string().describe("begin, token, turn, error: see docs/reference/server.md.");
 
-/** Returns the routes of plans. Other processes may use the plan home too. */
+/** Returns the routes of plans. Other processes may use the plan home at the same time. */
 export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
   let opened: Promise<PlanAccess> | null = null;
   // Only a request for a new plan creates a plan home.
@@ -194,12 +193,15 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     answer: ["The plan is deleted.", schema.deletedPlanSchema],
     run: async ({ params }) => (await access()).plans.remove(params.id),
   });
-  // A failure to open the plans was reported to the request.
+  // The failed request already reported that the plans could not be opened.
   const close = (): void => void opened?.then(({ plans }) => plans.close()).catch(() => undefined);
   return { app: routes.app, feed, close };
 }
 
-/** Returns a plan with another definition, checked like a model's. @throws WorkflowError `PLAN_INVALID` */
+/**
+ * Returns a plan with another definition, checked like a definition by a model.
+ * @throws WorkflowError `PLAN_INVALID`
+ */
 async function edited(before: Workflow, given: z.infer<typeof schema.definitionBody>) {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { metadataProblems } = await import("@uncaged/workflow-plan/service");
@@ -208,14 +210,5 @@ async function edited(before: Workflow, given: z.infer<typeof schema.definitionB
   const errors = [...wrong, ...metadataProblems(given)];
   if (plan && errors.length === 0)
     return { ...before, ...plan, steps: placed(plan.steps), ...(metadata && { metadata }) };
-  const found = foundProblems(errors.map(({ message }) => message));
-  const hint = "correct the plan";
-  throw new WorkflowError({ code: "PLANNER_ERROR", kind: "usage", ...found, hint });
+  throw planInvalid(errors.map(({ message }) => message));
 }
-
-const noTurn = (session: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_TURN",
-    `no turn of ${JSON.stringify(session.slice(0, 100))} goes on in this server`,
-    "it may have ended, or another program takes it",
-  );

@@ -1,19 +1,21 @@
 import { z } from "@hono/zod-openapi";
-import { retryOptions, WorkflowError } from "@uncaged/workflow/host";
+import { retryOptions } from "@uncaged/workflow/host";
 import { answererOf } from "../guard/guard.ts";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
 import { flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
+import { noAnswerValue } from "./errors.ts";
 
 type Given = Pick<z.infer<typeof request.inputBody>, "content" | "value" | "meta">;
 
-/** Returns the input of an answer. @throws WorkflowError `BAD_REQUEST` (usage) without a text and a value. */
+/**
+ * Returns the input of an answer.
+ * @throws WorkflowError `BAD_REQUEST` (usage) without a text and a value.
+ */
 function inputOf({ content, value, meta }: Given) {
   if (content !== undefined) return { content, value, meta };
-  if (value === undefined) {
-    throw WorkflowError.usage("BAD_REQUEST", "value: is missing", 'send {"value": "approve"}');
-  }
+  if (value === undefined) throw noAnswerValue();
   return { content: typeof value === "string" ? value : JSON.stringify(value), value, meta };
 }
 

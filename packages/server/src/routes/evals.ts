@@ -8,13 +8,12 @@ import {
   summaryOf,
 } from "@uncaged/workflow-evals";
 import { z } from "@hono/zod-openapi";
-import { show } from "@uncaged/workflow/internal";
-import { WorkflowError } from "@uncaged/workflow/host";
 import * as schema from "../schema/eval.ts";
 import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";
+import { evalNotFound, versionNotFound } from "./errors.ts";
 
-/** The length of the excerpt of a case. The whole text is in its threads. */
+/** Maximum length of a case's excerpt, in characters. The case's threads have the whole text. */
 const longestShown = 300;
 
 export function evalRoutes(place: EvalPlace) {
@@ -37,10 +36,7 @@ export function evalRoutes(place: EvalPlace) {
     answer: ["The eval.", schema.evalSchema],
     run({ params: { id }, query: { baseline, ...wanted } }) {
       const found = readEval(place, id);
-      if (!found) {
-        const hint = "run one: uncaged-workflow eval <workflow> <dataset> --score <file>";
-        throw WorkflowError.missing("EVAL_NOT_FOUND", `there is no eval ${show(id)}`, hint);
-      }
+      if (!found) throw evalNotFound(id);
       return compared(found, baseline, wanted);
     },
   });
@@ -61,10 +57,7 @@ function compared(
 ) {
   const { cases, versions } = found;
   const baseline = versions.find(({ hash }) => hash === wanted) ?? versions[0];
-  if (wanted !== undefined && baseline?.hash !== wanted) {
-    const message = `the eval ${found.id} has no version ${show(wanted)}`;
-    throw WorkflowError.missing("VERSION_NOT_FOUND", message, "choose one of its versions");
-  }
+  if (wanted !== undefined && baseline?.hash !== wanted) throw versionNotFound(found.id, wanted);
   const others = versions.filter((version) => version !== baseline);
   const changes = others.map((version) => changesOf(baseline ?? version, version));
   const all = versions.flatMap(({ hash, runs }) => runs.map((run) => ({ hash, run })));

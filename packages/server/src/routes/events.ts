@@ -5,7 +5,6 @@ import {
   type ThreadRef,
   type ThreadStatus,
   toErrorRecord,
-  WorkflowError,
 } from "@uncaged/workflow/host";
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
@@ -16,6 +15,7 @@ import { type Bytes, sseBytes } from "../stream/sse.ts";
 import type { LogItem, Serializer } from "../stream/thread-feed.ts";
 import { once, Together } from "../stream/together.ts";
 import { allRead, type Context, Routes } from "./route.ts";
+import { tooManyThreads } from "./errors.ts";
 
 const stream = z.string().describe("Server-sent events: see docs/reference/server.md.");
 
@@ -28,18 +28,11 @@ const valuePath = idPath.extend({
 
 const mostThreads = 100;
 
-const tooManyThreads = (): WorkflowError =>
-  WorkflowError.usage(
-    "TOO_MANY_THREADS",
-    `one stream follows ${mostThreads} threads at the most`,
-    "open another stream",
-  );
-
 /** Returns the routes that stream, and the routes that read the same data by page and by value. */
 export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
-  /** Opens one of several threads. A failure must not affect the others. */
+  /** Opens one of several threads. A failure must not affect the other threads. */
   const openOne = async (text: string): Promise<() => Source> => {
     const [id = "", cursor] = text.split("~", 2);
     try {
@@ -95,7 +88,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
       const last = req.header("last-event-id") || undefined;
       const cursor = last ?? query.from;
       const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
-      // A browser reconnects after the end of a stream, unless the status is 204.
+      // A browser reconnects after the end of a stream, unless it gets status 204.
       if (isAll && last !== undefined) return new Response(null, { status: 204 });
       return connections.send(() => threadFeeds.listen(ref, threadSerializer, { cursor }));
     },
@@ -120,7 +113,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
     async run({ query: { from, plans, thread = [] } }, { req }) {
       const threads = [thread].flat();
-      if (threads.length > mostThreads) throw tooManyThreads();
+      if (threads.length > mostThreads) throw tooManyThreads(mostThreads);
       const listen = () => changes.listen(from ?? req.header("last-event-id"));
       if (threads.length === 0 && plans === undefined) return connections.send(listen);
       const opened = await Promise.all(threads.map((one) => openOne(one)));
@@ -144,14 +137,17 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
   return routes.app;
 }
 
-/** Whether a thread has ended without items after a cursor. @throws WorkflowError `BAD_POSITION`. */
+/**
+ * Tells whether a thread has ended and has no items after a cursor.
+ * @throws WorkflowError `BAD_POSITION`.
+ */
 async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<boolean> {
   for await (const _ of host.observe(ref, cursor, { until: "now" })) return false;
   const { status = "running" } = (await host.row(ref)) ?? {};
   return status === "completed" || status === "failed" || status === "killed";
 }
 
-/** The serializer of a thread's stream: each item of its log, with its cursor as the id. */
+/** The serializer of a thread's stream. Each message is an item of the log, with its cursor as the id. */
 const threadSerializer: Serializer = {
   name: "thread",
   message: (item, ref) => {

@@ -6,6 +6,7 @@ import { stepsSource } from "@uncaged/workflow-steps/source";
 import { isWorkflowError, type Host, WorkflowError } from "@uncaged/workflow/host";
 import { makeTemporary, show } from "@uncaged/workflow/internal";
 import { rewritten } from "../guard/error-response.ts";
+import { badFileName, fileNotSent, tooManyFiles, tooManyUploads } from "./errors.ts";
 
 type SentFiles = ReadonlyMap<string, string | Uint8Array>;
 
@@ -14,7 +15,7 @@ let atWork = 0;
 
 /**
  * Registers one of the uploaded files: a bundle, or a source that is built first, with the files that it imports or
- * runs. Errors and warnings use the sender's file names. `expected` is the version that must be current, null for none.
+ * runs. Errors and warnings use the client's file names. `expected` is the version that must be current; null for none.
  */
 export async function addFiles(
   host: Host,
@@ -36,17 +37,14 @@ export async function addFiles(
 
 /**
  * Calls `use` with the path of an uploaded file, in a temporary folder with the other files. `plain` removes that
- * folder from a text; it is also removed from errors.
+ * folder's path from a text. Errors don't contain the path either.
  */
 export async function withUpload<T>(
   file: string,
   files: SentFiles,
   use: (path: string, plain: (text: string) => string) => Promise<T>,
 ): Promise<T> {
-  if (atWork >= mostAtOnce) {
-    const message = `${mostAtOnce} files are being added, and that is the most`;
-    throw WorkflowError.failed("TOO_MANY_UPLOADS", message, "try again when one is done");
-  }
+  if (atWork >= mostAtOnce) throw tooManyUploads(mostAtOnce);
   atWork += 1;
   let made = "";
   let plain = (text: string) => text;
@@ -72,7 +70,7 @@ function asSent(error: WorkflowError, plain: (text: string) => string): Workflow
   return new WorkflowError({ ...record, kind, hint });
 }
 
-/** Error codes that are errors of the request, because the uploaded files caused them. */
+/** Codes that count as errors of the request, because the uploaded files caused them. */
 const faulty: ReadonlySet<string> = new Set([
   "BAD_DESCRIPTOR",
   "BUILD_FAILED",
@@ -93,43 +91,38 @@ export const mostFiles = 1_000;
 
 const mostPath = 512;
 const mostPartBytes = 255;
-// Without invisible characters and characters that are special on any system.
+// Excludes invisible characters and characters that are special on any system.
 const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
 // https://learn.microsoft.com/windows/win32/fileio/naming-a-file: device names, with any extension.
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** Checks that every system can store the files in one folder, and that `file` is one of them. */
+/** Checks that every operating system can store the files in one folder, and that `file` is one of them. */
 export function checkFiles(files: SentFiles, file: string): void {
-  if (files.size > mostFiles) {
-    const message = `${files.size} files were sent, ${mostFiles} are the most`;
-    throw WorkflowError.usage("TOO_MANY_FILES", message, "send only what the workflow imports");
-  }
+  if (files.size > mostFiles) throw tooManyFiles(files.size, mostFiles);
   const byFolded = new Map<string, string>();
   for (const path of files.keys()) {
     checkPath(path);
     const other = byFolded.get(folded(path));
-    if (other !== undefined) throw bad(path, `differs only by case from ${show(other)}`);
+    if (other !== undefined) throw badFileName(path, `differs only by case from ${show(other)}`);
     byFolded.set(folded(path), path);
   }
   for (const path of files.keys()) {
     for (let above = dirname(path); above !== "."; above = dirname(above)) {
-      if (byFolded.has(folded(above))) throw bad(path, `is in ${show(above)}, which is a file too`);
+      if (byFolded.has(folded(above)))
+        throw badFileName(path, `is in ${show(above)}, which is a file too`);
     }
   }
-  if (!files.has(file)) {
-    const hint = "name the workflow's own file by its path in files";
-    throw WorkflowError.usage("FILE_NOT_SENT", `${show(file)} is not among the files`, hint);
-  }
+  if (!files.has(file)) throw fileNotSent(file);
 }
 
 function checkPath(path: string): void {
-  if (path.length > mostPath) throw bad(path, `is longer than ${mostPath} characters`);
+  if (path.length > mostPath) throw badFileName(path, `is longer than ${mostPath} characters`);
   for (const part of path.split("/")) {
-    if (unsent.has(part.toLowerCase())) throw bad(path, `is in ${part}, which is not sent`);
+    if (unsent.has(part.toLowerCase())) throw badFileName(path, `is in ${part}, which is not sent`);
     const isPlain = plainPart.test(part) && !/^\.{1,2}$|[. ]$/.test(part) && !device.test(part);
     if (!isPlain || Buffer.byteLength(part) > mostPartBytes) {
-      throw bad(path, "is not a plain relative path");
+      throw badFileName(path, "is not a plain relative path");
     }
   }
 }
@@ -143,10 +136,3 @@ export async function writeFiles(folder: string, files: SentFiles): Promise<void
     await writeFile(target, content, { flag: "wx", mode: 0o600 });
   }
 }
-
-const bad = (path: string, why: string): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_FILE_NAME",
-    `${show(path)} ${why}`,
-    "name the files by their paths in one folder, with slashes: lib/ask.ts",
-  );

@@ -14,12 +14,13 @@ import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
 import type { Run, Runs } from "./run.ts";
+import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
 
 const file = "workflow.json";
 const position = new RegExp(`^${file}:\\d+:\\d+: `);
 
 /**
- * Starts a run of a registered workflow, or of a workflow in the request. Checks its params before it creates a thread.
+ * Starts a run of a registered workflow, or of a workflow in the request. Checks the params before it creates a thread.
  */
 export async function startRun(
   { host, env, cwd }: Context,
@@ -27,7 +28,7 @@ export async function startRun(
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
   const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
-  if (named === undefined) throw notEither();
+  if (named === undefined) throw neitherWorkflow();
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
@@ -36,16 +37,9 @@ export async function startRun(
   return threadId;
 }
 
-const notEither = (): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_REQUEST",
-    "give either workflowName or workflow",
-    '{"workflowName": "review", "params": {}}',
-  );
-
 /**
- * Returns the name or the hash of a request's workflow; undefined without one. A document is built and its bundle
- * stored without a name, so that registered workflows are not affected.
+ * Returns the name or the hash of a request's workflow; undefined without one. Builds a document and stores its bundle
+ * without a name, so that registered workflows don't change.
  */
 async function nameOf(
   { host, cwd }: Pick<Context, "host" | "cwd">,
@@ -53,7 +47,7 @@ async function nameOf(
   { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
 ): Promise<string | undefined> {
   if (document === undefined) return workflowName;
-  if (workflowName !== undefined) throw notEither();
+  if (workflowName !== undefined) throw neitherWorkflow();
   const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
   const files = new Map([[file, JSON.stringify(document)]]);
   const source = stepsSource(() => undefined, { isClosed: true, find });
@@ -64,14 +58,14 @@ async function nameOf(
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    // The server wrote the file: its line numbers mean nothing to the client.
+    // The server wrote the file, so its line numbers mean nothing to the client.
     throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
 }
 
 type Request = z.infer<typeof rerunBody>;
 
-/** Runs again from a checkpoint: as a fork of its run, or as a new run if that is unknown. */
+/** Runs again from a checkpoint: as a fork of its run, or as a new run if that run is unknown. */
 export async function startRerun(
   context: Context,
   runs: Runs,
@@ -113,11 +107,7 @@ async function hashOf(
 ): Promise<string> {
   if (workflowName === undefined) {
     if (source) return source.ref.hash;
-    throw WorkflowError.usage(
-      "BAD_REQUEST",
-      "the checkpoint is of no run that is known here, and there is no workflowName",
-      "name the workflow that is to run: workflowName",
-    );
+    throw unknownCheckpoint();
   }
   try {
     return (await host.resolve(workflowName)).hash;
@@ -129,9 +119,7 @@ async function hashOf(
   }
 }
 
-/**
- * Answers the Pause of a run. Without an answer, resumes a run that was paused from outside.
- */
+/** Answers the Pause of a run. Without an answer, resumes a run that a client paused. */
 export async function resumeRun(
   { host, env }: Context,
   ref: ThreadRef,
@@ -141,10 +129,7 @@ export async function resumeRun(
   if (token === undefined) {
     const { status } = await host.read(ref);
     const isHeld = status === "paused" || status === "interrupted";
-    if (!isHeld || payload !== null) {
-      const hint = 'send {"token", "payload"}: the event pause_start and the status have the token';
-      throw WorkflowError.usage("NO_ANSWER_TOKEN", "there is no token", hint);
-    }
+    if (!isHeld || payload !== null) throw noAnswerToken();
     await host.control(ref, { kind: "resume", env });
     return;
   }
@@ -153,11 +138,11 @@ export async function resumeRun(
   await host.control(ref, { kind: "answer", input: { content, value: payload, meta, by }, env });
 }
 
-/** Ends a run. Has no effect on an ended run. */
+/** Ends a run. Does nothing for an ended run. */
 export const abortRun = ({ host, env }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED"], host.control(ref, { kind: "kill", env }));
 
-/** Pauses a run before its next step. Has no effect on a run that has ended, waits, or has no worker. */
+/** Pauses a run before its next step. Does nothing for a run that has ended, waits, or has no worker. */
 export const pauseRun = ({ host }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED", "NOT_RUNNING"], host.control(ref, { kind: "pause" }));
 

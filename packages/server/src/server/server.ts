@@ -1,6 +1,6 @@
 import { OpenAPIHono, type z } from "@hono/zod-openapi";
-import { type Host, type Recovered, WorkflowError } from "@uncaged/workflow/host";
-import { keepAwake, readServerAddress, show, writeServerAddress } from "@uncaged/workflow/internal";
+import type { Host, Recovered, WorkflowError } from "@uncaged/workflow/host";
+import { keepAwake, readServerAddress, writeServerAddress } from "@uncaged/workflow/internal";
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
 import {
@@ -36,11 +36,13 @@ import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
 import { Connections, type StreamLimits } from "../stream/connections.ts";
 import { ThreadFeeds } from "../stream/thread-feed.ts";
+import { cantListen, noPlans, portInUse } from "./errors.ts";
+import { unknownPath } from "../guard/errors.ts";
 
 export type ServerOptions = {
   host: Host;
   hostname: string;
-  /** The port; 0 for any free port. */
+  /** The port; 0 selects any free port. */
   port: number;
   /** The environment and folder of threads that the server starts. */
   env: Record<string, string>;
@@ -54,9 +56,9 @@ export type ServerOptions = {
   onRecovered?: (recovered: Recovered) => void;
   /** The folder of the served project. */
   project?: string | null;
-  /** The place of recorded evals. Defaults to the folder of the host. */
+  /** The folder of recorded evals. Defaults to the folder of the host. */
   evals?: EvalPlace;
-  /** Opens the plans at their first request. Without it there are no plans. */
+  /** Opens the plans at their first request. If missing, there are no plans. */
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
@@ -74,18 +76,18 @@ export type RunningServer = {
   stop(): Promise<void>;
 };
 
-// Responses may be slow: a source is built, a worker is asked. Streams have no such limit.
+// Responses may be slow, for example while a source is built or a worker answers. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
 // The rate of a connection of 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
-// Above all limits of routes, so that a large body gets an error response of the route, not of the runtime.
+// Larger than the limits of all routes, so that a large body gets an error response from the route, not from the
+// runtime.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
  * Serves a host by HTTP and writes its address and token to the storage root. Reuses the token of the previous server,
  * so that open pages stay signed in.
- *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and errors of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
@@ -95,7 +97,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
   const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
-  const plans = planRoutes(shared, options.plans ?? noPlans);
+  const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
@@ -135,7 +137,7 @@ export function startServer(options: ServerOptions): RunningServer {
     throw error;
   }
   const rest = keepAwake(host, env, options);
-  // Finding due threads may require reading logs.
+  // The search for due threads may have to read logs.
   void host.wake({ env }).catch(() => undefined);
   return {
     url: `${url}/?token=${token}`,
@@ -152,8 +154,7 @@ export function startServer(options: ServerOptions): RunningServer {
   };
 }
 
-const noPlans = () =>
-  Promise.reject(WorkflowError.missing("NO_PLANS", "this server was started without plans"));
+const withoutPlans = () => Promise.reject(noPlans());
 
 const info = {
   title: "uncaged-workflow",
@@ -198,8 +199,7 @@ function makeApp(
   });
   app.notFound((c) => {
     const { method, path } = c.req;
-    const message = `there is no ${method} ${path.slice(0, 200)}`;
-    throw WorkflowError.missing("NO_SUCH_PATH", message, "see /api/openapi.json for all paths");
+    throw unknownPath(method, path);
   });
   app.onError((error) => {
     throw error;
@@ -235,7 +235,7 @@ type Serve = (request: Request, server: Bun.Server<undefined>) => Promise<Respon
 
 function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<undefined> {
   // Bun treats an empty name as every address.
-  if (hostname.trim() === "") throw cantListen(hostname, port, null);
+  if (hostname.trim() === "") throw listenError(hostname, port, null);
   try {
     return Bun.serve({
       hostname,
@@ -243,27 +243,16 @@ function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<und
       idleTimeout: longestSilenceS,
       maxRequestBodySize: mostReceived,
       development: false,
-      // Without development Bun lets a second process listen on the same port.
+      // In development mode, Bun lets a second process listen on the same port.
       reusePort: false,
       fetch,
     });
   } catch (cause) {
-    throw cantListen(hostname, port, cause);
+    throw listenError(hostname, port, cause);
   }
 }
 
-function cantListen(hostname: string, port: number, cause: unknown): WorkflowError {
+function listenError(hostname: string, port: number, cause: unknown): WorkflowError {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-  if (code === "EADDRINUSE") {
-    return WorkflowError.failed(
-      "PORT_IN_USE",
-      `port ${port} of ${hostname} is in use`,
-      "a server may run already; else take another: --port 0 takes any that is free",
-    );
-  }
-  return WorkflowError.usage(
-    "BAD_HOST",
-    `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
-    "give an address of this machine: --host 127.0.0.1",
-  );
+  return code === "EADDRINUSE" ? portInUse(hostname, port) : cantListen(hostname, port, code);
 }

@@ -1,4 +1,4 @@
-import { type AgentFn, WorkflowError } from "@uncaged/workflow";
+import type { AgentFn } from "@uncaged/workflow";
 import {
   editFile,
   listFiles,
@@ -11,14 +11,15 @@ import {
 } from "@uncaged/workflow-agents";
 import { paid } from "@uncaged/workflow-agents/interpreter";
 import type { GraphAgents } from "../agent/agent.ts";
+import { unknownAgent } from "./errors.ts";
 
 /** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
 export const graphTools = (): ToolRegistry =>
   toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
 
 /**
- * Agents of one's own, by the id or the name of their nodes: commands, scripts, or whatever else is an `AgentFn`.
- * The nodes that have none are `otherwise`'s. An agent here can't call subagents.
+ * Returns custom agents by the id or name of their nodes: commands, scripts, or any other `AgentFn`. `otherwise` runs
+ * all other nodes. A custom agent can't call subagents.
  *
  *     graphBundle(graph, { agents: agentsByName({ coder: claudeCode() }, modelAgents()) });
  */
@@ -32,8 +33,7 @@ export function agentsByName(
     const agent = name === undefined ? undefined : agents[name];
     if (!agent) {
       if (otherwise) return await otherwise(request, surroundings);
-      const message = `no agent ${JSON.stringify(agentName)} for node ${nodeId}`;
-      throw WorkflowError.failed("AGENT_UNKNOWN", message, "add it to agentsByName");
+      throw unknownAgent(agentName, nodeId);
     }
     const { thread } = surroundings;
     const asked = { ...thread, start: { ...thread.start, content: prompt }, steps: [] };

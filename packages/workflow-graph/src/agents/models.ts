@@ -1,4 +1,4 @@
-import { isWorkflowError, type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError, type ThreadContext } from "@uncaged/workflow";
 import {
   type ContextOptions,
   currentRun,
@@ -18,24 +18,25 @@ import {
 } from "@uncaged/workflow-agents/interpreter";
 import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
 import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
+import { emptyAnswer, noKey, noTools, unknownProvider } from "./errors.ts";
 
 /** Options of agents that are models. */
 export type ModelAgentsOptions = {
-  /** The providers; a node's model chooses among them, by `provider/model` or by its name. */
+  /** The providers. A node's model selects one of them, by `provider/model` or by its name. */
   models: readonly Models[];
-  /** The tools that nodes may switch on, those of MCP servers included; none when not given. */
+  /** The tools that nodes may enable, including tools of MCP servers. Default: none. */
   tools?: ToolRegistry;
-  /** How many answers an agent may need to end its work (50). A call of a subagent has 20 at most. */
+  /** Maximum number of answers that an agent may need to finish (50). A subagent's call is limited to 20. */
   maxTurns?: number;
-  /** When a conversation that fills its model's window is summarised; `false`: never. */
+  /** When to summarize a conversation that fills its model's window; `false` disables summaries. */
   context?: ContextOptions | false;
 };
 
 const subagentTurns = 20;
 
 /**
- * Models as the agents of a graph: each node's model is asked with the node's prompt, its tools, and its
- * subagents as tools. The keys are those of the thread's environment.
+ * Returns models as the agents of a graph. Calls each node's model with the node's prompt and tools, and with its
+ * subagents as tools. The API keys come from the thread's environment.
  *
  *     const agents = modelAgents({ models: [openaiModels()], tools: graphTools() });
  *     export const { run, descriptor } = graphBundle(graph, { agents });
@@ -51,7 +52,7 @@ export function modelAgents(options: ModelAgentsOptions): GraphAgents {
   };
 }
 
-/** Plays one node's agent and all that it calls. */
+/** Runs the agent of one node and all agents that it calls. */
 class Player {
   readonly #options: ModelAgentsOptions;
   readonly #surroundings: AgentSurroundings;
@@ -82,7 +83,7 @@ class Player {
     try {
       const { text } = await converse(models.provider, request, {
         ...{ env, signal, maxTurns, callbacks, context: this.#options.context ?? {} },
-        // Steps of a subagent are keyed by its call: two calls in one turn may have the same input.
+        // A subagent's steps are keyed by its call, because two calls in one turn may have the same input.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
       });
@@ -106,11 +107,10 @@ class Player {
     const { thread } = this.#surroundings;
     const { tools } = this.#options;
     if (tools) return await namedTools(tools, names, contextOf(thread));
-    const message = `there is no tool ${names[0]}: the graph's agents have no tools`;
-    throw WorkflowError.failed("TOOL_UNKNOWN", message, "give modelAgents tools");
+    throw noTools(names[0] ?? "");
   }
 
-  /** A call of a subagent is an attempt of its own, within that of its caller. */
+  /** Runs a subagent's call as a separate attempt inside its caller's attempt. */
   async #playSubagent(agent: AgentTree, message: string, place: CallPlace): Promise<string> {
     const { nodeId: role, agentName: title } = agent;
     const { thread } = this.#surroundings;
@@ -131,7 +131,7 @@ const callbacks = {
   onToolResult: (result: object) => publish("llm_tool_result", { ...result }),
 };
 
-/** Tools that need no directory run in a thread that has none. */
+/** Returns a thread's tool context. Tools that need no directory also run in a thread without one. */
 const contextOf = (thread: ThreadContext): ToolContext => {
   const { cwd, env = {}, signal = new AbortController().signal, blobs } = thread;
   return { cwd, env, blobs, signal, thread };
@@ -143,25 +143,14 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   const models = named ?? all.find(({ serves }) => serves(model));
   if (models) return { models, name: named ? own : model };
   const names = all.map(({ name }) => name).join(", ") || "none";
-  const message = `no provider serves the model ${JSON.stringify(model)}; there are: ${names}`;
-  throw WorkflowError.failed("PROVIDER_UNKNOWN", message, "fix the node's model");
+  throw unknownProvider(model, names);
 }
 
-/** Replaces a provider's error text by the wording of the graph format. */
+/** Replaces a provider's error text with the wording of the graph format. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;
-  if (code === "LLM_EMPTY") {
-    const hint = "ask for a text, or for a longer one";
-    return WorkflowError.failed(code, "Model returned no text output.", hint, error);
-  }
+  if (code === "LLM_EMPTY") return emptyAnswer(code, error);
   if (code !== "LLM_NO_KEY") return error;
-  const variable = keyVariable ?? `the key of ${name}`;
-  const message = `No LLM service configured. Set ${variable} in the environment.`;
-  return WorkflowError.failed(
-    code,
-    message,
-    "threads get the environment of the command that starts them",
-    error,
-  );
+  return noKey(code, keyVariable ?? `the key of ${name}`, error);
 }

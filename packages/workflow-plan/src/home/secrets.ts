@@ -26,8 +26,8 @@ export class SecretFile implements SecretStore {
   }
 
   /**
-   * Returns a JSON value for a message or a log, without the credentials' values. If the file can't be read the
-   * values are unknown, so the reason replaces each text.
+   * Returns a JSON value for a message or a log, without the credentials' values. If the file is unreadable, the values
+   * are unknown, so the reason replaces each text.
    */
   hidden<T>(value: T): T {
     try {
@@ -39,8 +39,8 @@ export class SecretFile implements SecretStore {
   }
 
   /**
-   * Returns a JSON value for storage, without the credentials' values. @throws ConfigError while the file can't be
-   * read.
+   * Returns a JSON value for storage, without the credentials' values.
+   * @throws ConfigError while the file is unreadable.
    */
   readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
 
@@ -51,7 +51,10 @@ export class SecretFile implements SecretStore {
     this.#change((secrets) => ({ ...secrets, [name]: value }));
   };
 
-  /** Removes a credential; false if it was missing. @throws ConfigError */
+  /**
+   * Removes a credential. Returns false if it was missing.
+   * @throws ConfigError
+   */
   remove(name: string): boolean {
     if (!Object.hasOwn(this.all(), name)) return false;
     this.#change((secrets) => {

@@ -63,7 +63,7 @@ export class PlanDatabase {
     return this.#attempt(() => this.#database.query(statement).run(...values).changes);
   }
 
-  /** Makes all changes of a function in one transaction, or none of them. */
+  /** Makes all changes of a function in one transaction, or none. */
   atOnce<Result>(change: () => Result): Result {
     return this.#attempt(() => this.#database.transaction(change).immediate());
   }
@@ -101,8 +101,8 @@ export class PlanDatabase {
 }
 
 /**
- * Creates the file for its owner alone. SQLite would let others read it, and copies the mode to its other files.
- * SQLite itself reports errors when it opens the file.
+ * Creates the file with access only for its owner. SQLite would let others read it, and copies the mode to its other
+ * files. SQLite itself reports errors when it opens the file.
  */
 function createFile(path: string): void {
   try {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ClusterClient } from "./client.ts";
 
-test.each([301, 302, 303, 307, 308])("a %i leads to no other server", async (status) => {
+test.each([301, 302, 303, 307, 308])("the client does not follow a %i redirect", async (status) => {
   const came: Request[] = [];
   const other = Bun.serve({
     hostname: "127.0.0.1",

@@ -14,22 +14,22 @@ import { badToken, notRestate } from "../cluster/errors.ts";
 
 const callMs = 20_000;
 const queryMs = 30_000;
-/** How long a partition may be without a leader. */
+/** Longest time without a partition leader, in milliseconds. */
 const leaderMs = 10_000;
 
-/** So many objects are asked for in one query. */
+/** Most object keys in one query. */
 const mostKeys = 500;
 
-/** A text as SQL has it. */
+/** SQL string literal. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** Reply of a handler: its result or a refusal. */
 export type Reply<T> = T | { error: ErrorRecord };
 
-/** A row of the state of an object. `value` is hexadecimal. */
+/** Row of an object's state. `value` is hexadecimal. */
 type StateRow = { key: string; value: string };
 
-/** Calls a cluster's objects by its ingress, and reads their state by the SQL of its admin API. */
+/** Calls a cluster's objects through its ingress, and reads their state through the SQL of its admin API. */
 export class ClusterClient {
   readonly #address: ClusterAddress;
 
@@ -42,9 +42,9 @@ export class ClusterClient {
   }
 
   /**
-   * Calls a handler of an object and gives its reply.
+   * Calls a handler of an object and returns its reply.
    *
-   * @throws WorkflowError what the handler refuses with, `RECORD_TOO_LARGE`, `NO_CLUSTER`, `NO_WORKER`, `CALL_FAILED`.
+   * @throws WorkflowError the refusal of the handler, `RECORD_TOO_LARGE`, `NO_CLUSTER`, `NO_WORKER`, `CALL_FAILED`.
    */
   async call<T>(
     service: ServiceName,
@@ -66,7 +66,7 @@ export class ClusterClient {
     return reply;
   }
 
-  /** The rows that a query gives. While a partition has no leader, at the start or after a node was lost, it is asked again. */
+  /** Returns the rows of a query. Retries while a partition has no leader: at the start, or after a lost node. */
   async query<Row>(sql: string): Promise<Row[]> {
     const url = `${this.#address.admin}/query`;
     const ask = () =>
@@ -83,7 +83,7 @@ export class ClusterClient {
     return (parsed(text, url) as { rows: Row[] }).rows;
   }
 
-  /** State of an object by key; `where` filters the keys. Keys and names must not need quoting. */
+  /** Returns the state of an object by key; `where` filters the keys. Keys and names must not need quoting. */
   async state(
     service: ServiceName,
     key: string,
@@ -95,7 +95,7 @@ export class ClusterClient {
     return rows.map(({ key: name, value }) => ({ key: name, bytes: Buffer.from(value, "hex") }));
   }
 
-  /** Keys of an object's state. Takes the same arguments as {@link state}. */
+  /** Returns the keys of an object's state. Takes the same arguments as {@link state}. */
   async keys(service: ServiceName, key: string, where = ""): Promise<string[]> {
     const rows = await this.query<{ key: string }>(
       `SELECT key FROM state WHERE ${stateOf(service, key)}${where}`,
@@ -103,7 +103,7 @@ export class ClusterClient {
     return rows.map((row) => row.key);
   }
 
-  /** One JSON value of several objects, by object key. Objects without the value are left out. */
+  /** Returns one JSON value of several objects, by object key. Leaves out objects without the value. */
   async values<T>(
     service: ServiceName,
     keys: readonly string[],
@@ -122,7 +122,7 @@ export class ClusterClient {
     return found;
   }
 
-  /** One value of an object that is JSON; null where it has none. */
+  /** Returns one JSON value of an object; null when it is missing. */
   async value<T>(service: ServiceName, key: string, name: string): Promise<T | null> {
     const [row] = await this.state(service, key, ` AND key = '${name}'`);
     if (!row) return null;
@@ -135,7 +135,7 @@ export class ClusterClient {
 
   #failed(what: string, status: number, text: string, url: string): WorkflowError {
     if (isUnauthorized(status)) return badToken(new URL(url).origin, this.#address.token);
-    // A server refuses with JSON; a gateway that has lost it may have a page for that.
+    // A server refuses with JSON; a gateway without a server may respond with an HTML page.
     if (status < 500 && status !== 413) parsed(text, url);
     return failedCall(what, status, text);
   }
@@ -170,11 +170,11 @@ export class ClusterClient {
 
 const isBytes = (body: object): body is Uint8Array<ArrayBuffer> => body instanceof Uint8Array;
 
-// Without the scope all objects of the cluster are read.
+// Without the scope, the query reads all objects of the cluster.
 const stateOf = (service: ServiceName, key: string): string =>
   `scope IS NULL AND service_name = '${service}' AND service_key = '${key}'`;
 
-/** Whether a call may have had an effect all the same, or may be made again with better luck. */
+/** Whether a failed call may have had an effect, or may succeed when it is retried. */
 export const isPassing = (error: unknown): error is WorkflowError =>
   error instanceof WorkflowError && ["NO_CLUSTER", "NO_WORKER", "CALL_FAILED"].includes(error.code);
 
@@ -190,7 +190,9 @@ function failedCall(what: string, status: number, text: string): WorkflowError {
   return status === 404 ? unknownService(what, reason) : callFailed(what, status, reason);
 }
 
-/** Reason in an error response: the message of its JSON, else the text of a proxy in front of the server. */
+/**
+ * Returns the reason in an error response: the message in its JSON, else the text of a proxy in front of the server.
+ */
 function reasonIn(text: string): string {
   try {
     const { message } = JSON.parse(text) as { message?: unknown };

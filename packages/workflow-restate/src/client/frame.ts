@@ -1,15 +1,15 @@
 /*
- * A message with bytes: a header as JSON on one line, and behind it its parts one after the other. A record goes as the
- * bytes that it is, and not as a text in JSON, which would be half as long again.
+ * A binary message: a JSON header on one line, then the parts back to back. Records travel as raw bytes, because a JSON
+ * string would be half as long again.
  */
 
-/** Makes a message of a header and parts. */
+/** Joins a header and parts to a message. */
 export function frame(header: object, parts: readonly Uint8Array[]): Buffer {
   const lengths = parts.map((part) => part.length);
   return Buffer.concat([Buffer.from(`${JSON.stringify({ header, lengths })}\n`), ...parts]);
 }
 
-/** The header and the parts of a message. */
+/** Splits a message into its header and parts. */
 export function unframe(bytes: Uint8Array): { header: unknown; parts: Buffer[] } {
   const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = message.indexOf("\n");
@@ -22,15 +22,15 @@ export function unframe(bytes: Uint8Array): { header: unknown; parts: Buffer[] }
   return { header, parts };
 }
 
-/** The key of the nth value of a kind, so that keys are in the order of their numbers. */
+/** Returns the key of the nth value of a kind. Keys sort in the order of their numbers. */
 export const numbered = (kind: string, n: number): string =>
   `${kind}:${String(n).padStart(8, "0")}`;
 
 /**
- * Key of the nth batch of a thread's debug log. It sorts after `meta`: servers that limit how many values come with a call
- * send the first keys.
+ * Returns the key of the nth batch of a thread's debug log. It sorts after `meta`: servers that limit the state in a
+ * call send the first keys.
  */
 export const batchKey = (n: number): string => numbered("t", n);
 
-/** The key that the nth batch has of a thread that an older worker drove. */
+/** Returns the key of the nth batch in a thread that an older version of the worker drove. */
 export const oldBatchKey = (n: number): string => numbered("e", n);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { joined } from "./joined.ts";
 
-/** A read under the control of the test, and its calls. */
+/** A read that the test resolves, and its calls. */
 function held() {
   const reads: PromiseWithResolvers<string>[] = [];
   const read = joined(() => {
@@ -13,7 +13,7 @@ function held() {
 }
 const turn = () => new Promise<void>((done) => setTimeout(done, 0));
 
-test("all who ask before a read begins share it", async () => {
+test("callers share a read that has not started", async () => {
   const { read, reads } = held();
   const asked = [read(), read(), read()];
   await turn();

@@ -1,6 +1,6 @@
 /**
- * Has all who ask before a read begins share it, and one read be made after the other: each is given what was read after
- * it had asked. A hundred threads that are started at once read the registry once or twice.
+ * Shares each read among the callers that came before it started, and runs reads one after the other. A caller never
+ * gets a read that started before its call. A hundred threads started at once read the registry once or twice.
  */
 export function joined<T>(read: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

@@ -4,29 +4,32 @@ import type { ClusterClient } from "./client.ts";
 import { frame } from "./frame.ts";
 import { startPending } from "./errors.ts";
 
-/** A value that a thread's object keeps: a record (`s:…`) or one of its journal (`j:…`), a batch of its debug log (`t:…`), or a blob (`b:…`). */
+/**
+ * Value in a thread's object: a record (`s:…`), a journal record (`j:…`), a batch of the debug log (`t:…`), or a blob
+ * (`b:…`).
+ */
 export type Kept = { key: string; bytes: Uint8Array };
 
-/** The values of a thread that is to be made, in any order; asked for again when they must be sent again. */
+/** Returns the values of a new thread, in any order. Called again when the values must be sent again. */
 export type KeptValues = () => Iterable<Kept> | AsyncIterable<Kept>;
 
-/** The thread that a start has made, or that had its id before. */
+/** The created thread, or the existing thread with the same id. */
 export type Begun = { started: boolean; hash: string; workflow: string; meta: ThreadMeta };
 
 type Answer<T> = T | { refused: NotStaged };
 
-/** So much goes in one message, unless it is one value: those of the cluster have at most 32 MiB. */
+/** Largest message, unless a single value is larger. The limit of the cluster is 32 MiB. */
 const messageBytes = 8 * 1024 * 1024;
 const messageValues = 1000;
-/** How long to wait for another start of the same thread. An abandoned start ends earlier. */
+/** Longest wait for another start of the same thread, in milliseconds. Abandoned starts end sooner. */
 const pendingMs = 15_000;
 const againMs = 100;
 
 /**
- * Creates a thread from a header and any number of values. Values are staged message by message; the last message creates
- * the thread, so a client that dies before has created nothing and may try again.
+ * Creates a thread from a header and any number of values. Values are staged message by message; the last message
+ * creates the thread, so a client that dies earlier has created nothing and may try again.
  *
- * @throws WorkflowError `START_PENDING`, and those of {@link ClusterClient.call}.
+ * @throws WorkflowError `START_PENDING`, and the errors of {@link ClusterClient.call}.
  */
 export async function createThread(
   client: ClusterClient,
@@ -56,7 +59,7 @@ export async function createThread(
   return await send<Begun>("start", { ...header, token: sent > 0 ? token : null }, ready);
 }
 
-/** Values in groups of which each is one message. */
+/** Groups values into messages. */
 export async function* messagesOf(
   values: Iterable<Kept> | AsyncIterable<Kept>,
 ): AsyncGenerator<Kept[]> {
@@ -74,7 +77,7 @@ export async function* messagesOf(
   yield group;
 }
 
-/** Makes a call again as long as another start of the thread is under way. */
+/** Retries a call while another start of the thread is in progress. */
 async function untilFree<T extends object>(
   threadId: string,
   call: () => Promise<Answer<T>>,
@@ -87,7 +90,7 @@ async function untilFree<T extends object>(
   }
 }
 
-/** The blobs that a thread keeps, of those with these ids, one after the other. */
+/** Reads those of the given blobs that a thread keeps. */
 export async function* keptBlobs(
   client: ClusterClient,
   threadId: string,
@@ -100,7 +103,7 @@ export async function* keptBlobs(
   }
 }
 
-/** The ids of the blobs that a thread keeps. */
+/** Returns the ids of a thread's blobs. */
 export async function blobIds(client: ClusterClient, threadId: string): Promise<string[]> {
   const rows = await client.keys("thread", threadId, " AND key >= 'b:' AND key < 'b;'");
   return rows.map((key) => key.slice(2));

@@ -4,7 +4,7 @@ import { hostUrl, readHostUrl } from "./address.ts";
 
 const local = { ingress: "http://127.0.0.1:8080", admin: "http://127.0.0.1:9070", token: null };
 
-describe("the URL of a cluster", () => {
+describe("readHostUrl", () => {
   const good: [string, object][] = [
     ["restate://127.0.0.1", local],
     ["restate://127.0.0.1:8080/", local],
@@ -25,7 +25,7 @@ describe("the URL of a cluster", () => {
     expect(readHostUrl(hostUrl(read), {})).toEqual(read);
   });
 
-  test("takes the token from the environment", () => {
+  test("reads the token from the environment", () => {
     expect(readHostUrl("restate://a", { UNCAGED_WORKFLOW_HOST_TOKEN: "x" }).token).toBe("x");
     expect(readHostUrl("restate://a", { UNCAGED_WORKFLOW_HOST_TOKEN: "" }).token).toBeNull();
   });
@@ -47,7 +47,7 @@ describe("the URL of a cluster", () => {
     },
   );
 
-  test("is shown as it was given where it has no password", () => {
+  test("an error shows a URL without a password unchanged", () => {
     expect(() => readHostUrl("http://a:b/c", {})).toThrow('"http://a:b/c"');
   });
 });

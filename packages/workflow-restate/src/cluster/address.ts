@@ -1,19 +1,19 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { badHost, passwordInUrl } from "./errors.ts";
 
-/** Where a cluster's two HTTP interfaces are, without a slash at their end, and the token that they ask for. */
+/** The URLs of a cluster's two HTTP interfaces, without a trailing slash, and their token. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
 
-/** The variable that holds the token of a cluster. */
+/** Environment variable with the token of a cluster. */
 export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
 
-/** Whether a text is meant as a cluster's URL. */
+/** Whether a text is meant to be the URL of a cluster. */
 export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 
 /**
- * Reads the URL of a cluster: `restate://host[:port][?admin=[host:]port]`, or `restates://` with TLS. The token is not
- * part of it, for it would be seen in lists of processes: it is the variable `UNCAGED_WORKFLOW_HOST_TOKEN`.
+ * Reads the URL of a cluster: `restate://host[:port][?admin=[host:]port]`, or `restates://` with TLS. The token comes
+ * from the variable `UNCAGED_WORKFLOW_HOST_TOKEN`, because process lists show URLs.
  *
  * @throws WorkflowError `BAD_HOST_URL`.
  */
@@ -39,10 +39,10 @@ function adminOf(text: string | null, hostname: string, whole: string): string {
   return `${host}:${port}`;
 }
 
-/** Text before an `@` may be a password, also without a scheme. */
+/** Text before an `@` may be a password, even without a scheme. */
 const masked = (text: string): string => text.replace(/:(?!\/\/)[^/@]*@/g, ":***@");
 
-/** The URL that {@link readHostUrl} takes for an address. */
+/** Returns the URL of an address. {@link readHostUrl} reads it back. */
 export function hostUrl({ ingress, admin }: ClusterAddress): string {
   const [front, back] = [new URL(ingress), new URL(admin)];
   const other =
@@ -52,6 +52,6 @@ export function hostUrl({ ingress, admin }: ClusterAddress): string {
   return `${scheme}://${front.hostname}:${portOf(front)}${rest}`;
 }
 
-// A URL leaves out the port that is its protocol's own.
+// `URL` drops the default port of a protocol.
 const portOf = ({ port, protocol }: URL): number =>
   Number(port || (protocol === "https:" ? 443 : 80));

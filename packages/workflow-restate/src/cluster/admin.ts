@@ -15,15 +15,15 @@ import {
   otherWorkers,
 } from "./errors.ts";
 
-/** How long an interface may take to answer a question about itself. */
+/** Longest wait for a response about health or state, in milliseconds. */
 const answersMs = 5000;
 
-/** The oldest server that has what is used of it. */
+/** Oldest server with all required features. */
 const oldest = "1.7.0";
 
 type Answer = { status: number; text: string; json: unknown; date: string | null };
 
-/** Response of a request; null when the connection fails or the response is late. */
+/** Returns the response to a request; null when the connection fails or the response is late. */
 async function ask(
   url: string,
   { token }: Pick<ClusterAddress, "token">,
@@ -53,17 +53,17 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Status of a gateway that reaches none of its servers. */
+/** Status of a gateway that reaches no server. */
 export const unreachable = 502;
 
-/** Whether both interfaces of a cluster answer that they are healthy. */
+/** Whether both interfaces of a cluster respond as healthy. */
 export const isHealthy = (address: ClusterAddress): Promise<boolean> =>
   areHealthy(
     ask(`${address.ingress}/restate/health`, address),
     ask(`${address.admin}/health`, address),
   );
 
-/** Whether both interfaces of a server answer on their Unix sockets that they are healthy. */
+/** Whether both interfaces of a server respond as healthy on their Unix sockets. */
 export const isServerHealthy = ({ ingress, admin }: { ingress: string; admin: string }) =>
   areHealthy(
     ask("http://restate/restate/health", { token: null }, { unix: connectable(ingress) }),
@@ -74,7 +74,7 @@ async function areHealthy(...asked: Promise<Answer | null>[]): Promise<boolean> 
   return (await Promise.all(asked)).every((answer) => answer?.status === 200);
 }
 
-/** A cluster's time to the second, in milliseconds; null when it gives none. */
+/** Returns a cluster's time to the second, in milliseconds; null without a `Date` header. */
 export async function clusterTime(address: ClusterAddress): Promise<number | null> {
   const answer = await ask(`${address.ingress}/restate/health`, address);
   const time = Date.parse(answer?.date ?? "");
@@ -89,8 +89,8 @@ export type Deployment = { id: string; uri: string; services: string[] };
 /**
  * Reads the state of a cluster.
  *
- * @throws WorkflowError `NO_CLUSTER` when nothing listens, `HALF_CLUSTER` when one of the two interfaces does not
- * respond, `BAD_TOKEN`, `NOT_A_CLUSTER` when another program responds, `CLUSTER_VERSION`.
+ * @throws WorkflowError `NO_CLUSTER` when nothing listens, `HALF_CLUSTER` when only one interface responds,
+ * `BAD_TOKEN`, `NOT_A_CLUSTER` when another program responds, `CLUSTER_VERSION`.
  */
 export async function clusterState(address: ClusterAddress): Promise<ClusterState> {
   const [ingress, version, deployments] = await Promise.all([
@@ -132,10 +132,10 @@ function checkAnswer(
   }
 }
 
-/** Whether a status refuses who asks. */
+/** Whether a status means a missing or wrong token. */
 export const isUnauthorized = (status: number): boolean => status === 401 || status === 403;
 
-/** The beginning of an answer, for an error. */
+/** Beginning of a response, for an error message. */
 const shownAnswer = (answer: Answer | null): string =>
   answer ? `${answer.status} ${show(answer.text.slice(0, 60))}` : "no response";
 
@@ -148,7 +148,7 @@ function deploymentsIn(value: unknown): Deployment[] {
   }));
 }
 
-/** Which of our services a cluster has: all, none, or those of another program or version. */
+/** Expected services that a cluster lacks, services that another program registered, and the format of the rest. */
 type Services = { missing: string[]; foreign: string[]; format: string };
 
 async function servicesOf(address: ClusterAddress): Promise<Services> {
@@ -166,10 +166,10 @@ async function servicesOf(address: ClusterAddress): Promise<Services> {
 type Service = { name: string; metadata?: Record<string, string> };
 
 /**
- * Makes sure that a cluster has our workers.
+ * Checks that the workers of this program are registered in a cluster.
  *
- * @throws WorkflowError `FOREIGN_SERVICES` when services of another program have their names, `CLUSTER_VERSION` when
- * they are of another version, `NO_WORKERS`, and those of {@link clusterState}.
+ * @throws WorkflowError `FOREIGN_SERVICES` when another program uses the names of the services, `CLUSTER_VERSION` when
+ * the services have another version, `NO_WORKERS`, and the errors of {@link clusterState}.
  */
 export async function checkWorkers(address: ClusterAddress): Promise<void> {
   const [, services] = await Promise.all([clusterState(address), servicesOf(address)]);
@@ -184,7 +184,7 @@ export async function checkWorkers(address: ClusterAddress): Promise<void> {
 }
 
 /**
- * Makes sure that a cluster can have our workers, and gives whether it has.
+ * Returns whether the workers of this program are registered in a cluster. Throws when they can't be.
  *
  * @throws WorkflowError as {@link checkWorkers}, without `NO_WORKERS`.
  */
@@ -201,10 +201,10 @@ function checkServices({ ingress }: ClusterAddress, { foreign, format }: Service
 }
 
 /**
- * Registers the one URI of the workers. Done again it changes nothing, unless with `force`: then the services are read
- * again, as after an upgrade of the workers.
+ * Registers the one URI of the workers. A repeated call changes nothing, except with `force`: then the cluster
+ * discovers the services again, as after an upgrade of the workers.
  *
- * @throws WorkflowError `WORKER_NOT_REGISTERED` with the cluster's reason, and those of {@link clusterState}.
+ * @throws WorkflowError `WORKER_NOT_REGISTERED` with the cluster's reason, and the errors of {@link clusterState}.
  */
 export async function registerWorker(
   address: ClusterAddress,

@@ -10,7 +10,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  * B4 A draining backend keeps its connections and gets no new one.
  */
 
-/** A port of loopback, and the port of its health check. */
+/** Loopback port of a worker, and the port of its health check. */
 export type Backend = { port: number; health: number };
 
 export type Balancer = {
@@ -23,12 +23,12 @@ export type Balancer = {
 type Member = Backend & { state: "takes" | "drains" | "gone"; sockets: Set<Socket> };
 
 const checkEveryMs = 500;
-/** A worker whose event loop is blocked for longer counts as frozen. */
+/** Time after which a worker with a blocked event loop counts as frozen, in milliseconds. */
 const answersMs = 4000;
 
 const host = "127.0.0.1";
 
-/** Starts a balancer on a port of loopback, 0 for any that is free. */
+/** Starts a balancer on a loopback port; 0 picks a free port. */
 export async function startBalancer(
   backends: readonly Backend[],
   { port = 0 }: { port?: number } = {},
@@ -86,7 +86,7 @@ function listening(server: Server, port: number): Promise<void> {
   return promise;
 }
 
-/** Connects a caller with a backend: B1 and B2. */
+/** Connects a client with a backend: B1 and B2. */
 function forward(caller: Socket, members: () => readonly Member[], tried: Member[] = []): void {
   const member = choose(members().filter((one) => !tried.includes(one)));
   if (!member || caller.destroyed) {
@@ -116,7 +116,9 @@ function forward(caller: Socket, members: () => readonly Member[], tried: Member
   });
 }
 
-/** The healthy backend with the fewest connections; without a healthy one, a backend that may have recovered. */
+/**
+ * Returns the healthy backend with the fewest connections; without a healthy one, a backend that may have recovered.
+ */
 function choose(members: readonly Member[]): Member | undefined {
   const rank = { takes: 0, gone: 1, drains: 2 };
   return [...members].sort(
@@ -124,7 +126,7 @@ function choose(members: readonly Member[]): Member | undefined {
   )[0];
 }
 
-/** Asks a backend for its health as long as it is one: B3 and B4. */
+/** Checks the health of a backend until it is removed: B3 and B4. */
 async function watch(member: Member, stop: AbortSignal): Promise<void> {
   for (; !stop.aborted; await Bun.sleep(checkEveryMs)) {
     const state = await stateOf(member);

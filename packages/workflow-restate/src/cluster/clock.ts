@@ -4,17 +4,20 @@ import { clusterTime } from "./admin.ts";
 import { clockOff } from "./errors.ts";
 
 /*
- * When a thread wakes is computed by the clock of its worker, and decided by that of a server: a sleep ends as much too early
- * or too late as they differ. How far a clock is off is known to a second, for servers give their time in whole ones.
+ * A worker computes when a thread wakes, and a server fires the timer: the difference of their clocks shifts every
+ * sleep. Servers report whole seconds, so the difference is known to a second.
  */
 
-/** A clock that is off by more than the first is reported; beyond the second it is no good for driving threads. */
+/** From the first difference on, the clock is reported; from the second on, this machine drives no threads. */
 const [reportedMs, refusedMs] = [2_000, 10_000];
 
-/** The answer of a server that took longer says nothing, as when this process was frozen meanwhile. */
+/** Slower responses are ignored: this process may have been frozen meanwhile. */
 const promptMs = 2_000;
 
-/** Milliseconds by which this machine's clock is surely ahead of the cluster's, negative behind it; null: not known. */
+/**
+ * Returns the smallest lead of this machine's clock over the cluster's that explains the response, in milliseconds;
+ * negative when the clock is behind, null when unknown.
+ */
 async function leadOf(address: ClusterAddress): Promise<number | null> {
   const began = performance.now();
   const time = await clusterTime(address);
@@ -24,7 +27,7 @@ async function leadOf(address: ClusterAddress): Promise<number | null> {
   return least > 0 ? least : Math.min(most, 0);
 }
 
-/** This machine's clock beside that of a cluster. */
+/** Compares this machine's clock with a cluster's. */
 export class Clock {
   readonly #address: ClusterAddress;
   #lead = 0;
@@ -33,23 +36,23 @@ export class Clock {
     this.#address = address;
   }
 
-  /** The time of the cluster, in milliseconds. */
+  /** Time of the cluster, in milliseconds. */
   get now(): number {
     return Date.now() - this.#lead;
   }
 
-  /** Whether it is too far off to drive threads by it. */
+  /** Whether the clock is too far off to drive threads. */
   get isRefused(): boolean {
     return Math.abs(this.#lead) > refusedMs;
   }
 
-  /** How far it is off, where that must be known; else null. */
+  /** Error for a difference that must be reported; else null. */
   get problem(): WorkflowError | null {
     if (Math.abs(this.#lead) <= reportedMs) return null;
     return clockOff(this.#lead, this.#address.ingress);
   }
 
-  /** Measures the offset again. Keeps the last one when the cluster does not respond. */
+  /** Measures the difference again. Keeps the last one when the cluster does not respond. */
   async compare(): Promise<void> {
     this.#lead = (await leadOf(this.#address)) ?? this.#lead;
   }

@@ -12,17 +12,17 @@ import { otherNodeCount } from "./errors.ts";
 /** A server of a cluster on this machine. */
 export type ClusterNode = Started & { name: string; log: string };
 
-/** Servers of this machine that are one cluster. They go on when the process that started them ends. */
+/** Servers of one cluster on this machine. They outlive the process that started them. */
 export type Servers = { nodes: ClusterNode[] };
 
 type ServerOptions = { folder: string; nodes?: 1 | 3; binary?: string };
 
-/** Called when the processes exist, before they are healthy, so that the caller can end them. */
+/** Called when the processes exist, before they are healthy, so that the caller can stop them. */
 type OnStart = (started: ClusterNode[]) => void;
 
-/** How long servers may take to form a cluster. */
+/** Longest time until the servers have formed a cluster, in milliseconds. */
 const formsMs = 60_000;
-/** How long a server may take to end before it is killed. Acknowledged writes are on its disk by then. */
+/** Time before a stopping server is killed, in milliseconds. Acknowledged writes are on its disk by then. */
 const endsMs = 8000;
 
 /**
@@ -63,8 +63,8 @@ export async function startServers(
 const oldPortsFile = "ports.json";
 
 /**
- * The ports by which the nodes of a cluster know each other that an earlier version has made; null when they have none. They
- * listen on these once more, in a first start that tells the others their sockets.
+ * Returns the TCP ports between the nodes of a cluster that an earlier version created; null without them. The nodes
+ * listen on these ports during the first start, until all have announced their sockets.
  */
 function oldFabricPorts(folder: string): number[] | null {
   const file = join(folder, oldPortsFile);
@@ -73,7 +73,7 @@ function oldFabricPorts(folder: string): number[] | null {
   return ports.map(({ fabric }) => fabric);
 }
 
-/** Keeps the nodes of a cluster as many as they were at the first start, for they know each other. */
+/** Checks that the number of nodes has not changed since the first start: nodes know each other by name. */
 function checkCount(folder: string, nodes: number): void {
   const data = join(folder, "data");
   const known = existsSync(data) ? readdirSync(data).length : 0;
@@ -106,13 +106,12 @@ function startNode(
   return { ...startDetached(words, { env, cwd: folder, log, mark: config }), name, log };
 }
 
-/** The Unix sockets of a node. */
 const socketsOf = (folder: string, { name }: Pick<ClusterNode, "name">) => ({
   ingress: join(folder, nodeSocket(name, "ingress")),
   admin: join(folder, nodeSocket(name, "admin")),
 });
 
-/** Whether a node answers that it is healthy. */
+/** Whether a node responds as healthy. */
 export const isNodeHealthy = (folder: string, node: Pick<ClusterNode, "name">): Promise<boolean> =>
   isServerHealthy(socketsOf(folder, node));
 
@@ -124,33 +123,33 @@ async function untilHealthy(folder: string, node: ClusterNode): Promise<void> {
   }
 }
 
-/** The Unix sockets of an interface of all nodes. */
+/** Returns the Unix sockets of one interface, for all nodes. */
 export const socketsIn = (
   folder: string,
   nodes: readonly Pick<ClusterNode, "name">[],
   name: "ingress" | "admin",
 ): string[] => nodes.map((node) => socketsOf(folder, node)[name]);
 
-/** Ends servers; their data stays. */
+/** Stops servers and keeps their data. */
 export const stopServers = ({ nodes }: Servers): Promise<void> => end(nodes, endsMs);
 
-/** A cluster that the process which started it holds, as tests do. */
+/** A cluster that ends with the process that started it, for tests. */
 export type Cluster = {
   url: string;
-  /** With the token of the cluster. */
+  /** Address of the cluster, with the token. */
   address: ClusterAddress;
-  /** The public key that its workers check requests with. */
+  /** Public key for the request signatures of the servers. */
   identityKey: string;
   nodes: { pid: number }[];
-  /** Starts a node again that has ended or was killed, with its data. */
+  /** Starts a stopped or killed node again on its data. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 /**
- * Starts a cluster: its servers, and in front of them gateways in this process.
+ * Starts the servers of a cluster, and gateways in this process in front of them.
  *
- * @throws WorkflowError those of {@link startServers}.
+ * @throws WorkflowError the errors of {@link startServers}.
  */
 export async function startCluster(options: ServerOptions): Promise<Cluster> {
   const { folder } = options;

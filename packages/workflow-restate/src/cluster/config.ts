@@ -2,27 +2,30 @@
 export type NodeConfig = {
   name: string;
   cluster: string;
-  /** The names of all nodes of the cluster, its own included. */
+  /** Names of all nodes of the cluster, including this one. */
   all: readonly string[];
   /** Whether this node creates the cluster. */
   provisions: boolean;
-  /** The file of the private key with which it signs its requests to workers. */
+  /** File with the private key for signing requests to workers. */
   signingKey: string;
-  /** The port on which it listens for the other nodes too, which know it by that until it has told them its socket. */
+  /** Additional TCP port for other nodes, until they know the socket of this node. */
   fabricPort?: number;
 };
 
-/** The folder of the nodes' data, in that of the cluster. */
+/** Folder of the nodes' data, inside the cluster's folder. */
 const dataFolder = "data";
 
-/** The Unix sockets of a node: for callers, for operators, for the other nodes. */
+/** Path of a node's Unix socket for clients, operators or other nodes. */
 export const nodeSocket = (node: string, name: "ingress" | "admin" | "fabric"): string =>
   `${dataFolder}/${node}/${name}.sock`;
 
 /**
- * The configuration file of a server that runs in the cluster's folder. It listens on Unix sockets alone, whose paths are
- * relative: the address of a socket is short. Of a connection to a worker few streams make
- * use, so that a balancer has connections to distribute; of a thread's values the first come with a call, `meta` among them; a worker that no longer answers is given up within seconds.
+ * Returns the configuration of a server that runs in the cluster's folder.
+ *
+ * - The server listens only on Unix sockets. Their paths are relative, because a socket address is short.
+ * - A connection to a worker carries few streams, so that the balancer has connections to distribute.
+ * - A call brings only the first values of a thread, `meta` among them.
+ * - A worker that does not respond is given up within seconds.
  */
 export function nodeConfig(config: NodeConfig): string {
   const { name, cluster, all, provisions, signingKey, fabricPort } = config;

@@ -14,7 +14,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A server on a Unix socket, whose requests are counted. */
+/** A server on a Unix socket that counts its requests. */
 function serve(path: string, answer?: (request: Request) => Response | Promise<Response>) {
   mkdirSync(join(path, ".."), { recursive: true });
   const seen: Request[] = [];
@@ -62,7 +62,7 @@ describe("a gateway", () => {
     expect(seen).toEqual([]);
   });
 
-  test("refuses a request without the token that follows one with it", async () => {
+  test("refuses a request without the token after a request with it on the same connection", async () => {
     const seen = serve(path);
     const { port } = new URL(start(path));
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -85,7 +85,7 @@ describe("a gateway", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("passes on method, path, body and answer, and keeps the token", async () => {
+  test("forwards method, path, body and response, and removes the token", async () => {
     const seen = serve(path, async (request) => {
       const { method, url } = request;
       const body = await request.text();
@@ -106,7 +106,7 @@ describe("a gateway", () => {
     expect(seen[0]?.headers.get("authorization")).toBeNull();
   });
 
-  test("asks another server when one is gone, and answers 502 when all are", async () => {
+  test("tries another server when one is gone, and responds with 502 when all are", async () => {
     const url = start(join(folder, "gone.sock"), path);
     const statuses = async () => {
       const all = Array.from({ length: 4 }, () => fetch(url, withToken));
@@ -117,7 +117,7 @@ describe("a gateway", () => {
     expect(await statuses()).toEqual([200, 200, 200, 200]);
   });
 
-  test("reaches a socket whose path is longer than an address", async () => {
+  test("reaches a socket whose path is longer than a socket address", async () => {
     const long = join(folder, "x".repeat(150), "a.sock");
     const before = process.cwd();
     mkdirSync(join(long, ".."), { recursive: true });

@@ -2,24 +2,26 @@ import { connectable } from "./socket.ts";
 import { tokenCheck } from "./token.ts";
 
 /*
- * The only way into the servers of a cluster on this machine: the servers listen on Unix sockets in a folder of their user,
- * and a gateway on a port of loopback passes on the requests that have the token. G1 A request without the token gets 401 and
- * reaches no server, whatever its connection sent before. G2 A request goes to another server when the first can't be
- * connected to: nothing of it was sent yet. G3 A request that no server answers gets 502.
+ * The only access to the servers of a cluster on this machine. The servers listen on Unix sockets in a folder of their
+ * user; a gateway on a loopback port forwards the requests that have the token.
+ *
+ * G1 A request without the token gets 401 and reaches no server, even after valid requests on the same connection.
+ * G2 When a server refuses the connection, the request goes to another server. Nothing was sent yet.
+ * G3 A request that reaches no server gets 502.
  */
 
 export type Gateway = { port: number; close(): Promise<void> };
 
-/** Error codes of a connection that was not accepted. */
+/** Error codes of a connection that was not established. */
 const unconnected = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "ConnectionRefused"]);
 
 /** Hop-by-hop headers, and headers that the gateway sets. */
 const ownHeaders = ["authorization", "connection", "host", "keep-alive", "transfer-encoding"];
 
-/** Above what a server takes, whose refusal is passed on. */
+/** Larger than the limit of the servers, so that their own refusal reaches the client. */
 const largestBody = 64 * 1024 * 1024;
 
-/** Starts a gateway in front of the Unix sockets of servers, on a port of loopback, 0 for any that is free. */
+/** Starts a gateway in front of the Unix sockets of servers, on a loopback port; 0 picks a free port. */
 export function startGateway(
   sockets: readonly string[],
   { port = 0, token }: { port?: number; token: string },

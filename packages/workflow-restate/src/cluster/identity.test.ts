@@ -27,7 +27,7 @@ function headersOf(claims: object, key: KeyObject = own.privateKey, head: object
 const check = signatureCheck([own.identityKey], () => time * 1000);
 
 describe("a request to a worker", () => {
-  test("is taken when a server has signed its path and the time", () => {
+  test("is accepted when a server has signed its path and the time", () => {
     expect(check(path, headersOf(valid))).toBe(true);
   });
 

@@ -3,21 +3,21 @@ import type { IncomingHttpHeaders } from "node:http";
 import { badIdentityKey } from "./errors.ts";
 
 /*
- * Restate's request identity: a server signs each request to a worker with a JWT (EdDSA) of the path and the time. The SDK
- * checks it by this machine's clock, and would refuse all requests where that is a minute off. A worker that is gives its
- * threads back, and needs requests for that. So the time is that of the cluster here.
+ * Restate's request identity: a server signs each request to a worker with a JWT (EdDSA) of the path and the time. The
+ * SDK checks the time by this machine's clock and refuses all requests when that is a minute off. A worker with a wrong
+ * clock must still receive requests to release its threads, so this check uses the time of the cluster.
  */
 
 const prefix = "publickeyv1_";
 const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** The public half of a private key in PEM, as servers print it. */
+/** Returns the public half of a private key in PEM, in the format that servers print. */
 export function identityKeyOf(pem: string): string {
   const { x = "" } = createPublicKey(createPrivateKey(pem)).export({ format: "jwk" });
   return prefix + base58(Buffer.from(x, "base64url"));
 }
 
-/** Reads a public key as servers print it. @throws WorkflowError `BAD_IDENTITY_KEY`. */
+/** Reads a public key in the format that servers print. @throws WorkflowError `BAD_IDENTITY_KEY`. */
 export function readIdentityKey(text: string): KeyObject {
   const bytes = text.startsWith(prefix) ? fromBase58(text.slice(prefix.length)) : null;
   if (bytes?.length === 32) {
@@ -28,7 +28,7 @@ export function readIdentityKey(text: string): KeyObject {
 }
 
 /**
- * Makes the check whether one of the servers' keys has signed a request. `now`: the time of the cluster, in milliseconds.
+ * Returns a check whether one of the servers' keys has signed a request. `now`: time of the cluster, in milliseconds.
  *
  * @throws WorkflowError `BAD_IDENTITY_KEY`.
  */
@@ -52,7 +52,7 @@ export function signatureCheck(
   };
 }
 
-/** A part of a JWT; empty where it is not an object. */
+/** Decodes a part of a JWT; empty when it is not an object. */
 function partOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
@@ -72,7 +72,7 @@ function base58(bytes: Buffer): string {
 }
 
 function fromBase58(text: string): Buffer | null {
-  // 32 bytes have as many digits.
+  // Length of 32 bytes in base 58.
   if (text.length < 32 || text.length > 44) return null;
   let value = 0n;
   for (const letter of text) {

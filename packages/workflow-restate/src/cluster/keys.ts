@@ -4,28 +4,28 @@ import { join } from "node:path";
 import { makeFolder, writeFileAtomic } from "@uncaged/workflow/internal";
 import { identityKeyOf } from "./identity.ts";
 
-/** The keys of a cluster on this machine. They are files in its folder that its user alone can read. */
+/** Keys of a cluster on this machine. They are files in its folder that only its user can read. */
 export type ClusterKeys = {
-  /** The bearer token of the ingress and the admin interface. */
+  /** Bearer token of the ingress and the admin interface. */
   token: string;
-  /** The public half of the key with which the servers sign their requests to workers. */
+  /** Public half of the key with which the servers sign their requests to workers. */
   identityKey: string;
 };
 
 const tokenFile = (folder: string): string => join(folder, "token");
 
-/** The file of the private key with which the servers sign their requests to workers. */
+/** Path of the private key with which the servers sign their requests to workers. */
 export const signingKeyFile = (folder: string): string => join(folder, "signing-key.pem");
 
 const tokenPattern = /^[A-Za-z0-9_-]{43}$/;
 
-/** The keys in a cluster's folder; null when one is missing or invalid. */
+/** Reads the keys in a cluster's folder; null when one is missing or invalid. */
 export function readKeys(folder: string): ClusterKeys | null {
   const [token, identityKey] = [readToken(folder), identityKeyIn(folder)];
   return token !== null && identityKey !== null ? { token, identityKey } : null;
 }
 
-/** Keys in a cluster's folder. Creates missing and invalid keys. Only one process at a time may call it. */
+/** Returns the keys in a cluster's folder. Creates missing and invalid keys. Only one process at a time may call it. */
 export function makeKeys(folder: string): ClusterKeys {
   makeFolder(folder);
   if (readToken(folder) === null) {

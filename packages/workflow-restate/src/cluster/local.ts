@@ -21,8 +21,8 @@ import {
 import { clusterBroken, clusterBusy, clusterPortTaken, clusterRuns } from "./errors.ts";
 
 /*
- * A local cluster that outlives the command that started it. `cluster.json` lists its processes. It is written before and
- * after each process is started, so that `down` finds all of them after any end of `up`.
+ * A local cluster that outlives the command that started it. `cluster.json` lists its processes. It is written before
+ * and after each process is started, so that `down` finds all of them after any end of `up`.
  */
 
 export type LocalWorker = Started & Backend & { log: string };
@@ -39,26 +39,28 @@ export type LocalCluster = {
 };
 
 export type UpOptions = {
-  /** The folder of its data. */
+  /** Folder of the cluster's data. */
   folder: string;
   nodes: 1 | 3;
   workers: number;
-  /** The words that start this program: it is the workers and the balancer too. */
+  /** Command line of this program, which also runs as worker and balancer. */
   program: readonly string[];
   env: Record<string, string>;
   binary: string;
 };
 
 /**
- * Content of the balancer's file: the port of the workers with its backends, and the ports of the two gateways with their
- * Unix sockets.
+ * Content of the balancer's file: the workers' port and backends, and the ports of the two gateways with their Unix
+ * sockets.
  */
 type Fronts = {
   workers: { port: number; backends: Backend[] };
   gateways: { port: number; sockets: string[] }[];
 };
 
-/** The ports of a cluster: those of the first start, for its address and its workers' URI stay what they were. */
+/**
+ * Ports of a cluster. They never change after the first start, because its address and its workers' URI contain them.
+ */
 type Ports = [forWorkers: number, ingress: number, admin: number];
 
 const at = (folder: string, file: string): string => join(folder, file);
@@ -67,7 +69,7 @@ const frontsFile = (folder: string) => at(folder, "balancer.json");
 const endsMs = 8000;
 const startsMs = 30_000;
 
-/** The cluster that was started in a folder; null when none was, or it was ended. */
+/** Returns the cluster in a folder; null when none was started, or it was stopped. */
 export function readCluster(folder: string): LocalCluster | null {
   if (!existsSync(stateFile(folder))) return null;
   try {
@@ -80,7 +82,7 @@ export function readCluster(folder: string): LocalCluster | null {
 const write = (path: string, value: unknown): void =>
   writeFileAtomic(path, `${JSON.stringify(value, null, 2)}\n`);
 
-/** Does one thing with a cluster's folder at a time. @throws WorkflowError `CLUSTER_BUSY`. */
+/** Runs one action at a time on a cluster's folder. @throws WorkflowError `CLUSTER_BUSY`. */
 async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
   makeFolder(folder);
   const lock = takeLock(at(folder, "cluster.lock"), 300);
@@ -95,7 +97,7 @@ async function locked<T>(folder: string, act: () => Promise<T>): Promise<T> {
 /**
  * Starts a cluster on the data in its folder. Resolves when its workers accept threads.
  *
- * @throws WorkflowError `CLUSTER_RUNS`, `CLUSTER_NOT_STARTED`; no process of the cluster runs then.
+ * @throws WorkflowError `CLUSTER_RUNS`, `CLUSTER_NOT_STARTED`; after an error no process of the cluster runs.
  */
 export const upCluster = (options: UpOptions): Promise<LocalCluster> =>
   locked(options.folder, async () => {
@@ -163,7 +165,9 @@ async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void
   if (workers > 0) await registerSoon(address, cluster.uri, log);
 }
 
-/** The processes of a cluster have the token from its folder: the variable may be that of another cluster. */
+/**
+ * Removes a variable. Processes of a cluster read the token from its folder; the variable may hold another cluster's.
+ */
 function without(env: Record<string, string>, name: string): Record<string, string> {
   const { [name]: _, ...others } = env;
   return others;
@@ -173,7 +177,7 @@ async function portsOf(folder: string): Promise<Ports> {
   const file = at(folder, "fronts.json");
   const known = readNumbers(file);
   if (known.length === 3) return known as Ports;
-  // A cluster of one server had its ingress and its admin interface on the server's own ports before there were gateways.
+  // Before gateways existed, a cluster of one server used the server's own ports for ingress and admin interface.
   const [forWorkers] = known;
   const { ingress, admin } = oldPorts(folder);
   const given = forWorkers && ingress && admin ? [forWorkers, ingress, admin] : null;
@@ -224,7 +228,7 @@ async function until(is: () => Promise<boolean>, what: string, log: string): Pro
   }
 }
 
-/** Registers the workers' URI, which the balancer may take a moment to answer. */
+/** Registers the workers' URI. Retries until the balancer responds. */
 async function registerSoon(address: ClusterAddress, uri: string, log: string): Promise<void> {
   let last: unknown = null;
   const registered = () =>
@@ -242,7 +246,7 @@ async function registerSoon(address: ClusterAddress, uri: string, log: string): 
   }
 }
 
-/** Ends a cluster; with `data` what it has stored is deleted too. Gives whether one ran. */
+/** Stops a cluster; with `data` also deletes its stored data. Returns whether a cluster ran. */
 export const downCluster = (
   folder: string,
   { data = false, env }: { data?: boolean; env: Environment },
@@ -264,7 +268,7 @@ const allOf = ({ nodes, workers, balancer }: LocalCluster): Started[] => [
   ...nodes,
 ];
 
-// The workers first: they give their threads back while the servers are there.
+// Workers stop first: they release their threads while the servers run.
 async function endAll(folder: string, cluster: LocalCluster): Promise<void> {
   await end(cluster.workers, endsMs);
   await end(cluster.balancer ? [cluster.balancer] : [], endsMs);
@@ -272,7 +276,7 @@ async function endAll(folder: string, cluster: LocalCluster): Promise<void> {
   rmSync(stateFile(folder), { force: true });
 }
 
-/** The processes of a cluster and whether each runs. */
+/** Returns the processes of a cluster and whether each runs. */
 export async function clusterStatus(folder: string) {
   const cluster = readCluster(folder);
   if (!cluster) return null;
@@ -299,7 +303,7 @@ export async function clusterStatus(folder: string) {
   };
 }
 
-/** The balancer's process: serves the fronts of a cluster, as its file has them, until the signal is aborted. */
+/** Runs the balancer process: serves the ports in the cluster's file until the signal is aborted. */
 export async function balance(folder: string, signal: AbortSignal): Promise<void> {
   const read = () => JSON.parse(readFileSync(frontsFile(folder), "utf8")) as Fronts;
   const keys = readKeys(folder);
@@ -316,7 +320,9 @@ export async function balance(folder: string, signal: AbortSignal): Promise<void
   await Promise.all(all.map((one) => one.close()));
 }
 
-/** Puts a worker behind the address of the cluster in a folder. Gives its URI; null when none runs there. */
+/**
+ * Adds a worker to the balancer of the cluster in a folder. Returns the workers' URI; null when no cluster runs there.
+ */
 export function joinCluster(folder: string, worker: Backend): string | null {
   const cluster = readCluster(folder);
   if (!cluster) return null;

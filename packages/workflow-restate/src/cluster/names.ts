@@ -1,4 +1,4 @@
-/** The services that a worker serves, by the names that a cluster has them under. */
+/** Names under which a worker registers its services in a cluster. */
 export const serviceNames = ["thread", "bundle", "workflow", "index", "plan"] as const;
 
 export type ServiceName = (typeof serviceNames)[number];

@@ -6,8 +6,9 @@ import { makeFolder } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "./address.ts";
 
 /*
- * Where the clusters of this user on this machine are. A link named after the port of an ingress leads to the folder of its
- * cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name the same address.
+ * Notes the locations of this user's clusters on this machine. A link named after the port of an ingress points to the
+ * folder of its cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name the
+ * same address.
  */
 
 function noteOf({ ingress }: ClusterAddress, env: Environment): string {
@@ -15,7 +16,7 @@ function noteOf({ ingress }: ClusterAddress, env: Environment): string {
   return join(state, "uncaged-workflow/clusters", new URL(ingress).port);
 }
 
-/** Notes the folder of a cluster. Where that is not possible, its keys are found by its storage root alone. */
+/** Notes the folder of a cluster. When that fails, only commands on the cluster's storage root find its keys. */
 export function noteCluster(folder: string, address: ClusterAddress, env: Environment): void {
   const note = noteOf(address, env);
   try {
@@ -23,16 +24,15 @@ export function noteCluster(folder: string, address: ClusterAddress, env: Enviro
     rmSync(note, { force: true });
     symlinkSync(folder, note);
   } catch {
-    // The home may be read-only, or not there.
+    // The home folder may be read-only or missing.
   }
 }
 
-/** Removes the note of a cluster. */
 export function forgetCluster(folder: string, address: ClusterAddress, env: Environment): void {
   if (notedFolder(address, env) === folder) rmSync(noteOf(address, env), { force: true });
 }
 
-/** The folder that is noted for an address; null when none is. */
+/** Returns the noted folder of an address; null when there is none. */
 export function notedFolder(address: ClusterAddress, env: Environment): string | null {
   try {
     return readlinkSync(noteOf(address, env));

@@ -28,9 +28,9 @@ export function startDetached(
   }
 }
 
-/** Whether a process that was started runs. A number that another program has got since is not it. */
+/** Whether a started process still runs. A reused pid counts as not running. */
 export function runs({ pid, mark }: Started): boolean {
-  // While a process begins it is there, and has no command line yet.
+  // A starting process exists before it has a command line.
   for (let attempt = 1; attempt <= looks; attempt += 1) {
     const words = ["ps", "-ww", "-o", "stat=,command=", "-p", `${pid}`];
     const line = Bun.spawnSync(words).stdout.toString().trim();
@@ -50,13 +50,13 @@ export async function end(all: readonly Started[], graceMs: number): Promise<voi
     try {
       process.kill(one.pid, name);
     } catch {
-      // It has ended since.
+      // The process has ended since.
     }
   };
   let left = all.filter(runs);
   for (const one of left) {
     signal(one, "SIGTERM");
-    // A process that is stopped takes no signal but this one.
+    // A stopped process handles SIGTERM only after this signal.
     signal(one, "SIGCONT");
   }
   for (const late = Date.now() + graceMs; left.length > 0 && Date.now() < late; ) {
@@ -70,10 +70,10 @@ export async function end(all: readonly Started[], graceMs: number): Promise<voi
   }
 }
 
-// Below what systems give to connections that are made: one of those could take a port before its server does.
+// Below the ephemeral ports: an outgoing connection could take one of those before the server binds it.
 const [firstPort, portCount] = [15_000, 15_000];
 
-/** Ports of loopback that are free now. */
+/** Returns free loopback ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const found = new Set<number>();
   while (found.size < count) {
@@ -83,7 +83,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...found];
 }
 
-/** Whether nothing listens on a port of loopback. */
+/** Whether nothing listens on a loopback port. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -92,7 +92,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** The last line that a process has printed into its file. */
+/** Returns the last line of a process's log file. */
 export function lastLine(log: string): string {
   try {
     return (

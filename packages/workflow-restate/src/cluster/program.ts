@@ -6,15 +6,15 @@ import type { Environment, WorkflowError } from "@uncaged/workflow/host";
 import { makeFolder } from "@uncaged/workflow/internal";
 import { badServerPath, noServer, serverNotInstalled } from "./errors.ts";
 
-/** The version that this package is tested with. */
+/** Server version that this package is tested with. */
 export const serverVersion = "1.7.12";
 
 const variable = "RESTATE_SERVER";
 
-/** The npm package of the Restate server for this machine. Its licence is the Business Source License 1.1. */
+/** npm package of the Restate server for this machine. Its license is the Business Source License 1.1. */
 const packageName = (): string => `@restatedev/restate-server-${platform()}-${arch()}`;
 
-/** Where an installed server is kept: it is never part of this program. */
+/** Folder of an installed server, which is never part of this program. */
 function cacheFolder(env: Environment): string {
   const home = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
   return join(home, "uncaged-workflow", `restate-server-${serverVersion}`);
@@ -24,8 +24,9 @@ const programIn = (folder: string): string =>
   join(folder, "node_modules", packageName(), "bin/restate-server");
 
 /**
- * Path of the Restate server; null when none is found. Looks in this order: the variable `RESTATE_SERVER`, the npm package
- * in a `node_modules` above `from` or above this program, the server installed by {@link installServer}, the PATH.
+ * Returns the path of the Restate server; null when none is found. Looks in this order: the variable `RESTATE_SERVER`,
+ * the npm package in a `node_modules` above `from` or above this program, the server from {@link installServer}, the
+ * PATH.
  *
  * @throws WorkflowError `NO_RESTATE_SERVER` when the variable's path does not exist.
  */
@@ -43,11 +44,10 @@ function foldersAbove(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
-/** The error of a machine without a Restate server. */
 export const missingServer = (): WorkflowError => noServer(packageName());
 
 /**
- * Installs the server's npm package into the user's cache from the registry that Bun is configured with.
+ * Installs the server's npm package into the user's cache, from the registry in Bun's configuration.
  *
  * @throws WorkflowError `NO_RESTATE_SERVER` with the last output of the package manager.
  */
@@ -55,7 +55,7 @@ export async function installServer(env: Environment): Promise<string> {
   const folder = cacheFolder(env);
   const path = programIn(folder);
   if (existsSync(path)) return path;
-  // Concurrent installs use a folder each. The first one to finish is kept.
+  // Concurrent installs use a folder each. The first finished install is kept.
   const staged = join(dirname(folder), `.${basename(folder)}-${process.pid}`);
   rmSync(staged, { recursive: true, force: true });
   makeFolder(staged);

@@ -4,10 +4,10 @@ import { type ClusterKeys, readKeys } from "./keys.ts";
 import { readCluster } from "./local.ts";
 import { notedFolder } from "./notes.ts";
 
-/** A cluster of this user on this machine that runs: its folder, and the keys in it. */
+/** A running cluster of this user on this machine: its folder and keys. */
 export type OwnCluster = ClusterKeys & { folder: string };
 
-/** The cluster of this user at an address; null when there is none. `folder`: that of the storage root's own. */
+/** Returns this user's cluster at an address; null when there is none. `folder`: cluster folder of the storage root. */
 function findOwn(
   address: ClusterAddress,
   env: Environment,
@@ -21,7 +21,7 @@ function findOwn(
   return null;
 }
 
-// A folder whose file can't be read is not known to be that of the address.
+// An unreadable file proves no address.
 function hostOf(folder: string): string | null {
   try {
     return readCluster(folder)?.host ?? null;
@@ -30,12 +30,12 @@ function hostOf(folder: string): string | null {
   }
 }
 
-/** An address with its token, and the cluster that it is of, if that is one of this user on this machine. */
+/** An address with its token, and the cluster there when it belongs to this user and machine. */
 export type Reached = { address: ClusterAddress; own: OwnCluster | null };
 
 /**
- * Reads the URL of a cluster as {@link readHostUrl} does. Without the variable the token is that of this user's cluster at
- * the address, if there is one. `folder`: where the storage root's own cluster is.
+ * Reads the URL of a cluster as {@link readHostUrl} does. Without the variable, uses the token of this user's cluster
+ * at the address. `folder`: cluster folder of the storage root.
  *
  * @throws WorkflowError `BAD_HOST_URL`.
  */

@@ -7,7 +7,7 @@ const longest = 103;
 let links: string | null = null;
 let count = 0;
 
-/** A path by which a Unix socket can be connected to, however long its own path is, as long as this process runs. */
+/** Returns a path short enough to connect to a Unix socket. It is valid until this process ends. */
 export function connectable(path: string): string {
   if (Buffer.byteLength(path) <= longest) return path;
   if (links === null) {

@@ -1,6 +1,5 @@
-// Entry point 3: clusters, how they are addressed, and those of this machine.
+// Entry point 3: addresses of clusters, and clusters on this machine.
 
-// Addresses
 export {
   type ClusterAddress,
   hostUrl,
@@ -18,7 +17,6 @@ export {
   registerWorker,
 } from "../cluster/admin.ts";
 
-// A cluster of this machine
 export { type Cluster, startCluster } from "../cluster/cluster.ts";
 export { findServer, installServer, missingServer, serverVersion } from "../cluster/program.ts";
 export {

@@ -1,4 +1,4 @@
-// Entry point 1: the host that a cluster is.
+// Entry point 1: the host on a cluster.
 
 export { openRestateHost, type RestateHost, type RestateHostOptions } from "../host/host.ts";
 export { openPlanRows, type PlanRows } from "../host/plans.ts";

@@ -5,13 +5,13 @@ import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
 const lookEveryMs = 250;
-/** Each look compares this many of the newest threads, and all running threads. */
+/** Newest threads compared at each poll, in addition to all running threads. */
 const mostSeen = 200;
 
-/** Each look compares this many of the other known threads. */
+/** Other known threads compared at each poll. */
 const mostOthers = 50;
 
-/** A thread as it was shown last, whether it may still change, and whether it does without being asked to. */
+/** Last reported state of a thread, whether it has ended, and whether it changes without a request. */
 type Seen = { shown: string; isOver: boolean; moves: boolean };
 
 /**
@@ -69,7 +69,7 @@ async function look(context: HostContext, seen: Map<string, Seen>): Promise<Look
   }
   for (const id of others) {
     ids.add(id);
-    // Moves them to the end: the next look takes the threads after them.
+    // Move them to the end, so that the next poll compares the threads after them.
     const state = seen.get(id) as Seen;
     seen.delete(id);
     seen.set(id, state);

@@ -8,18 +8,18 @@ import { RestateStore } from "../store/store.ts";
 import { rowOf } from "../thread/row.ts";
 import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
-/** Invocation that drives a thread, from Restate's own tables. */
+/** Invocation that drives a thread, from Restate's system tables. */
 type Invocation = { key: string; status: string; retry_count: number | null };
 
 /** How long a thread counts as driven after its last progress, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
-/** After this many failed attempts, about four seconds, a thread counts as not driven. A restarted worker takes less time. */
+/** After this many failed attempts, about four seconds, a thread counts as not driven. A worker restarts faster. */
 const mostRetries = 7;
 
 /**
- * Connection of a host to its cluster: calls, queries, and a private storage root that mirrors the threads that were read.
- * Everything that is computed from files uses the code of the local host.
+ * Connection of a host to its cluster: calls, queries, and a private storage root that mirrors the threads that were
+ * read. Results from files are computed by the local host.
  */
 export class HostContext {
   readonly client: ClusterClient;
@@ -28,7 +28,7 @@ export class HostContext {
   readonly mirror: Mirror;
   readonly bundles: Bundles;
   readonly local: CopyHost;
-  /** The threads that were started here, and when: the index may not show them yet. */
+  /** Threads started by this host, with their start times: the index may lack them for a moment. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
 
@@ -41,7 +41,7 @@ export class HostContext {
     this.local = copyHost(this.root, this.drivers);
   }
 
-  /** A thread as the cluster has it now; null when there is none with this hash and id. */
+  /** Returns a thread's current meta; null when the cluster has no thread with this hash and id. */
   async metaOf({ hash, threadId }: ThreadRef): Promise<ThreadMeta | null> {
     const meta = await this.client.value<ThreadMeta>("thread", threadId, "meta");
     return meta?.hash === hash ? meta : null;
@@ -55,7 +55,7 @@ export class HostContext {
     },
   };
 
-  /** The row of a thread that is driven or paused; null for every other. */
+  /** Returns the row of a driven or paused thread; null for every other thread. */
   async liveRow(meta: ThreadMeta): Promise<LiveRow | null> {
     const row = rowOf(meta);
     const { status, steps, threadId, workflow, hash } = row;
@@ -71,7 +71,7 @@ export class HostContext {
     return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...times, ...pausing };
   }
 
-  /** Current threads by id, in the given order. Unknown ids are left out. */
+  /** Returns current threads by id, in the given order. Leaves out unknown ids. */
   async metas(threadIds: readonly string[]): Promise<Map<string, ThreadMeta>> {
     const found = await this.client.values<ThreadMeta>("thread", threadIds, "meta");
     return new Map(
@@ -82,12 +82,15 @@ export class HostContext {
     );
   }
 
-  /** Whether the invocation of a thread makes progress by Restate's tables: it may be gone, paused or failing repeatedly. */
+  /**
+   * Whether the invocation of a thread makes progress. Restate's tables show an invocation that is gone, paused or
+   * failing repeatedly.
+   */
   async isDriven(meta: ThreadMeta): Promise<boolean> {
     return (await this.driven([meta])).has(meta.threadId);
   }
 
-  /** Ids of the threads for which {@link isDriven} holds. Caches answers for a second. */
+  /** Returns the ids of the threads for which {@link isDriven} holds. Caches answers for a second. */
   async driven(metas: readonly ThreadMeta[]): Promise<Set<string>> {
     const now = Date.now();
     for (const [id, { at }] of this.#health) if (now - at >= healthMs) this.#health.delete(id);

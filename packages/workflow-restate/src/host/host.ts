@@ -14,19 +14,18 @@ import { collectGarbage, verifyCluster } from "./upkeep.ts";
 import { workflowsOf } from "./workflows.ts";
 
 export type RestateHostOptions = {
-  /** A folder in which what is read is mirrored; without it a temporary one. */
+  /** Folder for the mirror of read threads; defaults to a temporary folder. */
   cache?: string;
 };
 
-/** The host that a cluster is. */
+/** Host on a cluster. */
 export type RestateHost = Host & {
-  /** The cluster as threads leave it and arrive in it. */
+  /** Moves threads out of the cluster and into it. */
   moving: MovingHost;
 };
 
 /**
- * The host that a Restate cluster is: its threads, bundles and names, and the workers that drive the threads. Reads need
- * no worker. The starter's `env` is not taken along: workers have their own.
+ * Opens a Restate cluster as a host. Reads need no worker. The starter's `env` is ignored: workers have their own.
  *
  * @example const host = openRestateHost(readHostUrl("restate://127.0.0.1:8080", process.env));
  */
@@ -38,7 +37,7 @@ export function openRestateHost(
   const { client, mirror, local, root } = context;
   const { registered, selectors, moving, ...names } = workflowsOf(context);
 
-  /** Has a thread's files up to date. */
+  /** Brings a thread's files up to date. */
   async function fetched(ref: ThreadRef): Promise<ThreadMeta> {
     const meta = await mirror.sync(ref.threadId);
     if (meta?.hash !== ref.hash) throw refusals.notFound(ref.threadId);

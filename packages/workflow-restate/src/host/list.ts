@@ -13,25 +13,25 @@ import {
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { HostContext } from "./context.ts";
 
-/** How long the objects of the index may disagree about a new thread. */
+/** Longest time for which the objects of the index may disagree about a new thread, in milliseconds. */
 const settlesMs = 10_000;
-/** How long the threads that were started here are remembered when only the newest are asked for. */
+/** How long {@link readNewest} remembers threads started by this host, in milliseconds. */
 const forgetsMs = 60_000;
 
-/** Those of a thread that has ended. */
+/** Statuses of a thread that has ended. */
 export const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
 /** Size of the first page of an hour's threads. Each further page is four times as large. */
 const firstPage = 100;
 
-/** All threads of the index, newest first. Rows of threads that have not ended may be stale. */
+/** Returns all threads of the index, newest first. Rows of threads that have not ended may be stale. */
 export async function* allRows(context: HostContext, before?: string): AsyncGenerator<IndexRow> {
   for await (const page of pages(context, { before })) yield* page;
 }
 
 type Paging = { before?: string | undefined; size?: number };
 
-/** The threads of the index, newest first, as many at a time as are read at once. */
+/** Returns the threads of the index in pages, newest first. */
 async function* pages(
   context: HostContext,
   { before, size = firstPage }: Paging,
@@ -52,7 +52,7 @@ async function* pages(
   }
 }
 
-/** The hours that have threads, the latest first; a little after its first row the index knows an hour too. */
+/** Returns the hours that have threads, latest first. The index knows an hour shortly after its first row. */
 async function periodsOf({ client, recent }: HostContext) {
   const known = new Set((await client.state("index", periodsPeriod)).map(({ key }) => key));
   const all = new Set([...known, ...[...recent.keys()].map(periodOf)]);
@@ -74,7 +74,7 @@ async function rowsOf(
   return found.map(({ bytes }) => JSON.parse(bytes.toString("utf8")) as IndexRow);
 }
 
-/** Rows of the threads that were started here and that the index does not have yet. */
+/** Returns the rows of threads that this host started and the index lacks. */
 async function lateRows(
   context: HostContext,
   rows: readonly IndexRow[],
@@ -94,16 +94,16 @@ async function lateRows(
   return [...metas.values()].map(rowOf);
 }
 
-/** The newest threads, as the index counts them. */
+/** Newest threads in the index. */
 type Newest = {
   total: number;
-  /** Their ids, the newest first. */
+  /** Thread ids, newest first. */
   ids: string[];
-  /** Whether that is all threads there are; otherwise some hundreds. */
+  /** Whether `ids` has all threads; otherwise it has some hundreds. */
   isAll: boolean;
 };
 
-/** Reads how many threads there are, and which are the newest, without reading the index of an hour. */
+/** Reads the number of threads and the newest ids, without reading the index of an hour. */
 export async function readNewest(context: HostContext): Promise<Newest> {
   const { client, recent } = context;
   const prefix = newestPrefix;
@@ -126,7 +126,7 @@ export async function readNewest(context: HostContext): Promise<Newest> {
   return { total, ids: all.sort().toReversed(), isAll: oldest === "" };
 }
 
-/** A thread's row as it is now; null when it has been removed. */
+/** Returns a thread's current row; null when the thread has been removed. */
 export async function rowNow(context: HostContext, meta: ThreadMeta): Promise<ThreadRow> {
   const row = rowOf(meta);
   const isDriven = row.status !== "running" || (await context.isDriven(meta));
@@ -165,7 +165,7 @@ export async function listThreads(
   return { rows: shown, total: newest?.total ?? null, next };
 }
 
-/** The first of the newest threads, or of those before one; null when the newest that are listed are too few. */
+/** Returns the newest threads, or the newest before an id; null when the list of the newest is too short. */
 async function newestRows(
   context: HostContext,
   { ids, isAll }: Newest,
@@ -174,12 +174,12 @@ async function newestRows(
   const listed = ids.filter((id) => before === undefined || id < before);
   if (listed.length < wanted && !isAll) return null;
   const metas = await context.metas(listed.slice(0, wanted));
-  // Some have just been removed.
+  // Some threads have just been removed.
   if (metas.size < Math.min(wanted, listed.length)) return null;
   return await rowsOfMetas(context, [...metas.values()]);
 }
 
-/** Current rows of threads, with `running` only where a worker drives the thread. */
+/** Returns current rows of threads, with `running` only while a worker drives the thread. */
 export async function rowsOfMetas(
   context: HostContext,
   metas: readonly ThreadMeta[],
@@ -188,7 +188,7 @@ export async function rowsOfMetas(
   return await Promise.all(metas.map((meta) => rowNow(context, meta)));
 }
 
-/** Current rows of indexed threads. Removed threads are left out. */
+/** Returns current rows of indexed threads. Leaves out removed threads. */
 async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Promise<ThreadRow[]> {
   const moving = indexed.filter(({ status }) => !overStatuses.has(status));
   const metas = await context.metas(moving.map(({ threadId }) => threadId));

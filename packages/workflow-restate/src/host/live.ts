@@ -4,7 +4,7 @@ import type { Mirror } from "../mirror/mirror.ts";
 import type { LiveAddress } from "../thread/thread.ts";
 import type { Place } from "./place.ts";
 
-/** How long a worker may take to respond, and the pause before an unreachable worker is tried again. */
+/** Longest wait for a worker's response, and pause before the next try, in milliseconds. */
 const answersMs = 2_000;
 const retryMs = 2_000;
 /** Buffer of a stream, in bytes. A slow observer reads the rest from the cluster. */
@@ -15,8 +15,8 @@ const syncEveryMs = 100;
 type LiveLine = { start: number; end: number; record: InfoRecord; isWhole: boolean };
 
 /**
- * Streams debug log lines from the worker that drives a thread, before the cluster has them. Follows the holder of the claim.
- * When the worker can't be reached no line is missed: the cluster has it a second later.
+ * Streams debug log lines from the worker that drives a thread, before the cluster has them. Follows the holder of the
+ * claim. An unreachable worker costs no line: the cluster has it a second later.
  */
 export class LiveTail {
   readonly #threadId: string;
@@ -35,7 +35,7 @@ export class LiveTail {
     this.#place = place;
   }
 
-  /** Follows the holder of the claim that the mirror knows. */
+  /** Connects to the holder of the claim that the mirror knows. */
   look(): void {
     const { meta } = this.#mirror.shown(this.#threadId) ?? {};
     const claim = meta?.claim ?? 0;
@@ -55,7 +55,7 @@ export class LiveTail {
     return this.#news.promise;
   }
 
-  /** Next event, and moves the place behind it; null while the cluster lacks a step before the event. */
+  /** Returns the next event and advances the position; null while the cluster lacks a step before the event. */
   next(): Observed | null {
     const claim = this.#followed?.claim ?? 0;
     for (;;) {
@@ -74,7 +74,7 @@ export class LiveTail {
     }
   }
 
-  // Observers get an event after the steps before it, and can read the values that it refers to.
+  // Observers get an event after the steps before it, and can read the values that it references.
   #isDue({ isWhole }: LiveLine, step = 0): boolean {
     const { steps } = this.#place;
     return isWhole && steps !== null && step <= steps + 1;
@@ -98,7 +98,7 @@ export class LiveTail {
       for await (const { name, data, id } of messagesIn(response.body)) {
         if (stop.signal.aborted) return;
         if (name === "append") void this.#sync();
-        // Another writer has added lines before the worker's own; the mirror does not know where yet.
+        // Another writer has added lines before the worker's own; the mirror does not know their position yet.
         if (name === "claim" && Number(data) !== this.#begins(claim)) break;
         if (name !== "line") continue;
         const record = JSON.parse(data) as InfoRecord;
@@ -115,7 +115,7 @@ export class LiveTail {
     void this.#sync();
   }
 
-  /** Offset of the worker's own lines in its copy; null when the mirror does not know it. */
+  /** Returns the offset of the worker's own lines in its copy; null when the mirror does not know it. */
   #begins(claim: number): number | null {
     const span = this.#mirror.shown(this.#threadId)?.spans.find((one) => one.claim === claim);
     return span ? span.from - span.before : null;
@@ -141,7 +141,7 @@ export class LiveTail {
     if (line) this.#held -= line.end - line.start;
   }
 
-  /** Reads new records, at most once per `syncEveryMs`, and once more when a call came in between. */
+  /** Reads new records at most once per `syncEveryMs`, and once more after a call in between. */
   async #sync(): Promise<void> {
     if (this.#syncing !== "no") {
       this.#syncing = "again";
@@ -160,7 +160,7 @@ type Message = { name: string; data: string; id: number };
 
 const pattern = /^event: (\w+)\ndata: ?(.*)(?:\nid: (\d+))?$/;
 
-/** The server-sent events of a stream. */
+/** Parses the server-sent events of a stream. */
 async function* messagesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   let text = "";

@@ -30,10 +30,10 @@ import type { HostContext } from "./context.ts";
 import type { MovedNames } from "./workflows.ts";
 import { logBroken, moveLost, otherThread, tooLargeToMove, withoutSums } from "./errors.ts";
 
-/** So much of a debug log is one batch, unless it is one line. */
+/** Largest batch of a debug log, unless a single line is larger. */
 const batchBytes = 512 * 1024;
 
-/** A cluster as threads leave it and arrive in it. */
+/** Returns the operations by which threads leave a cluster and arrive in it. */
 export function movingCluster(context: HostContext, names: MovedNames): MovingHost {
   const { client, root, mirror, bundles } = context;
   const metaOf = (threadId: string) => client.value<ThreadMeta>("thread", threadId, "meta");
@@ -113,14 +113,14 @@ async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<
   if (!isSame) throw otherThread(threadId);
 }
 
-/** A thread's log. @throws WorkflowError `LOG_CORRUPT`. */
+/** Reads a thread's log. @throws WorkflowError `LOG_CORRUPT`. */
 function logOf(root: Root, ref: ThreadRef): ThreadLog {
   const log = readLog(threadFiles(root, ref).data);
   if (log.kind === "thread" && !log.broken) return log;
   throw logBroken(ref.threadId);
 }
 
-/** The whole lines of a thread's files. */
+/** Whole lines of a thread's files. */
 type Logs = Record<"data" | "journal" | "info" | "values", Buffer>;
 
 function logsOf(root: Root, ref: ThreadRef): Logs {
@@ -130,7 +130,7 @@ function logsOf(root: Root, ref: ThreadRef): Logs {
   return { data: read(data), journal: read(journal), info: read(info), values: read(values) };
 }
 
-/** The blobs of a thread of a storage root. */
+/** Returns the blobs of a thread in a storage root. */
 async function blobsIn(root: Root, ref: ThreadRef): Promise<Uint8Array[]> {
   const store = new DiskStore(root);
   const blobs: Uint8Array[] = [];
@@ -152,7 +152,7 @@ async function older({ mirror, root }: HostContext, ref: ThreadRef): Promise<Old
   return meta && { meta, logs: logsOf(root, ref) };
 }
 
-/** Sends what the cluster lacks of a thread, and then what it is. */
+/** Sends the records, batches and blobs that the cluster lacks, then the thread's meta. */
 async function arriveWhole(
   context: HostContext,
   root: Root,
@@ -227,7 +227,7 @@ async function arriveWhole(
   recent.set(threadId, { threadId, hash, at: Date.now() });
 }
 
-/** The lines of a log. */
+/** Splits a log into lines. */
 function linesOf(log: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < log.length; ) {
@@ -238,14 +238,14 @@ function linesOf(log: Buffer): Buffer[] {
   return lines;
 }
 
-/** The checksum that a record has as its last field. */
+/** Returns the checksum of a record, its last field. */
 const sumOf = (line: Buffer): string => (JSON.parse(line.toString("utf8")) as { sum: string }).sum;
 
 const nothing = Buffer.alloc(0);
 
 const wholeLines = (text: Buffer): Buffer => text.subarray(0, text.lastIndexOf("\n") + 1);
 
-/** Whole lines in pieces of which each is one batch. */
+/** Splits whole lines into batches. */
 function batchesOf(text: Buffer): Buffer[] {
   const pieces: Buffer[] = [];
   for (let from = 0; from < text.length; ) {

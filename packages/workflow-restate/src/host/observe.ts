@@ -5,8 +5,8 @@ import { LiveTail } from "./live.ts";
 import { Place } from "./place.ts";
 
 /**
- * Observes a thread whose files are up to date: its records from the cluster, in order, and events from its worker before
- * the cluster has them. Each item is yielded once. @see Host.observe
+ * Observes a thread whose files are up to date: its records from the cluster, in order, and events from its worker
+ * before the cluster has them. Each item is yielded once. @see Host.observe
  */
 export async function* observeThread(
   { mirror, drivers, local }: HostContext,
@@ -22,7 +22,7 @@ export async function* observeThread(
   const tail = until === undefined && events ? new LiveTail(threadId, mirror, place) : null;
   const live: Drivers = {
     find: async (each, since) => {
-      // The caller has yielded everything that was mirrored.
+      // The caller has already yielded everything in the mirror.
       const { records, meta } = shown() ?? {};
       if (records !== undefined) place.steps = records - (meta?.end ? 2 : 1);
       const row = await drivers.find(each, since);

@@ -6,9 +6,9 @@ import { inCopy, isLost, recordedOf, type Seen, seenAt, type Span } from "../thr
 const withClaim = /^(.+)\.c(\d{1,10})$/;
 
 /**
- * Position of an observer: bytes of the log, and bytes of the debug log in the copy of a claim's worker, which may be ahead
- * of the cluster. The cursor (`d512.i2048.c3`) is durable: when the claim was lost before the cluster had all of its bytes,
- * the cursor counts as the start of the next claim.
+ * Position of an observer: bytes of the log, and bytes of the debug log in the copy of a claim's worker, which may be
+ * ahead of the cluster. The cursor (`d512.i2048.c3`) is durable: when a lost claim's last bytes never reached the
+ * cluster, the cursor counts as the start of the next claim.
  */
 export class Place {
   /** Number of steps before the position; null while unknown. */
@@ -32,25 +32,25 @@ export class Place {
     return claim === null ? position : `${position}.c${claim}`;
   }
 
-  /** Cursor in the logs of the cluster. */
+  /** Cursor within the logs of the cluster. */
   get recorded(): string {
     return cursorOf({ data: this.#data, info: this.#recorded });
   }
 
-  /** Position in the copy of a claim's worker. */
+  /** Returns the position in the copy of a claim's worker. */
   inCopyOf(claim: number): number {
     const seen = this.#settled();
     return seen.claim === claim ? seen.info : inCopy(this.#spans, claim, this.#recorded);
   }
 
-  /** Accepts an item from the cluster; null when the worker's stream already gave it. */
+  /** Accepts an item from the cluster; null when the worker's stream already delivered it. */
   take(item: Observed): Observed | null {
     const { data, info } = positionOf(item.cursor);
     const isNew = info > this.#recorded;
     if (item.kind === "event" && !isNew) return null;
     this.#data = data;
     const seen = seenAt(this.#spans, info);
-    // Bytes of other writers come after the claim's bytes that were seen: keep the position that is further.
+    // Bytes of other writers come after the claim's bytes that were seen: keep the later position.
     if (isNew && (seen.claim !== null || !this.#isAhead)) this.#seen = seen;
     if (item.kind === "start") this.steps = 0;
     if (item.kind === "step") this.steps = item.number;

@@ -3,32 +3,35 @@ import { numbered } from "../client/frame.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { type CommitEntry, type PlanCommit, rowKey } from "../service/plan.ts";
 
-/** The plans of a cluster are in one object. */
+/** Key of the one object that holds the plans of a cluster. */
 const home = "home";
 
-/** Rows changed after a version; null for a deleted row. With `isAll` it has every row. */
+/** Rows that changed after a version; null for a deleted row. With `isAll` it has every row. */
 export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
 
 /** Rows of the plans of a cluster, and locks for plan services. */
 export type PlanRows = {
   since(version: number): Promise<RowsSince>;
-  /** Sets rows; null deletes one. Returns false without a change when the version is stale. */
+  /** Sets rows; a null row is deleted. Returns false without a change when the version is stale. */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
-  /** Takes a lock as soon as it is free. When its process dies the lock expires some seconds later. */
+  /** Takes a lock once it is free. When the process dies, the lock expires some seconds later. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
 };
 
-/** Lease of a lock, and the interval of its renewal. */
+/** Lease of a lock and the interval of its renewal, in milliseconds. */
 const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
-/** How long a commit is retried while the cluster is unreachable. After that its outcome is unknown. */
+/**
+ * Time for which a commit is retried while the cluster is unreachable, in milliseconds. After that its outcome is
+ * unknown.
+ */
 const longestMs = 30_000;
 const retryMs = 200;
-/** More rows than these are read by reading all. */
+/** Most rows that are read by key; a larger change reads all rows. */
 const mostKeys = 200;
 
-/** Opens the rows of the plans of a cluster. */
+/** Opens the plan rows of a cluster. */
 export function openPlanRows(address: ClusterAddress): PlanRows {
   const client = new ClusterClient(address);
   const read = (where: string) => client.state("plan", home, ` AND ${where}`);
@@ -85,7 +88,7 @@ export function openPlanRows(address: ClusterAddress): PlanRows {
         async release() {
           clearInterval(renewing);
           await renewed;
-          // Without it the lease runs out.
+          // Without a release the lease expires.
           await client.call("plan", key, "release", { holder }).catch(() => undefined);
         },
       };

@@ -36,7 +36,7 @@ export async function startThread(
   resolve: Resolve,
   options: StartOptions,
 ): Promise<StartedThread> {
-  // Workers have an environment of their own, and each append is durable.
+  // Workers have their own environment, and each append is durable.
   const { threadId, cwd, env: _, name, durability: __, ...given } = options;
   checkStart(given);
   const { name: resolved, hash } = await resolve(given.workflow);
@@ -62,7 +62,7 @@ export async function forkThread(
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
-/** Creates a thread, and has the cluster's workers drive it. */
+/** Creates a thread. The cluster's workers drive it. */
 async function begin(
   context: HostContext,
   hash: string,

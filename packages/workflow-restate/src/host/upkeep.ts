@@ -22,7 +22,7 @@ const dayMs = 24 * hourMs;
 
 type Registered = () => Promise<ReadonlySet<string>>;
 
-/** Reads every bundle and every thread of a cluster by the readers of a storage root. @see Host.verify */
+/** Checks every bundle and every thread of a cluster with the readers of a storage root. @see Host.verify */
 export async function verifyCluster(
   context: HostContext,
   { onProgress }: VerifyOptions = {},
@@ -51,7 +51,7 @@ export async function verifyCluster(
     if (!stored.has(hash)) missing.set(hash, `${threadId} needs it`);
   }
   for (const [hash, why] of missing) {
-    // It may have been stored, or restored, meanwhile.
+    // Another process may have stored or restored the bundle meanwhile.
     if ((await context.bundles.hashes()).includes(hash)) continue;
     problems.push({ path: `bundle/${hash}`, message: `the bundle is missing: ${why}` });
   }
@@ -95,7 +95,7 @@ async function threadProblems(
 }
 
 /**
- * Discards bundles that no name and no thread needs, deletes bundles that were discarded a day ago, and deletes values of
+ * Discards bundles without a name or thread, deletes bundles that were discarded a day ago, and deletes values of
  * abandoned starts. @see Host.collect
  */
 export async function collectGarbage(
@@ -135,7 +135,7 @@ export async function collectGarbage(
   return garbage;
 }
 
-/** Starts in several messages that were not ended, and never will be. */
+/** Returns the abandoned starts of several messages; with `act` deletes their values. */
 async function leftovers({ client }: HostContext, now: number, act: boolean): Promise<string[]> {
   const found: string[] = [];
   const rows = await client.query<{ id: string; value: string }>(

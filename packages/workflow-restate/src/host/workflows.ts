@@ -34,12 +34,12 @@ type Names = Pick<
   | "descriptor"
 >;
 
-/** The names of a cluster as they are copied. */
+/** Copies registered workflows between hosts. */
 export type MovedNames = Pick<MovingHost, "workflow" | "takeWorkflow">;
 
 /**
- * Workflows of a cluster. The registry is one text: it is mirrored, changed by the rules of the local host, and written
- * with compare-and-set.
+ * Returns the workflow functions of a host on a cluster. The registry is one text: it is mirrored, changed by the rules
+ * of the local host, and written with compare-and-set.
  */
 export function workflowsOf(context: HostContext): Names & {
   registered: () => Promise<ReadonlySet<string>>;
@@ -50,7 +50,7 @@ export function workflowsOf(context: HostContext): Names & {
   const names = movingRoot(root, "");
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Has what is done with the mirrored registry done by one at a time. */
+  /** Runs actions on the mirrored registry one at a time. */
   function alone<T>(act: () => Promise<T>): Promise<T> {
     const next = last.then(act, act);
     last = next.catch(() => undefined);
@@ -94,7 +94,7 @@ export function workflowsOf(context: HostContext): Names & {
   const registryNow = joined(() => reading(() => readRegistry(root)));
   const hashesNow = joined(() => bundles.hashes());
 
-  /** Mirrors the bundles of some versions. A bundle that the cluster lacks stays missing. */
+  /** Mirrors the bundles of some versions. Skips bundles that the cluster lacks. */
   async function fetchAll(hashes: Iterable<string>): Promise<void> {
     await Promise.all([...hashes].map((hash) => bundles.fetch(hash).catch(() => undefined)));
   }
@@ -115,7 +115,7 @@ export function workflowsOf(context: HostContext): Names & {
     registered: () => reading(async () => versionsIn((await readRegistry(root)).values())),
     async selectors(text) {
       const registry = await reading(() => readRegistry(root));
-      // No thread is there whose bundle is not stored.
+      // Every thread's bundle is stored, so the stored hashes include those of all threads.
       const hashes = await bundles.hashes();
       return selectorsIn(registry, text, { stored: () => [], logged: () => hashes });
     },
@@ -175,6 +175,6 @@ export function workflowsOf(context: HostContext): Names & {
   };
 }
 
-/** The hashes of workflows, the earlier ones too. */
+/** Returns the hashes of all versions of workflows. */
 const versionsIn = (workflows: Iterable<RegisteredWorkflow>): Set<string> =>
   new Set([...workflows].flatMap(({ hash, history }) => [hash, ...history.map((one) => one.hash)]));

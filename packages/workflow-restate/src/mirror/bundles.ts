@@ -11,15 +11,15 @@ import { frame, numbered } from "../client/frame.ts";
 import { type BundleRow, bundlesPeriod } from "../thread/row.ts";
 import { bundleChanged, bundleMissing } from "./errors.ts";
 
-/** Files of a bundle with the number of their pieces. `sha256` is missing in bundles that an older version stored. */
+/** Files of a bundle with the number of their pieces. Bundles stored by an older version lack `sha256`. */
 type BundleInfo = { bytes: number; sha256?: string; files: { name: string; pieces: number }[] };
 
 const pieceBytes = 512 * 1024;
 
-/** The files of a bundle, by the names that the cluster has for them. */
+/** Names of a bundle's files in the cluster. */
 const names = ["descriptor", "types", "map", "code"] as const;
 
-/** The bundles of a cluster, kept in a storage root as they are read. */
+/** Bundles of a cluster, with copies in a storage root. */
 export class Bundles {
   readonly #root: Root;
   readonly #store: DiskStore;
@@ -32,13 +32,13 @@ export class Bundles {
     this.#client = client;
   }
 
-  /** Hashes of the cluster's bundles, without discarded bundles. */
+  /** Returns the hashes of the cluster's bundles, without discarded bundles. */
   async hashes(): Promise<string[]> {
     const rows = await this.rows();
     return rows.flatMap(({ hash, discarded }) => (discarded === undefined ? hash : [])).sort();
   }
 
-  /** Rows of all bundles, with discarded bundles. */
+  /** Returns the rows of all bundles, including discarded bundles. */
   async rows(): Promise<({ hash: string } & BundleRow)[]> {
     const rows = await this.#client.state("index", bundlesPeriod);
     return rows.map(({ key, bytes }) => {
@@ -49,7 +49,7 @@ export class Bundles {
   /**
    * Copies a bundle's files to the storage root. The loader checks the hash.
    *
-   * @throws WorkflowError `BUNDLE_MISSING` (missing); `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256.
+   * @throws WorkflowError `BUNDLE_MISSING`; `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256.
    */
   fetch(hash: string): Promise<void> {
     const running = this.#running.get(hash) ?? this.#fetch(hash);
@@ -59,7 +59,7 @@ export class Bundles {
     return running;
   }
 
-  /** Like {@link fetch}, and compares an existing copy with the SHA-256 that the cluster recorded. */
+  /** Copies a bundle like {@link fetch}, and compares an existing copy with the SHA-256 in the cluster. */
   async fetchProven(hash: string): Promise<void> {
     await this.fetch(hash);
     const first = await this.#first(hash);
@@ -118,8 +118,8 @@ export class Bundles {
   }
 
   /**
-   * Stores a bundle in the cluster. Files that are there are stored again: their pieces are the same.
-   * @throws WorkflowError `HASH_COLLISION` when another bundle has the hash there
+   * Stores a bundle in the cluster. Existing files are overwritten with identical pieces.
+   * @throws WorkflowError `HASH_COLLISION` when the cluster has another bundle with this hash
    */
   async write(bundle: StoredBundle): Promise<void> {
     const { hash, code } = bundle;
@@ -142,14 +142,16 @@ export class Bundles {
     await this.#client.call("bundle", hash, "seal", { bytes: code.length, sha256: own, files });
   }
 
-  /** The SHA-256 that a bundle was first stored with; null where none is. */
+  /** Returns the SHA-256 that the cluster recorded first for a bundle; null without one. */
   async #first(hash: string): Promise<string | null> {
     const trash = () => this.#client.value<{ info: BundleInfo }>("bundle", hash, "trash");
     const info = (await this.#info(hash)) ?? (await trash())?.info;
     return info?.sha256 ?? null;
   }
 
-  /** Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another one of this hash. */
+  /**
+   * Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another bundle with this hash.
+   */
   async has(hash: string, code: Uint8Array): Promise<boolean> {
     const info = await this.#info(hash);
     if (info?.sha256 !== undefined && info.sha256 !== sha256(code)) {
@@ -162,7 +164,7 @@ export class Bundles {
     return this.#client.value<BundleInfo>("bundle", hash, "info");
   }
 
-  // A thread that was started while its bundle was put aside needs it.
+  // A thread that was started after its bundle was discarded needs the bundle.
   async #restore(hash: string): Promise<BundleInfo | null> {
     if (!(await this.#client.value("bundle", hash, "trash"))) return null;
     await this.restore(hash);
@@ -173,7 +175,7 @@ export class Bundles {
     await this.#client.call("bundle", hash, "restore", {});
   }
 
-  /** Puts a bundle aside, unless it was stored since `before`. Gives whether it is. */
+  /** Discards a bundle unless it was stored since `before`. Returns whether the bundle is discarded. */
   async discard(hash: string, before: number): Promise<boolean> {
     const body = { before };
     const { discarded } = await this.#client.call<{ discarded: boolean }>(
@@ -183,7 +185,7 @@ export class Bundles {
     return discarded;
   }
 
-  /** Removes a bundle for good that was put aside before a time. Gives whether it is gone. */
+  /** Deletes a bundle that was discarded before a time. Returns whether it is deleted. */
   async remove(hash: string, before: number): Promise<boolean> {
     const body = { before };
     const { removed } = await this.#client.call<{ removed: boolean }>(
@@ -198,5 +200,5 @@ export class Bundles {
   }
 }
 
-/** The SHA-256 of a bundle's code, as its first version and the start records of its threads have it. */
+/** Returns the SHA-256 of a bundle's code, as recorded with the bundle and in the start records of its threads. */
 export const sha256 = (code: Uint8Array): string => createHash("sha256").update(code).digest("hex");

@@ -13,14 +13,14 @@ const program = `
   process.stdin.on("data", () => process.exit(0));
 `;
 
-/** A process that has a folder. */
+/** Starts a process with a temporary folder. */
 async function begin() {
   const child = Bun.spawn([process.execPath, "-e", program], { stdin: "pipe", stdout: "pipe" });
   const { value } = await child.stdout.getReader().read();
   return { child, path: new TextDecoder().decode(value).trim() };
 }
 
-test("a folder is deleted with its process, or by the next process when that was killed", async () => {
+test("the process deletes its folder; the next process deletes that of a killed process", async () => {
   const [ended, killed, lives] = await Promise.all([begin(), begin(), begin()]);
   await ended.child.stdin.write("end");
   await ended.child.stdin.end();

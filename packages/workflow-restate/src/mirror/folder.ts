@@ -7,8 +7,8 @@ const prefix = "uncaged-cluster-";
 const mostTries = 20;
 
 /**
- * Temporary folder for the copies that a process reads from a cluster. It is deleted at the end of the process. The folder
- * of a killed process is deleted by the next process that creates one; a lock shows which folders are in use.
+ * Temporary folder for the copies that a process reads from a cluster. It is deleted when the process ends. The next
+ * process that creates a folder deletes those of killed processes; a lock marks a folder in use.
  */
 export class TemporaryFolder {
   readonly path: string;
@@ -41,7 +41,7 @@ function create(parent: string): { path: string; lock: Lock | null } {
   }
 }
 
-/** Lock of a folder; null when it is held, or when the file system has no locks. */
+/** Locks a folder; null when it is locked, or when the file system has no locks. */
 function locked(folder: string): Lock | null {
   try {
     return takeLock(lockOf(folder), 0);

@@ -6,7 +6,7 @@ import { batchKey, numbered, oldBatchKey, unframe } from "../client/frame.ts";
 import { continued, extended, type Span, type Writer } from "../thread/spans.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
-/** Mirrored part of a thread: records, batches of the debug log, its bytes and their writers. */
+/** Mirrored part of a thread: numbers of records and debug log batches, bytes of the debug log and their writers. */
 type Mirrored = {
   incarnation: string;
   hash: string;
@@ -17,19 +17,19 @@ type Mirrored = {
   spans: readonly Span[];
 };
 
-/** A thread as it was when its files were last brought up to date. */
+/** State of a thread's files after the last sync. */
 export type Shown = Pick<Mirrored, "records" | "info" | "spans"> & { meta: ThreadMeta };
 
 /**
- * Mirrors threads of a cluster into the files of a storage root, where the ordinary log reader reads them. Files only grow
- * and have the same bytes in every mirror, so a cursor of one mirror is valid in all.
+ * Mirrors threads of a cluster into the files of a storage root, where the ordinary log reader reads them. Files only
+ * grow and have the same bytes in every mirror, so a cursor of one mirror is valid in all.
  */
 export class Mirror {
   readonly root: Root;
   readonly #client: ClusterClient;
   readonly #known = new Map<string, Mirrored>();
   readonly #metas = new Map<string, ThreadMeta>();
-  /** How often those had moved that have moved, when their files were last brought up to date. */
+  /** Number of moves of each moved thread, at the last sync. */
   readonly #moves = new Map<string, number>();
   readonly #running = new Map<string, Promise<unknown>>();
 
@@ -39,8 +39,8 @@ export class Mirror {
   }
 
   /**
-   * Brings a thread's files up to date and returns its meta. When the thread does not exist, deletes its files and returns
-   * null. A caller that has just received the meta and all lines passes them as `known` and `lines`.
+   * Brings a thread's files up to date and returns its meta. When the thread does not exist, deletes its files and
+   * returns null. A caller that has just received the meta and all lines passes them as `known` and `lines`.
    */
   sync(
     threadId: string,
@@ -51,7 +51,7 @@ export class Mirror {
     return this.#alone(threadId, () => this.#sync(threadId, known, lines));
   }
 
-  /** State of a thread's files; null when there are none. The last span is that of the current claim. */
+  /** Returns the state of a thread's files; null when there are none. The last span is that of the current claim. */
   shown(threadId: string): Shown | null {
     const [known, meta] = [this.#known.get(threadId), this.#metas.get(threadId)];
     if (!known || !meta) return null;
@@ -65,7 +65,7 @@ export class Mirror {
     return this.#alone(threadId, async () => this.#forget(threadId));
   }
 
-  /** Has what is done with the files of a thread done one after the other. */
+  /** Runs actions on the files of a thread one after the other. */
   #alone<T>(threadId: string, act: () => Promise<T>): Promise<T> {
     const before = this.#running.get(threadId) ?? Promise.resolve();
     const next = before.then(act, act);
@@ -104,7 +104,7 @@ export class Mirror {
     return meta;
   }
 
-  /** Has the readers of the files find that a thread is on another host. */
+  /** Notes in the files that a thread is on another host. */
   #locate(meta: ThreadMeta): void {
     const { threadId, hash, location } = meta;
     if (this.#moves.get(threadId) === location?.moves) return;
@@ -112,8 +112,8 @@ export class Mirror {
     if (location) this.#moves.set(threadId, location.moves);
   }
 
-  // The debug log and the journal come first: a reader of a step finds what was recorded before it. Returns false when the
-  // thread was removed meanwhile.
+  // The debug log and the journal come first, so that a reader of a step finds the events and journal records before
+  // it. Returns false when the thread was removed meanwhile.
   async #fetch(
     threadId: string,
     from: Mirrored,
@@ -162,7 +162,7 @@ export class Mirror {
       }
       if (more) kept.push(more);
     }
-    // A gap is not a thread's log: the reader finds that the checksums do not follow.
+    // A gap makes the log corrupt: its reader finds that a checksum does not follow.
     const linesOf = (keyOf: (n: number) => string, start: number, end: number): Buffer[] =>
       Array.from({ length: end - start }, (_, n) =>
         Buffer.concat([values.get(keyOf(start + n)) ?? Buffer.from("null"), newline]),

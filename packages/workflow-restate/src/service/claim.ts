@@ -13,7 +13,7 @@ export type ClaimParts = {
   missing: (threadId: string) => Refusal;
 };
 
-/** The handlers by which a store claims a thread outside of an invocation, pauses it and postpones it. */
+/** Returns the handlers for a store: claim a thread outside of an invocation, pause it and postpone it. */
 export const claimHandlers = ({ metaOf, become, stopDrive, missing }: ClaimParts) => ({
   hold: async (ctx: ObjectContext, { hash, ...request }: HoldRequest) => {
     const meta = await metaOf(ctx);
@@ -23,7 +23,7 @@ export const claimHandlers = ({ metaOf, become, stopDrive, missing }: ClaimParts
     if (!("meta" in held)) return held;
     stopDrive(ctx, meta);
     await become(ctx, held.meta, meta);
-    // The cluster goes on to wake a thread that its holder has lost.
+    // The cluster still wakes a sleeping thread after its holder is lost.
     if (!meta.byClaims) sendLapse(ctx, held.meta, request.leaseMs);
     return held;
   },

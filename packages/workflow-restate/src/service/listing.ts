@@ -4,8 +4,8 @@ import type { ThreadMeta } from "../thread/thread.ts";
 import type { Counted, LiveChange } from "./store.ts";
 
 /*
- * Updates of the index after a change of a thread. They are one-way messages, so rows lag a moment behind the thread. A store
- * that creates a thread waits for them.
+ * Updates the index after a change of a thread. The updates are one-way messages, so rows lag a moment behind the
+ * thread. A store that creates a thread waits for them.
  */
 
 type Sent = { key: string; method: "set" | "count" | "live"; parameter: object };
@@ -20,14 +20,17 @@ const sendAll = (ctx: ObjectContext, all: readonly Sent[]): void => {
   for (const sent of all) ctx.genericSend({ service: "index", ...sent, inputSerde: serde.json });
 };
 
-/** A change: whether the thread came to rest, whether it is counted already, and additional text for the search. */
+/**
+ * A change: whether the thread came to rest, whether the index counts it already, additional text for the search, and
+ * whether to wait for the index.
+ */
 type Changed = { isResting: boolean; isKnown: boolean; more: string; awaits?: boolean };
 
 /** Whether a thread is driven, paused, or open to holders of claims. */
 const isLive = ({ end, drive, pause, byClaims, lease }: ThreadMeta): boolean =>
   !end && (drive !== null || pause || byClaims !== undefined || lease !== undefined);
 
-/** Lists a thread as it is now: when it begins and when it rests, and whether it is live. */
+/** Updates the index: the thread's row when it is created or comes to rest, and whether it is live. */
 export async function listThread(
   ctx: ObjectContext,
   meta: ThreadMeta,
@@ -60,7 +63,7 @@ export function noteChange(ctx: ObjectContext, meta: ThreadMeta): void {
   if (!isLive(meta)) sendAll(ctx, [live({ threadId, hash, isLive: false })]);
 }
 
-/** Takes a removed thread out of the index. */
+/** Removes a thread from the index. */
 export function unlistThread(ctx: ObjectContext, meta: ThreadMeta): void {
   const { threadId, hash } = meta;
   sendAll(ctx, [

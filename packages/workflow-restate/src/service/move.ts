@@ -5,7 +5,7 @@ import * as rules from "../thread/move.ts";
 import type { Refusal, ThreadMeta } from "../thread/thread.ts";
 import type { StagedValues } from "./staging.ts";
 
-/** Values of a thread that arrives: its records, batches and blobs, by their keys. */
+/** Values of an arriving thread: its records, batches and blobs, by key. */
 export type ReceiveHeader = StagedValues & { moves: number };
 
 /** Last message of an arriving thread. `isNew`: its debug log replaces the existing one. */
@@ -26,7 +26,7 @@ export type MoveParts = {
 const tombstoneOf = (ctx: ObjectContext) => ctx.get<rules.Tombstone>("left");
 const tokenOf = (moves: number): string => `move ${moves}`;
 
-/** The handlers by which a thread leaves and arrives. Its rules are `thread/move.ts`. */
+/** Returns the handlers by which a thread leaves and arrives. Their rules are in `thread/move.ts`. */
 export const moveHandlers = ({ metaOf, become, stopDrive, missing }: MoveParts) => ({
   leave: async (ctx: ObjectContext, { to, force }: { to: HostIdentity; force: boolean }) => {
     const meta = await metaOf(ctx);

@@ -2,7 +2,9 @@ import type { ObjectHandlerOpts, ObjectOptions } from "@restatedev/restate-sdk";
 
 const days = (count: number) => ({ days: count });
 
-/** Options of short handlers. Their journals are useless after the reply. State is lazy because objects may be large. */
+/**
+ * Options of short handlers. Their journals are useless after the reply. State is lazy because objects may be large.
+ */
 export const brief: ObjectOptions = {
   enableLazyState: true,
   journalRetention: 0,
@@ -17,7 +19,7 @@ export const brief: ObjectOptions = {
   },
 };
 
-/** How the handler runs that drives a thread: a role may take days. */
+/** Options of the handler that drives a thread: a role may run for days. */
 export const long: ObjectHandlerOpts<{ epoch: number }, string> = {
   inactivityTimeout: days(365),
   abortTimeout: days(365),

@@ -6,22 +6,21 @@ import { brief } from "./options.ts";
 /** Change of the plans: the version that it is based on, and the rows to set; null deletes a row. */
 export type PlanCommit = { id: string; after: number; rows: Record<string, unknown> };
 
-/** Record of a commit: its rows are stale in copies from before it. */
+/** Record of a commit. Older copies have stale values for its keys. */
 export type CommitEntry = { id: string; keys: string[] };
 
-/** Holder of a lock and expiry time, in milliseconds since the epoch. */
+/** Holder of a lock, and expiry time in milliseconds since the epoch. */
 type Lease = { holder: string; until: number };
 
-/** The key of a row. */
 export const rowKey = (key: string): string => `row:${key}`;
 
-/** Number of kept commits. A reader whose version is older reads all rows. */
+/** Number of kept commits. A reader with an older version reads all rows. */
 const keptCommits = 1_000;
 
 /**
  * The plans. All rows are in one object because their rules read several rows at once. A commit names the version it is
- * based on and is refused when that is stale, so a trigger that several services check fires once. Locks of plan services
- * are objects of the same kind with other keys.
+ * based on and is refused when that is stale, so a trigger that several services check fires once. Locks of plan
+ * services are objects of the same kind with other keys.
  */
 export const planObject = object({
   name: "plan",

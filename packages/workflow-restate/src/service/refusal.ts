@@ -7,7 +7,7 @@ import { standOf, type ThreadMeta } from "../thread/thread.ts";
 
 type Refused = { reason: string; stepID: string | null };
 
-/** Adds to the debug log of a thread that an answer was refused. Gives what the thread is with it. */
+/** Adds an event about a refused answer to a thread's debug log. Returns the new meta. */
 export async function logRefusal(
   ctx: ObjectContext,
   meta: ThreadMeta,
@@ -15,7 +15,7 @@ export async function logRefusal(
   mask: Mask,
 ): Promise<ThreadMeta> {
   const timestamp = await ctx.date.now();
-  // While a worker drives the thread the numbers of events are its own.
+  // While a worker drives the thread, only the worker numbers events.
   const seq = standOf(meta) === "driven" ? null : (await lastSeq(ctx, meta)) + 1;
   const refused = { reason, stepID, step: meta.records };
   // Another worker may mask other secrets, so a retry must reuse these lines.
@@ -25,7 +25,7 @@ export async function logRefusal(
   return { ...meta, batches: meta.batches + 1 };
 }
 
-/** The number of the last event of a debug log; 0 when it has none. */
+/** Returns the number of the last event in a debug log; 0 when it has none. */
 async function lastSeq(ctx: ObjectContext, { batches }: ThreadMeta): Promise<number> {
   for (let n = batches - 1; n >= 0; n -= 1) {
     const batch =

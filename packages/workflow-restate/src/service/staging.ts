@@ -2,7 +2,7 @@ import { type ObjectContext, serde } from "@restatedev/restate-sdk";
 import * as rules from "../thread/staging.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 
-/** The values that a message of a start brings: the parts of the message, and the key of each. */
+/** Keys of the values in a message of a start. Each part of the message is one value. */
 export type StagedValues = { keys: string[] };
 
 const setAll = (ctx: ObjectContext, { keys }: StagedValues, parts: readonly Uint8Array[]): void =>
@@ -16,7 +16,7 @@ export const begunBefore = (meta: ThreadMeta) => {
   return { started: false, hash, workflow, meta };
 };
 
-/** Takes one message of a start in several. The thread is not there. */
+/** Accepts one message of a start that takes several. The thread must not exist. */
 export async function stageValues(
   ctx: ObjectContext,
   header: rules.StageRequest & StagedValues,
@@ -30,7 +30,7 @@ export async function stageValues(
   return { staged: true };
 }
 
-/** Takes the last values of a thread that is not there yet. Gives why it must not be made; null: it is to be made. */
+/** Accepts the last values of a thread that does not exist yet. Returns the reason for a refusal, or null. */
 export async function sealValues(
   ctx: ObjectContext,
   { token, ...values }: StagedValues & { token: string | null },
@@ -45,7 +45,7 @@ export async function sealValues(
   return null;
 }
 
-/** Removes what a start has staged that was not ended. */
+/** Deletes the values of an abandoned start. Returns whether it had any. */
 export async function discardValues(ctx: ObjectContext, now: number): Promise<boolean> {
   const staging = await stagingOf(ctx);
   if (!staging || !rules.isAbandoned(staging, now)) return false;

@@ -11,7 +11,7 @@ import {
   stageValues,
 } from "./staging.ts";
 
-/** `awaits`: the start is answered when the index has the thread, too. */
+/** With `awaits`, the reply waits until the index has the thread. */
 export type StartHeader = rules.StartMessage &
   Pick<rules.Started, "byClaims"> &
   StagedValues & { token: string | null; awaits?: boolean };
@@ -22,7 +22,7 @@ export type StartParts = {
   become: (ctx: ObjectContext, meta: ThreadMeta, awaits: boolean) => Promise<void>;
 };
 
-/** The handlers by which a thread is started, in one message or in several. Their rules are `thread/staging.ts`. */
+/** Returns the handlers that start a thread, in one message or in several. Their rules are in `thread/staging.ts`. */
 export const startHandlers = ({ metaOf, become }: StartParts) => ({
   start: handlers.object.exclusive(
     { input: serde.binary, accept: "*/*" },

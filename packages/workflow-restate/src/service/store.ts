@@ -4,17 +4,17 @@ import { serviceMetadata } from "../cluster/names.ts";
 import { type BundleRow, bundlesPeriod, newestPrefix, periodsPeriod } from "../thread/row.ts";
 import { brief } from "./options.ts";
 
-/** Files of a bundle with the number of their pieces. `sha256` is missing in bundles that an older version stored. */
+/** Files of a bundle with the number of their pieces. Bundles stored by an older version lack `sha256`. */
 export type BundleInfo = {
   bytes: number;
   sha256?: string;
   files: { name: string; pieces: number }[];
 };
 
-/** A bundle that was put aside, and when. */
+/** Discarded bundle, with the time in milliseconds since the epoch. */
 type Trash = { info: BundleInfo; at: number };
 
-/** A bundle: the pieces of its files, and last of all what they are. It is there once that is. */
+/** Bundles. The pieces of a bundle's files come first and `info` last: a bundle exists once it has `info`. */
 export const bundleObject = object({
   name: "bundle",
   metadata: serviceMetadata,
@@ -25,7 +25,7 @@ export const bundleObject = object({
       async (ctx: ObjectContext, message: Uint8Array) => {
         const { header, parts } = unframe(message);
         ctx.set((header as { key: string }).key, parts[0] as Uint8Array, serde.binary);
-        // It is being stored again.
+        // A new store of a discarded bundle postpones its deletion.
         const trash = await ctx.get<Trash>("trash");
         if (trash) ctx.set("trash", { ...trash, at: await ctx.date.now() });
         return {};
@@ -64,7 +64,7 @@ export const bundleObject = object({
       await list(ctx, { bytes: trash.info.bytes, at });
       return {};
     },
-    /** Removes for good what was put aside before a time. */
+    /** Deletes a bundle that was discarded before a time. */
     remove: async (ctx: ObjectContext, { before }: { before: number }) => {
       const trash = await ctx.get<Trash>("trash");
       if (!trash || trash.at > before) return { removed: false };
@@ -75,7 +75,7 @@ export const bundleObject = object({
   },
 });
 
-/** Has the index list a bundle so; null: no more. */
+/** Sets the row of a bundle in the index; null deletes it. */
 const list = async (ctx: ObjectContext, row: BundleRow | null): Promise<void> => {
   await ctx.genericCall({
     service: "index",
@@ -87,12 +87,12 @@ const list = async (ctx: ObjectContext, row: BundleRow | null): Promise<void> =>
   });
 };
 
-/** The registry: its text, and how often it was changed. */
+/** Text of the registry, and number of its changes. */
 export type RegistryState = { text: string; revision: number };
 
 /**
- * The registry. All names are in one object because they must differ by more than case. A change names the revision that it
- * is based on and is refused when that is stale.
+ * The registry. All names are in one object because two names must not differ only by case. A change carries the
+ * revision that it is based on and is refused when that is stale.
  */
 export const workflowObject = object({
   name: "workflow",
@@ -105,7 +105,7 @@ export const workflowObject = object({
       ctx.set("registry", { text, revision: revision + 1 });
       return { isSet: true };
     },
-    /** The id of the cluster, by which other hosts name it; it is made when it is first asked for. */
+    /** Returns the id of the cluster for other hosts. The first call creates it. */
     identify: async (ctx: ObjectContext) => {
       const known = await ctx.get<{ id: string }>("identity");
       const identity = known ?? { id: ctx.rand.uuidv4() };
@@ -115,13 +115,13 @@ export const workflowObject = object({
   },
 });
 
-/** A thread that is driven or paused now, or is not, or has changed otherwise. */
+/** Change of a thread, and whether it is live now. */
 export type LiveChange = { threadId: string; hash: string; isLive: boolean };
 
-/** A thread that was created, or removed. */
+/** A created or removed thread. */
 export type Counted = LiveChange & { isThere: boolean };
 
-/** A change of a thread that may be over before anybody looks at the live threads. */
+/** Change of a thread that may have ended before a watcher looks at the live threads. */
 export type NotedChange = { threadId: string; hash: string };
 
 /** Number of changes kept for watchers. */
@@ -140,7 +140,7 @@ async function noteLive(ctx: ObjectContext, { threadId, hash, isLive }: LiveChan
 const newestListed = 256;
 const pruneEvery = 64;
 
-/** Takes the oldest out of the newest threads, and keeps from which id on none is missing. */
+/** Removes the oldest of the newest threads. `oldest` is the id from which on the list is complete. */
 async function pruneNewest(ctx: ObjectContext): Promise<void> {
   const keys = (await ctx.stateKeys()).filter((key) => key.startsWith(newestPrefix)).sort();
   const from = keys.length - newestListed;
@@ -151,7 +151,7 @@ async function pruneNewest(ctx: ObjectContext): Promise<void> {
   ctx.set("oldest", before !== null && before > oldest ? before : oldest);
 }
 
-/** The index: rows of the threads of an hour, live threads, families and bundles. A null row is deleted. */
+/** The index: rows of an hour's threads, live threads, families and bundles. A null row is deleted. */
 export const indexObject = object({
   name: "index",
   metadata: serviceMetadata,
@@ -168,7 +168,7 @@ export const indexObject = object({
       if (isThere && total % pruneEvery === 0) await pruneNewest(ctx);
       return {};
     },
-    /** That a thread has begun to be driven, is no longer, or has changed otherwise. */
+    /** Notes a change of a thread, and whether it is live now. */
     live: async (ctx: ObjectContext, change: LiveChange) => {
       await noteLive(ctx, change);
       return {};
@@ -181,7 +181,7 @@ export const indexObject = object({
       const isHour = /^\d{4}-/.test(ctx.key);
       if (isHour && (await ctx.get("known")) === null) {
         ctx.set("known", true);
-        // The first thread of an hour is found when this returns.
+        // Wait for the list of hours, so that readers find the first thread of an hour when this call returns.
         await ctx.genericCall({
           service: "index",
           method: "set",

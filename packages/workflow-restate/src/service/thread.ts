@@ -32,14 +32,20 @@ import { startHandlers } from "./start.ts";
 type Refusal = { error: ErrorRecord };
 type Object = ObjectContext;
 
-/** An append as a message: its parts are the record, if there is one, lines of the debug log, and of the values. */
+/**
+ * Header of an append. The parts of the message are the record, or nothing, and new lines of the debug log and of the
+ * values.
+ */
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
-  /** Where the lines are in the worker's copy of the debug log. */
+  /** Offset of the lines in the worker's copy of the debug log. */
   at?: number;
   record?: AppendedRecord & { text?: string };
 };
 
-/** Drives a thread until it rests, and gives what its object has confirmed; else it throws. */
+/**
+ * Drives a thread until it rests. Returns the outcome that the thread's object confirmed; throws without a
+ * confirmation.
+ */
 export type Drive = (order: {
   threadId: string;
   epoch: number;
@@ -47,7 +53,7 @@ export type Drive = (order: {
   signal: AbortSignal;
 }) => Promise<string>;
 
-/** A start record of so many bytes comes with the claim. */
+/** Largest start record that is sent along with a claim, in bytes. */
 const mostWithClaim = 64 * 1024;
 
 const metaOf = (ctx: Object | ObjectSharedContext) => ctx.get<ThreadMeta>("meta");
@@ -57,8 +63,8 @@ const setLine = (ctx: Object, n: number, bytes: Uint8Array): void =>
   ctx.set(numbered("s", n), bytes, serde.binary);
 
 /**
- * Stores a thread's meta, then updates its row and sends its order to drive and its timeout. For a thread that has left or
- * returned, `before` is null and `isKnown` says that it is counted already.
+ * Stores a thread's meta, updates its row, and sends its order to drive and its timeout. For a thread that left or
+ * returned, `before` is null and `isKnown` says that the index counts it already.
  */
 async function become(
   ctx: Object,
@@ -96,7 +102,7 @@ async function become(
   }
 }
 
-/** Adds a record that the object itself makes. */
+/** Adds a record that the object itself creates. */
 function sealedRecord(
   ctx: Object,
   meta: ThreadMeta,
@@ -114,11 +120,11 @@ const missing = (threadId: string): Refusal => ({
 });
 const done = ({ threadId }: ThreadMeta) => ({ threadId });
 
-/** A clock is read only where a lease may be over. */
+/** Reads the clock only when a lease may have expired. */
 const nowFor = async (ctx: Object, meta: ThreadMeta | null): Promise<number> =>
   meta?.lease ? await ctx.date.now() : 0;
 
-/** Lets a rule decide on a thread that must be there, and stores what it becomes. */
+/** Applies a rule to an existing thread and stores the result. */
 async function change(
   ctx: Object,
   rule: (
@@ -135,7 +141,7 @@ async function change(
   return done(changed.meta);
 }
 
-/** Has the worker that drives a thread stop what it does. */
+/** Cancels the invocation that drives a thread. */
 function stopDrive(ctx: Object, { drive }: ThreadMeta): void {
   if (drive?.invocation) ctx.invocation(InvocationIdParser.fromString(drive.invocation)).cancel();
 }
@@ -187,7 +193,7 @@ async function lineOf(ctx: Object, n: number): Promise<Buffer | null> {
   return bytes && Buffer.from(bytes);
 }
 
-/** The step that a thread waits at. */
+/** Returns the step at which a thread waits. */
 async function questionOf(ctx: Object, meta: ThreadMeta): Promise<Step | null> {
   const line = await lineOf(ctx, meta.records - 1);
   return line && (JSON.parse(line.toString("utf8")) as Step);
@@ -223,7 +229,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if ("over" in claimed) return claimed;
         if (claimed.meta.epoch === request.epoch) {
           ctx.set("meta", claimed.meta);
-          // A thread that begins has nothing but its start record: it comes along, where a query takes longer.
+          // A new thread has only its start record. Sending it with the claim saves a slower query.
           const { records, batches, journal } = claimed.meta;
           const isAll = records === 1 && batches === 0 && journal === undefined;
           const line = isAll ? await lineOf(ctx, 0) : null;
@@ -239,7 +245,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       append: handlers.object.exclusive({ input: serde.binary, accept: "*/*" }, append),
 
-      /** The same, where what comes with the call is little: that has `meta`, in place of a read that the cluster logs. */
+      /** The same for a small thread: the call brings all of its state, which saves a logged read of `meta`. */
       appendEager: handlers.object.exclusive(
         { input: serde.binary, accept: "*/*", enableLazyState: false },
         append,
@@ -313,7 +319,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
         if (!question) return await refused(refusal ?? missing(ctx.key));
         const now = await ctx.date.now();
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
-        // The start record is the first one.
+        // The start record counts as record 0.
         const asked = { number: meta.records - 1, wait };
         const step = await answerAt(meta.threadId, asked, given, now).catch(
           (error: unknown): Refusal => ({ error: toErrorRecord(error) }),
@@ -363,7 +369,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
               maxRetryInterval: 5000,
             });
           } catch (error) {
-            // The invocation was canceled: another command has taken the thread from this worker.
+            // The invocation was canceled: another command took the thread from this worker.
             stop.abort();
             throw error;
           }

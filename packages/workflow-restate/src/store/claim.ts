@@ -20,11 +20,11 @@ import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.t
 import { gainOf, sizeOf, type Tail } from "./tail.ts";
 import { recordTooLarge } from "./errors.ts";
 
-/** New debug log lines are sent with the next record, or alone after this time. */
+/** Time after which new debug log lines are sent without a record, in milliseconds. */
 const flushAfterMs = 1000;
 /**
- * Up to this size a thread's state is sent along with an append, so that the handler needs no reads. Ignored when the
- * servers limit the state that they send.
+ * Largest state that is sent along with an append, in bytes. The handler then needs no reads. Ignored when the servers
+ * limit the state that they send.
  */
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
@@ -34,11 +34,11 @@ type Header = Pick<AppendMessage, "n" | "record" | "journal">;
 /** Reply to an append. */
 type Answer = { fenced: true } | { ended: true } | { pause: boolean };
 
-/** Copy of a claimed thread in a private storage root, with a claim on its files. */
+/** Copy of a claimed thread in a private storage root, with a local claim on its files. */
 export type ClaimedCopy = { root: Root; files: ThreadFiles; copy: Claim };
 
 export type ClaimOptions = {
-  /** The servers limit how many of a thread's values they send along with a call. */
+  /** Whether the servers limit the values of a thread that they send along with a call. */
   hasStateLimit?: boolean;
   /** Called when the debug log has grown. */
   onWrite?: () => void;
@@ -47,9 +47,9 @@ export type ClaimOptions = {
 };
 
 /**
- * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. Appends are sent
- * one after the other, each with the new lines of the debug log; without appends the lines are sent alone. An append without
- * a reply is sent again: the object takes it once.
+ * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. Appends are
+ * sent one after the other, each with the new lines of the debug log; between appends, the lines are sent alone. An
+ * append without a reply is sent again: the object applies it once.
  */
 export class ClusterClaim implements Claim {
   readonly ref: { hash: string; threadId: string };
@@ -62,12 +62,12 @@ export class ClusterClaim implements Claim {
   readonly cut = null;
   readonly lastSeq: number;
   readonly lost: AbortSignal;
-  /** The storage root of the copy, and the thread's files there. Its journal has what was appended since, too. */
+  /** Storage root and files of the copy. The copy's journal also gets the claim's appends. */
   readonly root: Root;
   readonly files: ThreadFiles;
-  /** How many bytes of the debug log the cluster had. */
+  /** Bytes of the debug log in the cluster when the claim began. */
   readonly began: number;
-  /** Called when lines were sent and the thread is to stop at its next yield. */
+  /** Called when the object has requested a pause at the next yield. */
   onPause: () => void = () => undefined;
   /** Called after each append. */
   onAppend: () => void = () => undefined;
@@ -87,9 +87,9 @@ export class ClusterClaim implements Claim {
   #sum: bigint;
   #journal: { records: number; sum: bigint };
   #appends = 0;
-  /** Until when the lease holds at least, by this process's clock. */
+  /** Earliest expiry of the lease, by this process's clock. */
   #holdsUntil = Infinity;
-  /** Whether this holder has seen or written the record that ends the thread. */
+  /** Whether this holder has read or written the end record. */
   #isEnded: boolean;
   /** Bytes of state in the thread's object, counted up to {@link mostWithAppend}. */
   #kept: number;
@@ -204,7 +204,7 @@ export class ClusterClaim implements Claim {
     return id;
   }
 
-  /** Ends the drive when the thread is to pause, or waits; false when it was resumed meanwhile. */
+  /** Ends the drive when the thread must pause or waits. Returns false when it was resumed meanwhile. */
   async park(): Promise<boolean> {
     const { parked } = await this.#again(() =>
       this.#call<{ parked: boolean }>("park", this.#holder),
@@ -225,11 +225,11 @@ export class ClusterClaim implements Claim {
     if (!signal.aborted) await this.#alone(sendRest).catch(() => undefined);
     if (signal.aborted) return;
     this.#end();
-    // Without it the lease runs out.
+    // Without a release the lease expires.
     if (this.#leaseMs !== null) await this.#call("release", this.#holder).catch(() => undefined);
   }
 
-  /** Gives the thread up without waiting for messages in flight. */
+  /** Ends the claim without waiting for messages in flight. */
   abandon(): void {
     if (this.#over.signal.aborted) return;
     this.#lost.abort();
@@ -284,8 +284,8 @@ export class ClusterClaim implements Claim {
   }
 
   /**
-   * Sends new debug log lines, and a record with the last of them. Values are sent before the lines that may refer to them,
-   * and all lines before the record.
+   * Sends new debug log lines, and a record with the last lines. Values are sent before the lines that may refer to
+   * them, and all lines before the record.
    */
   async #send(header: Header, line: Buffer): Promise<{ pause: boolean }> {
     this.#unplan();
@@ -311,7 +311,7 @@ export class ClusterClaim implements Claim {
     const at = this.#info.sent;
     const message = frame({ ...this.#holder, append, at, ...header }, [line, info, values]);
     const answer = await this.#again((tries) => {
-      // The server may have refused the call because of the state that came along.
+      // The server may have refused the call because of the size of the state.
       if (tries > 0) this.#kept = Infinity;
       const handler = this.#kept <= this.#mostWithAppend ? "appendEager" : "append";
       return this.#call<Answer>(handler, message);
@@ -348,7 +348,7 @@ export class ClusterClaim implements Claim {
     return new FencedError(this.ref.threadId);
   }
 
-  /** Makes a call until it is answered, or the claim is over: the object takes once what is sent twice. */
+  /** Retries a call until it gets a reply or the claim is over. The object applies a repeated call once. */
   async #again<T>(call: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       if (this.#over.signal.aborted) throw new FencedError(this.ref.threadId);

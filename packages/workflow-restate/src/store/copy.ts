@@ -8,12 +8,12 @@ import type { ThreadMeta } from "../thread/thread.ts";
 import type { ClaimedCopy } from "./claim.ts";
 import { recordsDamaged } from "./errors.ts";
 
-/** A claimed thread's copy, which goes with `remove`. */
+/** Copy of a claimed thread. `remove` deletes it. */
 export type OwnCopy = ClaimedCopy & { remove: () => void };
 
 /**
- * Copies a thread that was claimed, and checks it. `line` is its start record, where that is all it has. Null when the thread was
- * removed meanwhile.
+ * Copies a claimed thread and checks the copy. `line`: the start record of a thread without other records. Returns null
+ * when the thread was removed meanwhile.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 export async function copyClaimed(

@@ -7,12 +7,15 @@ import type { StartHeader } from "../service/start.ts";
 import { lastOf, takenIds } from "../thread/record.ts";
 import { checkLength } from "./claim.ts";
 
-/** With `byClaims` holders of claims drive the new thread, else the cluster's workers. `awaits` waits for the index. */
+/**
+ * With `byClaims`, holders of claims drive the new thread instead of the cluster's workers. `awaits` waits for the
+ * index.
+ */
 export type CreateOptions = Pick<StartHeader, "byClaims" | "awaits">;
 
 /**
- * Creates a thread in the cluster, whole or not at all.
- * @throws WorkflowError `RECORD_TOO_LARGE`, and those of {@link createThread}
+ * Creates a thread in the cluster atomically.
+ * @throws WorkflowError `RECORD_TOO_LARGE`, and the errors of {@link createThread}
  */
 export async function createIn(
   client: ClusterClient,
@@ -46,7 +49,7 @@ export async function createIn(
   return await createThread(client, header, values);
 }
 
-/** Records with the chained checksums of a log. */
+/** Adds a log's chained checksums to records. */
 function sealedLines(records: readonly string[]): { lines: Buffer[]; sum: string } {
   let last: bigint | undefined;
   const lines = records.map((record) => {

@@ -38,19 +38,20 @@ import { watchCluster } from "./watch.ts";
 import { storeClosed } from "./errors.ts";
 
 export type RestateStoreOptions = {
-  /** A folder in which what is read is mirrored; without it a temporary one. */
+  /** Folder for the mirror of read threads; defaults to a temporary folder. */
   cache?: string;
   /** @see WorkerOptions.hasStateLimit */
   hasStateLimit?: boolean;
 };
 
-/** Sorts behind every thread's id, in the order of an index. */
+/** Sorts after every thread id. */
 const afterIds = "a";
 
 /**
- * Thread store of a Restate cluster. Holders of claims drive the threads that the store creates. Workers drive the threads that
- * a host of the cluster started; `runnable` leaves these out. A claim takes over a thread of either kind. Leases are measured
- * by the clocks of the workers, which serve the objects: without a worker no write succeeds.
+ * Opens the thread store of a Restate cluster. Holders of claims drive the threads that the store creates. Workers
+ * drive the threads that a host of the cluster started; `runnable` leaves these out. A claim takes over a thread of
+ * either kind. The clocks of the workers measure leases, because workers serve the objects: without a worker no write
+ * succeeds.
  *
  * @example const store = restateStore(readHostUrl("restate://127.0.0.1:8080", process.env));
  */
@@ -68,11 +69,11 @@ export class RestateStore implements ThreadStore {
   readonly #client: ClusterClient;
   readonly #hasStateLimit: boolean;
   readonly #folder: TemporaryFolder | null;
-  /** The storage root in which the threads and bundles that were read are mirrored. */
+  /** Storage root with the mirror of read threads and bundles. */
   readonly root: Root;
   readonly mirror: Mirror;
   readonly bundles: Bundles;
-  /** The mirrored copies. */
+  /** Disk store on the mirror. */
   readonly #copies: DiskStore;
   readonly #claims = new Set<ClusterClaim>();
   readonly #closed = new AbortController();
@@ -240,8 +241,8 @@ export class RestateStore implements ThreadStore {
   }
 
   /**
-   * The claim of the worker that an invocation has claimed the thread for. `line` is the thread's start record, where that is all it
-   * has. Null when another worker has claimed it meanwhile.
+   * Opens the claim that a worker made for its invocation. `line`: the start record of a thread without other records.
+   * Returns null when another worker has claimed the thread meanwhile.
    */
   async claimOf(
     meta: ThreadMeta,

@@ -1,16 +1,16 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
-/** Bytes of a file that are sent at once, unless one line is longer. */
+/** Most bytes of a file that are sent at once, unless a single line is longer. */
 const mostAtOnce = 512 * 1024;
 
-/** A file, and how many bytes of it were sent. */
+/** A file, and the number of bytes already sent. */
 export type Tail = { path: string; sent: number };
 
-/** A file's length in bytes; 0 where it is missing. */
+/** Returns a file's length in bytes; 0 when it is missing. */
 export const sizeOf = (path: string): number =>
   statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Unsent whole lines of a file, up to a bound. Reads synchronously because each step waits for it. */
+/** Returns unsent whole lines of a file, up to a limit. Reads synchronously because each step waits for it. */
 export function gainOf({ path, sent }: Tail): Buffer {
   const size = sizeOf(path);
   if (size <= sent) return Buffer.alloc(0);

@@ -9,12 +9,12 @@ import { changesLost } from "./errors.ts";
 
 const lookEveryMs = 150;
 
-/** A thread as it was named last. */
+/** Last reported state of a thread. */
 type Seen = { hash: string; shown: string };
 
 /**
- * Asks a few times a second for the threads that may change at any time, and for the changes that the index has noted of others: how
- * much that is does not grow with the number of threads. @see ThreadStore.watch
+ * Polls a few times a second for live threads, and for the index's notes of changes to other threads. The cost of a
+ * poll does not grow with the number of threads. @see ThreadStore.watch
  */
 export async function* watchCluster(
   client: ClusterClient,
@@ -58,10 +58,10 @@ class ThreadChanges {
 class AllChanges {
   readonly #client: ClusterClient;
   readonly #seen = new Map<string, Seen>();
-  /** Removed threads that were named before the index has noted that they are gone. */
+  /** Threads reported as removed before the index noted their removal. */
   readonly #gone = new Set<string>();
   #registry = 0;
-  /** How many changes the index had noted; null before the first look. */
+  /** Number of changes in the index at the last look; null before the first look. */
   #noted: number | null = null;
 
   constructor(client: ClusterClient) {
@@ -72,7 +72,7 @@ class AllChanges {
     const noted = await this.#lookAtIndex();
     const registry = await this.#client.value<RegistryState>("workflow", "registry", "registry");
     const changes: StoreChange[] = [];
-    // A noted thread is compared even when it is live by now.
+    // A thread with a noted change is compared even if it is live now.
     const ids = new Set([...noted.live, ...noted.changed.keys(), ...this.#seen.keys()]);
     const metas = await this.#client.values<ThreadMeta>("thread", [...ids], "meta");
     for (const threadId of [...ids].sort()) {
@@ -94,7 +94,7 @@ class AllChanges {
     return changes;
   }
 
-  /** Live threads, and threads with a change that the index noted since the last look. */
+  /** Returns live threads, and threads whose changes the index has noted since the last look. */
   async #lookAtIndex(): Promise<{ live: Set<string>; changed: Map<string, string> }> {
     const before = this.#noted;
     const from = numbered("c", (before ?? 0) + 1);
@@ -119,7 +119,7 @@ class AllChanges {
   }
 }
 
-/** Fingerprint of a thread: it differs after every change. */
+/** Returns a fingerprint of a thread that differs after every change. */
 const shownOf = (meta: ThreadMeta): string => {
   const { incarnation, records, batches, journal, pause, epoch, claim, lease, end } = meta;
   const held = lease ? 1 : 0;

@@ -1,10 +1,10 @@
 import type { ThreadInfo } from "@uncaged/workflow/store";
 import { isLeased, type ThreadMeta } from "./thread.ts";
 
-/** The owner of a thread that a worker was ordered to drive, and that none has claimed yet. */
+/** Owner of a thread between the order to drive it and the claim of a worker. */
 const ordered = "cluster";
 
-/** A thread as a store's lists have it at this time. */
+/** Returns a thread's row for the lists of a store. */
 export function infoOf(meta: ThreadMeta, now: number): ThreadInfo {
   const { hash, threadId, workflow, createdAt, updatedAt, records, end, last, drive, pause } = meta;
   const holder = isLeased(meta, now) ? (meta.lease?.owner ?? null) : null;

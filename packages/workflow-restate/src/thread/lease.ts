@@ -13,8 +13,8 @@ import {
 /* Rules of claims outside of an invocation, as pure functions of a thread's meta. */
 
 /**
- * Claims the thread for a holder outside of an invocation. A drive, ordered or begun, holds it, and so does a lease; with
- * `takeOver` that claim is fenced.
+ * Claims the thread for a holder outside of an invocation. A drive or another lease prevents the claim, unless
+ * `takeOver` fences it.
  */
 export function hold(
   meta: ThreadMeta,

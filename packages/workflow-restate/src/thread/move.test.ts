@@ -49,7 +49,7 @@ const refusal = (
 ) => codeOf(rules.refusalOfArrival(threadId, meta, tombstone, moves));
 
 describe("a thread that leaves a cluster", () => {
-  test("accepts no change, and its worker is fenced", () => {
+  test("accepts no change, and fences its worker", () => {
     const meta = left(waiting);
     expect(meta.location).toEqual({ moves: 1, host: laptop, at: 5 });
     expect(thread.standOf(meta)).toBe("moved");
@@ -67,13 +67,13 @@ describe("a thread that leaves a cluster", () => {
     expect(thread.refusalOfRemoval(meta, false)).toBeNull();
   });
 
-  test("leaves again for where it went, and for nowhere else", () => {
+  test("leaves again only for the same host", () => {
     const meta = left(waiting);
     expect(leave(meta)).toEqual({ before: meta.location as never });
     expect(codeOf(leave(meta, other))).toBe("THREAD_MOVED");
   });
 
-  test("does not run, unless its worker is lost", () => {
+  test("must not run, unless its worker is lost", () => {
     expect(codeOf(leave(driven))).toBe("THREAD_RUNNING");
     expect("meta" in leave(driven, laptop, true)).toBe(true);
     const parked: ThreadMeta = { ...driven, drive: null, pause: true };
@@ -82,7 +82,7 @@ describe("a thread that leaves a cluster", () => {
 });
 
 describe("a thread that arrives in a cluster", () => {
-  test("rests there as it did, and is driven by a later epoch than before", () => {
+  test("keeps its status, and gets a later claim than before", () => {
     expect(thread.standOf(arrived(null, 1))).toBe("waiting");
     expect(thread.standOf(arrived(null, 1, { last: null }))).toBe("idle");
     expect(thread.standOf(arrived(null, 1, { last: null, paused: true }))).toBe("paused");
@@ -92,7 +92,7 @@ describe("a thread that arrives in a cluster", () => {
     expect([back.records, back.location]).toEqual([4, { moves: 2, host: null, at: 6 }]);
   });
 
-  test("arrives once by each move, and never by an old one", () => {
+  test("arrives once per move, and never by an older move", () => {
     expect(refusal(null, 1)).toBe("null");
     const first = arrived(null, 1);
     expect(refusal(first, 1)).toBe('{"arrived":true}');

@@ -11,7 +11,10 @@ import {
 } from "./thread.ts";
 import { movedAndRemoved, threadExists } from "./errors.ts";
 
-/* Rules of moving a thread out of a cluster and into one, as pure functions. `moveThread` of the core calls them in order. */
+/*
+ * Rules of moving a thread out of a cluster and into one, as pure functions. `moveThread` of the core calls them in
+ * order.
+ */
 
 /** Destination and time of a move. `force` moves a running thread whose worker is lost. */
 export type LeaveRequest = { to: HostIdentity; at: number; force: boolean };
@@ -39,20 +42,22 @@ export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   return { meta: { ...rest, ...released, location }, location };
 }
 
-/** Kept of a thread that moved and was then removed: a late message of the old move must not restore it. */
+/** Stays after a moved thread is removed, because a late message of the old move must not restore the thread. */
 export type Tombstone = Location & { hash: string };
 
 export const tombstoneOf = ({ location, hash }: ThreadMeta): Tombstone | null =>
   location ? { ...location, hash } : null;
 
-/** A thread that arrives, as its log and its debug log have it. */
+/** An arriving thread, read from its log and its debug log. */
 export type ArrivingThread = Omit<Started, "incarnation" | "byClaims"> &
   Pick<ThreadMeta, "updatedAt" | "batches" | "end" | "waitedMs"> & {
     moves: number;
     paused: boolean;
   };
 
-/** Whether a thread may arrive with this number of its moves: `null`; or it has, or must not. */
+/**
+ * Returns null when a thread may arrive by the move of this number, `arrived` when it has arrived, else the refusal.
+ */
 export function refusalOfArrival(
   threadId: string,
   meta: ThreadMeta | null,
@@ -67,7 +72,7 @@ export function refusalOfArrival(
   return removed(threadId);
 }
 
-/** Meta of an arrived thread, which is not driven yet. A new `incarnation` discards the older debug log. */
+/** Returns the meta of an arrived thread, without a drive. A new `incarnation` discards the older debug log. */
 export function arrive(
   before: ThreadMeta | null,
   { moves, paused, ...given }: ArrivingThread,

@@ -3,7 +3,7 @@ import type { Step } from "@uncaged/workflow/host";
 import { END, INPUT } from "@uncaged/workflow";
 import type { AppendedRecord, LastRecord } from "./thread.ts";
 
-/** Fields of a record that the object keeps, and text for the search. */
+/** Returns the fields of a record that the object keeps, and text for the search. */
 export function described(
   record: string,
   state: ThreadState,
@@ -19,7 +19,7 @@ export function described(
   return { last, ...(last.waits && { text: content.slice(0, 4000) }) };
 }
 
-/** Fields of the last step that the object keeps; `state` is the thread's state after it. */
+/** Returns the fields of the last step that the object keeps; `state` is the thread's state after that step. */
 export function lastOf(steps: readonly Step[], state: ThreadState): LastRecord | null {
   const last = steps.at(-1);
   if (!last) return null;
@@ -32,6 +32,6 @@ export function lastOf(steps: readonly Step[], state: ThreadState): LastRecord |
   };
 }
 
-/** The ids of the answers among steps. */
+/** Returns the ids of the answers among steps. */
 export const takenIds = (steps: readonly Step[]): string[] =>
   steps.flatMap((step) => (step.role === INPUT ? (requestIdOf(step) ?? []) : []));

@@ -6,7 +6,10 @@ import { standOf, type ThreadMeta } from "./thread.ts";
 /** Row of a thread in the index. The search looks in `text`. */
 export type IndexRow = ThreadRow & { forkFrom?: ThreadMeta["forkFrom"]; text?: string };
 
-/** Row of a thread. `running` means ordered to run; only the cluster's invocations show whether a worker drives it. */
+/**
+ * Returns the row of a thread. `running` means ordered to run; only the cluster's invocations show whether a worker
+ * drives it.
+ */
 export function rowOf(meta: ThreadMeta): ThreadRow {
   const { threadId, workflow, hash, createdAt, updatedAt, records, end, last } = meta;
   const away = meta.location?.host;
@@ -38,7 +41,7 @@ function statusIn(meta: ThreadMeta): ThreadRow["status"] {
   return stand === "paused" || stand === "waiting" || stand === "moved" ? stand : "interrupted";
 }
 
-/** The object of the index that has a thread's row: one for each hour, by the time in the thread's id. */
+/** Returns the key of the index object with a thread's row: one object per hour, by the time in the thread's id. */
 export const periodOf = (threadId: string): string =>
   new Date(ulidTime(threadId)).toISOString().slice(0, 13);
 
@@ -49,12 +52,12 @@ export const newestPrefix = "n:";
 export const periodsPeriod = "periods";
 export const bundlesPeriod = "bundles";
 
-/** A bundle as the index has it: when it was stored, and when it was put aside. Times are in milliseconds since the epoch. */
+/** A bundle in the index, with the times when it was stored and discarded, in milliseconds since the epoch. */
 export type BundleRow = { bytes: number; at: number; discarded?: number };
 
 export const familyPeriod = (origin: string): string => `family-${origin}`;
 
-/** The first thread of a thread's line: all of its forks, and theirs, have it in common. */
+/** Returns the thread from which a thread and all its relatives were forked, directly or indirectly. */
 export const originOf = ({
   threadId,
   forkFrom,

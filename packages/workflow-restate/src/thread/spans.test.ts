@@ -2,7 +2,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { continued, extended, inCopy, isLost, recordedOf, seenAt, type Span } from "./spans.ts";
 
-/** Batches of successive claims, with batches of other writers in between, and the bytes lost at the end of each claim. */
+/**
+ * Batches of successive claims, batches of other writers in between, and the number of lost bytes at the end of each
+ * claim.
+ */
 const claims = fc.array(
   fc.record({
     batches: fc.array(fc.record({ isOwn: fc.boolean(), bytes: fc.integer({ min: 1, max: 6 }) }), {
@@ -15,7 +18,7 @@ const claims = fc.array(
 
 type Claims = { batches: { isOwn: boolean; bytes: number }[]; lost: number }[];
 
-/** The bytes of the log and of each claim's copy, each as a name, and the spans as a mirror makes them. */
+/** Returns the spans of a mirror, and the named bytes of the cluster's log and of each claim's copy. */
 function written(all: Claims) {
   let spans: readonly Span[] = [];
   const log: string[] = [];
@@ -36,8 +39,8 @@ function written(all: Claims) {
   return { spans, log, copies };
 }
 
-describe("a position in a debug log that workers have written one after the other", () => {
-  test("is behind the same byte in the log of the cluster, or behind the last that its claim has appended", () => {
+describe("a position in a debug log with successive writers", () => {
+  test("refers to the same byte in the cluster's log, or to the last recorded byte of its claim", () => {
     fc.assert(
       fc.property(claims, (all) => {
         const { spans, log, copies } = written(all);
@@ -61,7 +64,7 @@ describe("a position in a debug log that workers have written one after the othe
     );
   });
 
-  test("is lost behind the recorded bytes once a later claim is known, even one without a write", () => {
+  test("is lost after the recorded bytes when a later claim is known, even a claim without a write", () => {
     const one = extended([], { claim: 1, at: 0 }, 0);
     expect(isLost(continued(one, 1, 10), { info: 12, claim: 1 })).toBe(false);
     const two = continued(one, 2, 10);
@@ -71,7 +74,7 @@ describe("a position in a debug log that workers have written one after the othe
     expect(recordedOf(one, 10, { info: 12, claim: 2 })).toBe(10);
   });
 
-  test("is found in the copy of a worker, whose bytes others have come between", () => {
+  test("is found in a worker's copy despite other writers' bytes in between", () => {
     const first = extended([], { claim: 1, at: 0 }, 0);
     const between = extended(first, {}, 5);
     expect(inCopy(between, 1, 5)).toBe(5);

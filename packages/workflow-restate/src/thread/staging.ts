@@ -1,21 +1,21 @@
 /*
- * Starts a thread that is too large for one message. Its values are staged, and the last message creates the thread. The
- * stager holds the object as long as its messages arrive.
+ * Rules for the start of a thread that is too large for one message. Its values are staged, and the last message
+ * creates the thread. Other starts wait while messages of the first one arrive.
  */
 
-/** Token of the stager and time of its last message, in milliseconds since the epoch. */
+/** Token of the start and time of its last message, in milliseconds since the epoch. */
 export type Staging = { token: string; at: number };
 
-/** `from` is the number of the first value of a message: with 0 a staging begins. */
+/** `from` is the number of a message's first value; 0 begins a start. */
 export type StageRequest = { token: string; from: number };
 
 /** Why a message of a start is refused: another start is in progress or has replaced this one. */
 export type NotStaged = "pending" | "superseded";
 
-/** How long a start may be silent before another one takes its place. */
+/** Silence after which another start may replace this one, in milliseconds. */
 const silentMs = 10_000;
 
-/** Accepts a message or says why not. With `isNew` the object's older values are deleted first. */
+/** Accepts a message or returns why not. With `isNew` the object's older values are deleted first. */
 export function stage(
   staging: Staging | null,
   { token, from }: StageRequest,
@@ -37,5 +37,4 @@ export function seal(
   return staging && now - staging.at < silentMs ? "pending" : "sealed";
 }
 
-/** Whether a staging is abandoned. */
 export const isAbandoned = (staging: Staging, now: number): boolean => now - staging.at > 3_600_000;

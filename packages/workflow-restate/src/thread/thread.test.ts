@@ -30,7 +30,7 @@ function claimed(meta: ThreadMeta): ThreadMeta {
   return result.meta;
 }
 
-/** The append that a worker makes next that knows the thread so. */
+/** Returns the next append of a worker that knows this state of the thread. */
 const next = (meta: ThreadMeta, more: Partial<AppendRequest> = {}): AppendRequest => ({
   epoch: meta.epoch,
   claim: meta.claim,
@@ -52,7 +52,7 @@ const end = { returnCode: 143, reason: "killed" };
 const killedBy = { sum: "2", last: last("__end__"), end };
 
 describe("a thread of a cluster", () => {
-  test("takes appends of the last claim alone (T1)", () => {
+  test("accepts appends of the last claim only (T1)", () => {
     const first = claimed(begun());
     const second = claimed(first);
     expect(append(second, next(first)).kind).toBe("fenced");
@@ -60,7 +60,7 @@ describe("a thread of a cluster", () => {
     expect(append(null, next(first)).kind).toBe("fenced");
   });
 
-  test("distinguishes a lost worker from an immediate failure, and is ordered again on request", () => {
+  test("distinguishes a lost worker from an immediate failure, and gets a new order on request", () => {
     const meta = stepped(claimed(begun()));
     const again = { epoch: meta.epoch, invocation: "inv_1", pid: 8, now: 2_000 };
     const lost = rules.claim({ ...meta, pause: true }, again);
@@ -79,12 +79,12 @@ describe("a thread of a cluster", () => {
     expect(ordered.meta.drive).toEqual({ invocation: null, pid: 0, since: 3 });
     expect(rules.claim(ordered.meta, again)).toEqual({ over: "superseded" });
     expect(append(ordered.meta, next(lost.meta)).kind).toBe("fenced");
-    // Another worker has claimed it since.
+    // Another worker has claimed the thread meanwhile.
     const late = rules.claim(lost.meta, { ...again, renews: 1 });
     expect("meta" in late && late.meta.epoch).toBe(meta.epoch);
   });
 
-  test("takes an append once, and acknowledges it again (T2)", () => {
+  test("applies an append once, and acknowledges a repetition (T2)", () => {
     const meta = claimed(begun());
     const request = next(meta);
     const after = stepped(meta);
@@ -93,7 +93,7 @@ describe("a thread of a cluster", () => {
     expect(append(after, next(after, { n: 1 })).kind).toBe("fenced");
   });
 
-  test("takes nothing behind its end, but lines of the debug log (T3)", () => {
+  test("accepts only debug log lines after its end (T3)", () => {
     const driven = claimed(begun());
     const killed = rules.kill(driven, killedBy);
     if ("error" in killed) throw new Error(killed.error.message);
@@ -109,7 +109,7 @@ describe("a thread of a cluster", () => {
     });
   });
 
-  test("is driven again by an answer, and earlier orders are superseded (T4)", () => {
+  test("an answer orders a new drive and supersedes earlier orders (T4)", () => {
     const asked = begun(true);
     expect(rules.standOf(asked)).toBe("waiting");
     expect(codeOf(rules.resume(asked, 3))).toBe("WAITING");
@@ -122,7 +122,7 @@ describe("a thread of a cluster", () => {
     expect(rules.expires(asked, 1)).toBe(true);
   });
 
-  test("pauses at its next yield, and goes on when it is resumed before or after", () => {
+  test("pauses at its next yield, and continues when it is resumed before or after that", () => {
     const wanted = rules.pause(claimed(begun()));
     if ("error" in wanted) throw new Error(wanted.error.message);
     const resumed = rules.resume(wanted.meta, 4);
@@ -135,7 +135,7 @@ describe("a thread of a cluster", () => {
     expect("meta" in again && again.meta.epoch).toBe(2);
   });
 
-  test("is held by a lease until its time, by one holder", () => {
+  test("a lease holds it until it expires, for one holder", () => {
     const lease = { owner: "a", leaseMs: 10, takeOver: false };
     const taken = (result: object): ThreadMeta => (result as { meta: ThreadMeta }).meta;
     const free = rules.start({ ...given, byClaims: {} }, 0).meta;
@@ -155,7 +155,7 @@ describe("a thread of a cluster", () => {
     expect(rules.isLeased(leases.release(second, second) as ThreadMeta, 12)).toBe(false);
   });
 
-  test("is taken from a worker by a claim that takes over, and given to one when it is resumed", () => {
+  test("a claim with `takeOver` fences the worker, and a resume fences that claim", () => {
     const driven = claimed(begun());
     const lease = { owner: "a", leaseMs: 10, takeOver: false };
     expect(leases.hold(driven, lease, 3)).toEqual({ held: true });
@@ -169,7 +169,7 @@ describe("a thread of a cluster", () => {
     expect(append(resumed.meta, next(held.meta)).kind).toBe("fenced");
   });
 
-  test("takes records of its journal in their order", () => {
+  test("accepts journal records in their order", () => {
     const meta = claimed(begun());
     const entry = { ...next(meta), record: undefined, journal: { sum: "7" }, n: 0 };
     const result = append(meta, entry);
@@ -179,7 +179,7 @@ describe("a thread of a cluster", () => {
     expect(append(result.meta, { ...entry, append: 2 }).kind).toBe("fenced");
   });
 
-  test("keeps its rules whatever comes in whatever order", () => {
+  test("keeps its rules under any sequence of requests", () => {
     const act = fc.record({
       kind: fc.constantFrom(
         "claim",

@@ -4,8 +4,8 @@ import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/wo
 import { movedError } from "@uncaged/workflow/internal";
 
 /*
- * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and make
- * calls.
+ * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and
+ * make calls.
  *
  * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier ones.
  * T2 An append carries the next number. A repeated append is acknowledged without a change.
@@ -13,12 +13,12 @@ import { movedError } from "@uncaged/workflow/internal";
  * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.
  */
 
-/** The longest record, in bytes: a message to a cluster has at most 32 MiB. */
+/** Largest record, in bytes. A message to a cluster has at most 32 MiB. */
 export const maxRecordBytes = 31 * 1024 * 1024;
 
-/** State of a thread beside its records. Times are in milliseconds since the epoch. */
+/** State of a thread besides its records. Times are in milliseconds since the epoch. */
 export type ThreadMeta = {
-  /** Differs between two threads that had the same id one after the other. */
+  /** Distinguishes successive threads with the same id. */
   incarnation: string;
   threadId: string;
   hash: string;
@@ -26,19 +26,19 @@ export type ThreadMeta = {
   createdAt: number;
   updatedAt: number;
   forkFrom?: { threadId: string; steps: number; origin?: string };
-  /** How many records there are, the start record included, and how many batches of the debug log. */
+  /** Number of records, including the start record, and number of debug log batches. */
   records: number;
   batches: number;
-  /** The last record's checksum. */
+  /** Checksum of the last record. */
   sum: string;
   last: LastRecord | null;
-  /** For how long it has waited up to the last record, in milliseconds; absent while that is 0. */
+  /** Time spent waiting up to the last record, in milliseconds; absent when 0. */
   waitedMs?: number;
   epoch: number;
-  /** How many claims there were, of all epochs; how many appends the last one has made. */
+  /** Number of claims in all epochs, and number of appends of the last claim. */
   claim: number;
   appends: number;
-  /** Present while it is to be driven; `at` is when it was claimed, and `live` is of that claim. */
+  /** Present while the thread is ordered to run. `at` is the time of the claim, `live` the claim's stream. */
   drive: {
     invocation: string | null;
     pid: number;
@@ -46,27 +46,29 @@ export type ThreadMeta = {
     at?: number;
     live?: LiveAddress;
   } | null;
-  /** Whether it must stop at its next yield. */
+  /** Whether the thread must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
   /** The object has blobs or staged values: readers must select keys instead of reading all state. */
   isLarge?: boolean;
-  /** Where it is, once it has moved between hosts. While it is on another one nothing is done to it here. */
+  /** Location after the thread has moved between hosts. While another host has the thread, it does not change here. */
   location?: Location;
-  /** How many records its journal has, and the checksum of the last. */
+  /** Number of journal records and checksum of the last one. */
   journal?: { records: number; sum: string };
-  /** Holders of claims drive it: the cluster orders no worker to, and does not wake it. */
+  /** Whether holders of claims drive the thread: the cluster orders no drive and does not wake it. */
   byClaims?: true;
-  /** The claim of a holder outside of an invocation. It is over at `until`. */
+  /** Claim of a holder outside of an invocation. It expires at `until`. */
   lease?: { owner: string; ms: number; until: number };
-  /** Until when a store does not list it as runnable. */
+  /** Time before which a store does not list the thread as runnable. */
   postponedUntil?: number;
 };
 
 /** Address of the stream of a claim's worker. Clients authenticate with the claim's key. */
 export type LiveAddress = { url: string; key: string };
 
-/** The last step. A step that `waits` either `sleeps` until `wakesAt` or waits for an answer, at most until `wakesAt`. */
+/**
+ * The last step. A step that `waits` either `sleeps` until `wakesAt` or waits for an answer, at most until `wakesAt`.
+ */
 export type LastRecord = {
   role: string;
   timestamp: number;
@@ -99,7 +101,7 @@ export type Started = Pick<
 > &
   Pick<ThreadMeta, "journal"> & {
     last: LastRecord | null;
-    /** Set when holders of claims drive the thread; `claim` is the first of them. */
+    /** Set when holders of claims drive the thread; `claim` makes the first claim. */
     byClaims?: { claim?: LeaseRequest };
   };
 
@@ -109,11 +111,14 @@ export type LeaseRequest = { owner: string; leaseMs: number };
 /** Request to start a thread, without its values. The search looks in `text`. */
 export type StartMessage = Omit<Started, "incarnation" | "byClaims"> & {
   text: string;
-  /** The ids of the answers that its copied steps are. */
+  /** Ids of the answers among the copied steps. */
   taken: string[];
 };
 
-/** A new thread. It is driven at once, unless its last step waits or holders of claims drive it. `now` is when it is claimed. */
+/**
+ * Creates a thread. It is ordered to run at once, unless its last step waits or holders of claims drive it. `now` is
+ * the time of the first claim.
+ */
 export function start({ createdAt, last, byClaims, ...given }: Started, now: number): Change {
   const meta: ThreadMeta = {
     ...given,
@@ -142,7 +147,7 @@ function driven(meta: ThreadMeta, now: number): ThreadMeta {
   return { ...free, epoch: meta.epoch + 1, appends: 0, pause: false, drive };
 }
 
-/** A claim that lasted this long did not fail at the load of its bundle. */
+/** Shortest claim that did not fail while loading its bundle, in milliseconds. */
 const soundMs = 1_000;
 
 export type ClaimRequest = {
@@ -151,13 +156,13 @@ export type ClaimRequest = {
   pid: number;
   now: number;
   live?: LiveAddress;
-  /** The claim of this worker that is to give way to a new order. */
+  /** Number of this worker's claim that a new order replaces. */
   renews?: number;
 };
 
 /**
- * Result of a claim. A refusal (`over`) is final. `again`: this invocation held the thread before and made progress, so its
- * worker was lost.
+ * Result of a claim. A refusal (`over`) is final. `again`: this invocation held the thread before and made progress, so
+ * its worker was lost.
  */
 export type Claimed = (Change & { again?: true }) | { over: "removed" | "ended" | "superseded" };
 
@@ -182,7 +187,7 @@ export function claim(meta: ThreadMeta | null, request: ClaimRequest): Claimed {
   return { meta: claimed, ...(isSound && { again: true }) };
 }
 
-/** Whether a thread is still to be driven in this epoch. */
+/** Whether this epoch's order to drive the thread is still valid. */
 export function look(meta: ThreadMeta | null, { epoch }: { epoch: number }): Claimed {
   if (!meta) return { over: "removed" };
   if (meta.end) return { over: "ended" };
@@ -204,23 +209,23 @@ export const leased = (
   lease: { owner, ms: leaseMs, until: now + leaseMs },
 });
 
-/** Whether a holder outside of an invocation has the thread now. */
+/** Whether a holder outside of an invocation has the thread at this time. */
 export const isLeased = ({ lease }: ThreadMeta, now: number): boolean =>
   lease !== undefined && now < lease.until;
 
-/** Summary of an appended record: its checksum, its step, and the end of the thread if it is an end record. */
+/** Summary of an appended record: its checksum, its step, and the thread's end for an end record. */
 export type AppendedRecord = {
   sum: string;
   last: LastRecord;
   end?: { returnCode: number; reason: string };
 };
 
-/** A claim. `incarnation` distinguishes threads that had the same id one after the other. */
+/** A claim. `incarnation` distinguishes successive threads with the same id. */
 export type Holder = { epoch: number; claim: number; incarnation?: string };
 
 /**
- * One append of a claim: its number among them, from 1; the record's number in its log, from 0; `batch`: lines of the debug log.
- * `journal` is the checksum of a record of the journal.
+ * One append of a claim. `append`: its number within the claim, from 1. `n`: the record's number in its log, from 0.
+ * `batch`: whether it has debug log lines. `journal`: the checksum of a journal record.
  */
 export type AppendRequest = Holder & {
   append: number;
@@ -236,13 +241,13 @@ export type Appended =
   | { kind: "ended" }
   | { kind: "fenced" };
 
-/** Whether this was the last claim on a thread. */
+/** Whether this is the last claim on a thread. */
 export const isClaimOf = (meta: ThreadMeta, { epoch, claim: held, incarnation }: Holder): boolean =>
   meta.epoch === epoch &&
   meta.claim === held &&
   (incarnation === undefined || meta.incarnation === incarnation);
 
-/** Whether this is the claim that a thread is held by (T1). */
+/** Whether this claim holds the thread (T1). */
 export const isHeldBy = (
   meta: ThreadMeta | null,
   holder: Holder,
@@ -250,7 +255,7 @@ export const isHeldBy = (
 ): meta is ThreadMeta =>
   meta !== null && isClaimOf(meta, holder) && (!meta.lease || isLeased(meta, now));
 
-/** Compare and append (T1, T2). Lines of the debug log are taken also when the claim's epoch is over (T4). */
+/** Compares and appends (T1, T2). Accepts lines of the debug log even after the claim's epoch is over (T4). */
 export function append(meta: ThreadMeta | null, request: AppendRequest, now: number): Appended {
   const fenced = { kind: "fenced" } as const;
   if (!isHeldBy(meta, request, now)) return fenced;
@@ -274,7 +279,7 @@ export function append(meta: ThreadMeta | null, request: AppendRequest, now: num
   return { kind: "done", meta: withRecord(counted, record) };
 }
 
-/** A thread with one record more. */
+/** Returns the meta after one more record. */
 export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
   const { postponedUntil: _, ...before } = meta;
   const rests = end !== undefined || last.waits;
@@ -291,7 +296,10 @@ export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord)
   };
 }
 
-/** Ends a drive whose worker stopped at a pause or a wait. Refused (`parked: false`) when the thread was resumed since. */
+/**
+ * Ends a drive whose worker stopped at a pause or a wait. Returns `parked: false` when the thread was resumed
+ * meanwhile.
+ */
 export function park(
   meta: ThreadMeta | null,
   request: Holder,
@@ -302,7 +310,7 @@ export function park(
   return { meta: { ...meta, drive: null } };
 }
 
-/** How a thread stands, without its worker's health. */
+/** Returns the state of a thread without regard to its worker's health. */
 export function standOf(
   meta: ThreadMeta,
 ): "ended" | "moved" | "driven" | "paused" | "waiting" | "idle" {
@@ -318,10 +326,10 @@ export function pause(meta: ThreadMeta): Change | Refusal {
   if (stand === "ended" || stand === "moved") return closed(meta);
   if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
   const { threadId } = meta;
-  return refusal(refusals.of("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
+  return refusal(refusals.notRunning(threadId, stand));
 }
 
-/** Continues what is paused. `now` is when. */
+/** Continues a paused or idle thread, or cancels a pending pause. */
 export function resume(meta: ThreadMeta, now: number): Change | Refusal {
   const { threadId, last } = meta;
   switch (standOf(meta)) {
@@ -332,7 +340,7 @@ export function resume(meta: ThreadMeta, now: number): Change | Refusal {
       return refusal(refusals.waiting(threadId, stepOf(last)));
     case "driven":
       if (meta.pause) return { meta: { ...meta, pause: false } };
-      return refusal(refusals.of("ALREADY_RUNNING", threadId, "runs already"));
+      return refusal(refusals.alreadyRunning(threadId));
     case "paused":
     case "idle":
       return { meta: driven(meta, now) };
@@ -349,12 +357,11 @@ export function takeUp(meta: ThreadMeta, now: number): Change | Refusal {
   return standOf(meta) === "driven" ? { meta: driven(meta, now) } : resume(meta, now);
 }
 
-/** Ends a thread with this record. */
 export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal {
   return movedAway(meta) ?? (meta.end ? ended(meta) : { meta: withRecord(meta, record) });
 }
 
-/** Whether an answer may be looked at; null: it may. */
+/** Returns why a thread accepts no answer, or null. */
 export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
   if (meta.end || meta.location?.host) return closed(meta);
   return standOf(meta) === "waiting" ? null : refusal(refusals.notWaiting(meta.threadId));
@@ -373,10 +380,10 @@ export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta 
   !meta.byClaims &&
   !meta.lease;
 
-/** Why a thread must not be removed; null: it may. */
+/** Returns why a thread must not be removed, or null. */
 export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | null {
   const stand = standOf(meta);
   if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;
   const status = stand === "driven" ? "running" : stand;
-  return refusal(refusals.of("THREAD_RUNNING", meta.threadId, `is ${status}`));
+  return refusal(refusals.threadOpen(meta.threadId, status));
 }

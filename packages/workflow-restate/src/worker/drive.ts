@@ -26,25 +26,27 @@ export type DriverParts = {
   /** Folder for bundles and for the files of driven threads. */
   cache: string;
   env: Environment;
-  /** Working folder of threads; defaults to the folder that each was started in. */
+  /** Working folder of threads; defaults to the folder in which each thread was started. */
   cwd?: string;
   /** @see WorkerOptions.hasStateLimit */
   hasStateLimit?: boolean;
   /** Streams debug logs to observers. */
   live: LiveClaims;
-  /** Called with one line when a thread can't be driven here for a reason that is not that of the thread. */
+  /** Called with one line when a thread can't be driven here for a reason outside of the thread. */
   report?: (line: string) => void;
 };
 
 /** Order to drive a thread. `signal` is aborted when the order is canceled. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
-/** The attempts of one invocation; the next one waits 0.4 s, and each further one twice as long, up to 5 s. */
+/** Most attempts of one invocation. The next one would wait 0.4 s, and each further one twice as long, up to 5 s. */
 const mostAttempts = 4;
 
 const seqsOfClaim = 1_000_000;
 
-/** A claimed thread. `start` is its start record when it has no other record; `again`: this invocation lost a worker. */
+/**
+ * A claimed thread. `start` is its start record when it has no other record; `again`: this invocation lost a worker.
+ */
 type Held = { meta: ThreadMeta; start?: string; again?: true };
 type Claimed = Held | { over: string };
 type Driven = { fail: (thrown: unknown) => void; note: (content: string) => void };
@@ -68,7 +70,7 @@ export class Driver {
     this.#env = Object.freeze({ ...definedEnv(parts.env), [markVariable]: mark });
   }
 
-  /** Fails the thread that must have thrown an uncaught error: set only when this worker has driven a single thread. */
+  /** Fails the thread that threw an uncaught error. Null unless this worker has driven a single thread only. */
   get failOnly(): ((thrown: unknown) => void) | null {
     return this.#driven.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
@@ -83,7 +85,7 @@ export class Driver {
     return maskOf(this.#env);
   }
 
-  /** How many threads are driven. */
+  /** Number of driven threads. */
   get count(): number {
     return this.#driven.size;
   }
@@ -93,7 +95,9 @@ export class Driver {
     return this.#isDraining;
   }
 
-  /** Releases every thread at its next yield, so that other workers continue it. Refuses orders until {@link accept}. */
+  /**
+   * Releases every thread at its next yield, so that other workers continue it. Refuses orders until {@link accept}.
+   */
   drain(): void {
     this.#isDraining = true;
     for (const { engine } of this.#engines) engine.pause();
@@ -104,12 +108,15 @@ export class Driver {
     this.#isDraining = false;
   }
 
-  /** Releases every thread at once, also in the middle of a role. */
+  /** Releases every thread at once, even in the middle of a role. */
   release(): void {
     for (const { engine } of this.#engines) void engine.release();
   }
 
-  /** @see Drive. @throws when the drive did not reach a state that the object confirms. Restate then retries it elsewhere. */
+  /**
+   * @see Drive. @throws when the thread's object does not confirm that the drive is over. Restate then retries it
+   * elsewhere.
+   */
   async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
     const live = this.#parts.live.open();
@@ -234,7 +241,7 @@ export class Driver {
     }
   }
 
-  /** The journal of a claimed thread. @throws WorkflowError `LOG_CORRUPT` */
+  /** Returns the journal of a claimed thread. @throws WorkflowError `LOG_CORRUPT` */
   async #journalOf(claim: ClusterClaim): Promise<Driving["journal"]> {
     const { root } = claim;
     const mirror = new Mirror(root, this.#parts.client);
@@ -245,8 +252,8 @@ export class Driver {
   }
 
   /**
-   * Fetches, checks and imports the bundle of a thread once. A failure is not cached. A bundle that differs
-   * from the one in the thread's start record is never imported.
+   * Fetches, checks and imports a thread's bundle once. A failure is not cached. A bundle that differs from the hash in
+   * the thread's start record is never imported.
    * @throws WorkflowError `BUNDLE_CHANGED`
    */
   async #load(claim: ClusterClaim): Promise<LoadedBundle> {

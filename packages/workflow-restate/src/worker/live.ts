@@ -7,8 +7,8 @@ const livePath = "/live";
 const bearer = /^Bearer ([0-9a-f]{32})$/;
 
 /**
- * Streams the debug logs of a worker's claims. A client authenticates with the claim's key, which is in the thread's object:
- * only readers of the object can read the stream.
+ * Streams the debug logs of a worker's claims. A client authenticates with the claim's key, which is in the thread's
+ * object: only readers of the object can read the stream.
  */
 export class LiveClaims {
   readonly #claims = new Map<string, LiveClaim>();
@@ -19,7 +19,7 @@ export class LiveClaims {
     this.#url = `http://${address}${livePath}`;
   }
 
-  /** A claim that is about to be made. */
+  /** Opens the stream of a claim that is about to be made. */
   open(): LiveClaim {
     const key = randomBytes(16).toString("hex");
     const claim = new LiveClaim({ url: this.#url, key }, () => this.#claims.delete(key));
@@ -27,7 +27,7 @@ export class LiveClaims {
     return claim;
   }
 
-  /** Answers a request for a stream, `GET /live?from=<bytes>`; false when it is none. */
+  /** Handles a stream request, `GET /live?from=<bytes>`; false for any other request. */
   answer(request: IncomingMessage, response: ServerResponse): boolean {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://worker");
     if (pathname !== livePath) return false;
@@ -58,7 +58,7 @@ async function send(response: ServerResponse, claim: LiveClaim, from: number): P
   response.flushHeaders();
   try {
     for await (const message of claim.messages(from, stop.signal)) {
-      // Wait for slow readers. Unsent lines are in the file.
+      // Wait for slow readers. The file keeps unsent lines.
       if (!response.write(message)) await once(response, ["drain", "close"]);
     }
     response.end();
@@ -95,7 +95,7 @@ export class LiveClaim {
     this.wrote();
   }
 
-  /** The debug log has grown. */
+  /** Notifies readers that the debug log has grown. */
   wrote(): void {
     const { resolve } = this.#news;
     this.#news = Promise.withResolvers();
@@ -113,7 +113,7 @@ export class LiveClaim {
     this.wrote();
   }
 
-  /** The messages behind a position, those there are and those to come. */
+  /** Yields the messages after a position, existing and future ones. */
   async *messages(from: number, signal: AbortSignal): AsyncGenerator<string> {
     while (this.#path === null) {
       if (this.#isOver || signal.aborted) return;
@@ -137,7 +137,7 @@ export class LiveClaim {
   }
 }
 
-/** Each line as a message, whose id is the position behind it. */
+/** Returns each line as a message. The message's id is the position after the line. */
 function lineMessages(lines: Buffer, from: number): string {
   let text = "";
   for (let at = 0; at < lines.length; ) {

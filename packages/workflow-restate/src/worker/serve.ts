@@ -19,32 +19,40 @@ import { portTaken } from "./errors.ts";
 
 export type WorkerOptions = {
   address: ClusterAddress;
-  /** Where the cluster reaches it, and where its health is asked and its events are streamed; 0: any free port. */
+  /** Port for the cluster's requests; 0 picks a free port. `healthPort` serves health checks and event streams. */
   port: number;
   healthPort?: number;
   hostname?: string;
-  /** `host:port` by which others reach the health port; without it the address that is listened on, or this machine's. */
+  /**
+   * `host:port` at which others reach the health port; defaults to the listen address, or to an address of this
+   * machine.
+   */
   advertise?: string;
-  /** Folder of this worker for bundles and files of driven threads. It may be deleted when the worker has ended. */
+  /** Folder of this worker for bundles and files of driven threads. It may be deleted after the worker has ended. */
   cache: string;
   /** Environment of threads. It is never written to a log. */
   env: Environment;
-  /** Working folder of threads; defaults to the folder that each was started in, on this machine. */
+  /** Working folder of threads; defaults to the folder in which each thread was started, on this machine. */
   cwd?: string;
   /**
-   * Whether the servers send but the first values of a thread along with a call, by their `eager-state-size-limit`: 8 KiB are
-   * enough. An append to a long thread then needs no read of its own.
+   * Whether the servers send only the first values of a thread along with a call, by their `eager-state-size-limit` (8
+   * KiB are enough). An append to a long thread then needs no separate read.
    */
   hasStateLimit?: boolean;
-  /** The public keys of the servers. Requests that none of them has signed are refused; without a key none is checked. */
+  /**
+   * Public keys of the servers. Requests without a signature of one of them are refused. Without keys, signatures are
+   * not checked.
+   */
   identityKeys?: readonly string[];
-  /** Whether bundles own this process: their output goes to the logs of their threads, and none can end the process. */
+  /**
+   * Whether bundles own this process: their output goes to the logs of their threads, and they can't end the process.
+   */
   isolate?: boolean;
-  /** Called with one line when a thread can't be driven here, its bundle is missing, say, or when none can be. */
+  /** Called with one line when a thread can't be driven here, for example without its bundle, or when no thread can. */
   report?: (line: string) => void;
 };
 
-/** A worker that serves. It drives threads until it is drained. */
+/** A serving worker. It drives threads until it is drained. */
 export type ServedWorker = {
   port: number;
   healthPort: number;
@@ -62,11 +70,11 @@ const clockEveryMs = 10_000;
 let isRecording = false;
 
 /**
- * Serves the objects of a cluster, and drives its threads, in this process. It keeps nothing: any number of workers
- * serve one cluster, behind one address.
+ * Serves the objects of a cluster and drives its threads in this process. A worker keeps no state: any number of
+ * workers serve one cluster behind one address.
  *
- * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`, `BAD_IDENTITY_KEY`, and those of a
- * storage root for the cache.
+ * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`,
+ * `BAD_IDENTITY_KEY`, and the errors of a storage root for the cache.
  */
 export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {
   const { address, port, healthPort = 0, hostname = "127.0.0.1", isolate = false } = options;
@@ -147,9 +155,9 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
 }
 
 /**
- * Connections of the cluster to this worker. While the worker drains, idle connections are closed: over an open one, released
- * threads would come back. A connection that drives a thread stays open, because the cluster counts its threads as lost once
- * it starts to close.
+ * Connections of the cluster to this worker. A draining worker closes idle connections, because an open connection
+ * would bring released threads back. A connection that drives a thread stays open, because the cluster counts its
+ * threads as lost when it starts to close.
  */
 class Connections {
   readonly #streams = new Map<Http2Session, number>();
@@ -187,8 +195,8 @@ class Connections {
 }
 
 /**
- * Compares the clocks periodically. While this machine's clock is too far off, its threads are released as in a drain. Each
- * change is reported in one line.
+ * Compares the clocks periodically. While this machine's clock is too far off, its threads are released as in a drain.
+ * Reports each change in one line.
  */
 function watchClock(
   clock: Clock,
@@ -210,7 +218,10 @@ function watchClock(
   return setInterval(() => void clock.compare().then(look), clockEveryMs);
 }
 
-/** Address of a server for clients: its listen address, or the first non-loopback address when it listens on all. */
+/**
+ * Returns the address of a server for clients: its listen address, or the first non-loopback address when it listens on
+ * all.
+ */
 function ownAddress(hostname: string): string {
   if (hostname !== "0.0.0.0" && hostname !== "::")
     return hostname.includes(":") ? `[${hostname}]` : hostname;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Effect, type Known, violations } from "./audit.ts";
 import { takeovers } from "./takeover.ts";
 
-/* The auditor of the fault tests finds what it is there to find: errors are planted in a log that is sound. */
+/* Tests of the auditor: it finds errors planted in a valid log. */
 
 const at = (role: string, content: string, pid = 1, timestamp = 0) =>
   JSON.stringify({
@@ -33,7 +33,7 @@ const known: Known = {
   heldUp: () => 0,
 };
 
-test("a log that is sound has no violation", () => {
+test("a valid log has no violation", () => {
   expect(violations(sound, effects, { ...known, shown: sound.slice(0, 3) })).toEqual([]);
   const rerun = [effect(0), effect(1, 2), effect(1), effect(2)];
   expect(violations(sound, rerun, known)).toEqual([]);
@@ -41,22 +41,27 @@ test("a log that is sound has no violation", () => {
   expect(violations(sound, copied, { ...known, copied: 4 })).toEqual([]);
 });
 
-describe("a violation is", () => {
+describe("the auditor reports", () => {
   const frozen = { ...known, freezes: [{ pid: 1, from: 10_100, to: 14_500 }] };
   const killed = { ...known, kill: "acknowledged" } as const;
   const planted: [string, string[], Effect[], Known][] = [
-    ["a step that is lost", sound.filter((line) => line !== count(1)), effects, known],
-    ["a step that is doubled", sound.toSpliced(5, 0, count(1)), effects, known],
-    ["a record that is missing", sound.with(4, ""), effects, known],
+    ["a lost step", sound.filter((line) => line !== count(1)), effects, known],
+    ["a duplicate step", sound.toSpliced(5, 0, count(1)), effects, known],
+    ["a missing record", sound.with(4, ""), effects, known],
     ["a log without an end", sound.slice(0, -1), effects, known],
     ["a log with two ends", [...sound, end], effects, known],
-    ["a step after the next one had begun", sound, [...effects, effect(1)], known],
-    ["a step that was never begun", sound, [effect(0), effect(1, 2), effect(2)], known],
-    ["a step that was begun beyond the log", sound, [...effects, effect(3), effect(4)], known],
-    ["a kill that had no effect", sound, effects, killed],
-    ["an answer that is lost", sound.with(3, at("__input__", "b")), effects, known],
+    ["a step that starts after its successor", sound, [...effects, effect(1)], known],
+    ["a step without an effect", sound, [effect(0), effect(1, 2), effect(2)], known],
+    ["an effect beyond the log", sound, [...effects, effect(3), effect(4)], known],
+    ["a kill without an effect", sound, effects, killed],
+    ["a lost answer", sound.with(3, at("__input__", "b")), effects, known],
     ["a second answer", sound.toSpliced(4, 0, at("__input__", "b")), effects, known],
-    ["another log than was shown", sound, effects, { ...known, shown: [start, count(7)] }],
+    [
+      "a log that differs from the shown records",
+      sound,
+      effects,
+      { ...known, shown: [start, count(7)] },
+    ],
     [
       "a step of a thawed process",
       sound,
@@ -69,7 +74,7 @@ describe("a violation is", () => {
   });
 });
 
-test("a takeover lasts from the loss of a worker until another one has begun a step", () => {
+test("a takeover lasts from the loss of a worker until another worker begins a step", () => {
   const lost = { kind: "kill", from: 1500, to: 1600, lost: 1 };
   const asking = [{ ...effect(0, 1, 1400), asks: true as const }, effect(0, 2, 9000)];
   const threads = new Map([

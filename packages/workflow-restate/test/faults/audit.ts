@@ -1,9 +1,9 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 
 /*
- * Compares the outside effects of threads with their records. A bundle appends a line to a file at the start of each step,
- * without code of ours in between. Records are read through the cluster's query interface. This file shares no code with
- * the product.
+ * Compares the outside effects of threads with their records. A bundle appends a line to a file at the start of each
+ * step, without product code in between. Records are read through the cluster's query interface. This file shares no
+ * code with the product.
  *
  * A1 A log has each step once, in order, without gaps, and one end record, which is last.
  * A2 A step does not start again after the next step has started: the step was committed.
@@ -14,12 +14,14 @@ import { closeSync, existsSync, openSync, readSync } from "node:fs";
  * A6 A thread ends: as killed after an acknowledged kill, else with all of its steps.
  */
 
-/** That a step was begun: the thread, the step's number from 0, the process, and when. `asks`: a question before it. */
+/**
+ * Start of a step: the thread, the step's number from 0, the process, and the time. `asks`: a question came before it.
+ */
 export type Effect = { thread: string; step: number; pid: number; at: number; asks?: true };
 
 /**
- * A counting bundle: it writes its effects to `params.audit` and asks a question before the step `params.asks`. A fork that
- * copies the question must be answered again.
+ * A counting bundle: it writes its effects to `params.audit` and asks a question before the step `params.asks`. A fork
+ * that copies the question must be answered again.
  */
 export const auditedBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -44,7 +46,7 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "counted" };
 }`;
 
-/** The effects in a file that grows. */
+/** Effects in a growing file. */
 export class Effects {
   readonly #file: string;
   readonly #all: Effect[] = [];
@@ -55,7 +57,7 @@ export class Effects {
     this.#file = file;
   }
 
-  /** All that there are by now, in the order in which they happened. */
+  /** Returns all effects so far, in the order in which they happened. */
   read(): readonly Effect[] {
     if (!existsSync(this.#file)) return this.#all;
     const file = openSync(this.#file, "r");
@@ -75,10 +77,10 @@ export class Effects {
   }
 }
 
-/** The admin interface of a cluster, and its token. */
+/** Admin interface of a cluster, with the token. */
 export type Interface = { admin: string; token: string | null };
 
-/** The lines of a thread's log, from the interface of a server; null when it does not answer. */
+/** Returns the lines of a thread's log from the interface of a server; null when it does not respond. */
 export async function linesOf(
   { admin, token }: Interface,
   threadId: string,
@@ -102,7 +104,7 @@ export async function linesOf(
     for (const [index, { value }] of rows.entries()) {
       lines[numbers[index] ?? -1] = Buffer.from(value, "hex").toString("utf8").trim();
     }
-    // A gap is a line that is missing, and not a shorter log.
+    // A gap means a missing line, not a shorter log.
     return Array.from(lines, (line) => line ?? "");
   } catch {
     return null;
@@ -111,19 +113,19 @@ export async function linesOf(
 
 /** Facts about a thread from outside its log. */
 export type Known = {
-  /** How many steps it counts to. */
+  /** Number of steps that the thread counts to. */
   steps: number;
-  /** How many of its records were copied from another thread, the start record not counted. */
+  /** Number of steps copied from another thread. */
   copied: number;
-  /** Whether it was to be killed, and whether that was acknowledged. */
+  /** Whether a kill was requested or acknowledged. */
   kill: "none" | "asked" | "acknowledged";
   /** Given and acknowledged answers. */
   answers: { given: readonly string[]; acknowledged: readonly string[] };
-  /** Records that an observer was shown. */
+  /** Records that an observer received. */
   shown: readonly string[];
-  /** How often a process was held up: it may write late what it had begun before. */
+  /** Number of times that a process was held up: it may write the start of a step late. */
   heldUp: (pid: number) => number;
-  /** When processes were frozen, and nothing else was amiss. */
+  /** Freezes of processes during which nothing else failed. */
   freezes: readonly { pid: number; from: number; to: number }[];
 };
 
@@ -134,7 +136,7 @@ type Step = {
   timestamp: number;
 };
 
-/** Violations of the rules by a thread, given its log, its effects in order, and the known facts. */
+/** Returns violations of the rules by a thread, from its log, its effects in order, and the known facts. */
 export function violations(
   lines: readonly string[],
   all: readonly Effect[],
@@ -206,7 +208,7 @@ function repeated(effects: readonly Effect[], copied: number, { heldUp }: Known)
   return found;
 }
 
-/** A claim that was made before a worker froze is used within this time. */
+/** A frozen worker uses a claim from before the freeze within this time, in milliseconds. */
 const claimMs = 3000;
 
 /** A3. */

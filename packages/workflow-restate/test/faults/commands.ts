@@ -3,7 +3,7 @@ import type { RestateHost } from "../../src/entry/index.ts";
 
 /** Commands that were sent to a thread, and acknowledged commands. */
 export type Orders = {
-  /** How often it was given commands. */
+  /** Number of sent commands. */
   commands: number;
   kill: "none" | "asked" | "acknowledged";
   given: string[];
@@ -12,7 +12,7 @@ export type Orders = {
 
 export const noOrders = (): Orders => ({ commands: 0, kill: "none", given: [], acknowledged: [] });
 
-/** Errors that a command may get when another command was first, or when its worker or server was lost. */
+/** Error codes of a command that came second, or whose worker or server was lost. */
 const harmless = new Set(
   `THREAD_ENDED NOT_RUNNING NOT_WAITING ALREADY_RUNNING WAITING NO_CLUSTER NO_WORKER CALL_FAILED`.split(
     " ",
@@ -20,7 +20,7 @@ const harmless = new Set(
 );
 
 export type Commanded = {
-  /** The forks that were acknowledged. */
+  /** Acknowledged forks. */
   forks: { threadId: string; steps: number }[];
   /** Errors outside of {@link harmless}. */
   unexpected: string[];
@@ -28,7 +28,7 @@ export type Commanded = {
 
 const atOnce = 10;
 
-/** Gives a thread ten commands at once, drawn by `random`, and notes in `orders` what becomes of them. */
+/** Sends ten random commands to a thread at once, and records their outcome in `orders`. */
 export async function tenAtOnce(
   host: RestateHost,
   ref: ThreadRef,
@@ -75,7 +75,7 @@ async function kill(host: RestateHost, ref: ThreadRef, orders: Orders): Promise<
   orders.kill = "acknowledged";
 }
 
-/** Answers what a thread asks. */
+/** Answers the question of a thread. */
 export async function answer(
   host: RestateHost,
   ref: ThreadRef,

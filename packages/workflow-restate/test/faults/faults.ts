@@ -24,8 +24,9 @@ import {
 } from "./takeover.ts";
 
 /*
- * Runs threads on a real cluster while workers, servers and connections fail at random moments and commands arrive. Compares
- * the effects of the threads with their records. The faults are drawn from a seed; their timing depends on the machine.
+ * Runs threads on a real cluster while workers, servers and connections fail at random moments and commands arrive.
+ * Compares the effects of the threads with their records. A seed determines the faults; their timing depends on the
+ * machine.
  */
 
 export const kinds = ["kill", "freeze", "server", "network", "commands"] as const;
@@ -33,16 +34,19 @@ export type Kind = (typeof kinds)[number];
 
 export type FaultOptions = {
   faults: number;
-  /** Which kinds of faults; without it all. */
+  /** Kinds of faults; defaults to all. */
   kinds?: readonly Kind[];
-  /** The kinds of the first ones, which come one after the other. */
+  /** Kinds of the first faults, one after the other. */
   first?: readonly Kind[];
   nodes: 1 | 3;
   workers: number;
   threads: number;
   steps: number;
   seed: number;
-  /** Only a worker that drives threads is lost, and a frozen one until others drive them: each fault is a measurement. */
+  /**
+   * Hits only workers that drive threads, and thaws a frozen one only after a takeover, so that each fault measures
+   * a takeover.
+   */
   measures?: boolean;
   report?: (line: string) => void;
 };
@@ -52,20 +56,20 @@ export type FaultReport = {
   threads: number;
   forks: number;
   steps: number;
-  /** Steps that were begun more than once: their worker was lost before they were committed. */
+  /** Number of steps that began more than once: their worker was lost before the commit. */
   repeated: number;
   violations: string[];
   takeover: Record<string, Takeover>;
 };
 
-/** A thread of a trial: commands, shown records, and the number of its copied steps. */
+/** A thread of a trial, with its commands, shown records, and number of copied steps. */
 type Tried = ThreadRef & { orders: Orders; shown: string[]; copied: number };
 
 const stepMs = 100;
-/** After this time a frozen worker thaws. If no worker has taken over by then, that is a violation. */
+/** Time until a frozen worker thaws, in milliseconds. No takeover within it is a violation. */
 const mostFrozenMs = 25_000;
 
-/** Has faults happen to threads and gives what is wrong afterwards. Nothing is left behind. */
+/** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const folder = mkdtempSync(join(tmpdir(), "uw-faults-"));
   const cluster = await startCluster({ folder: join(folder, "cluster"), nodes: options.nodes });
@@ -141,7 +145,7 @@ class Trial {
     return { faults: done, ...(await this.#audited()) };
   }
 
-  /** One fault, or two at once. */
+  /** Draws one fault, or two at once. */
   #draw(most: number): Kind[] {
     const { kinds: drawn = kinds } = this.#options;
     const first = this.#pick(drawn);
@@ -155,7 +159,7 @@ class Trial {
     return found;
   }
 
-  /** Starts threads until as many run as are to run. Some of them ask a question. */
+  /** Starts threads up to the wanted number. Some of them ask a question. */
   async #fill(workflow: string): Promise<void> {
     const { threads, steps } = this.#options;
     for (;;) {
@@ -173,7 +177,7 @@ class Trial {
     }
   }
 
-  /** Reads the logs of some threads as they are now. */
+  /** Reads the current logs of some threads. */
   async #show(): Promise<void> {
     const open = [...this.#tried.values()].slice(-this.#options.threads);
     for (const thread of [this.#pick(open), this.#pick(open)]) {
@@ -197,7 +201,7 @@ class Trial {
     happened.to = Date.now();
   }
 
-  /** A worker that is in the middle of a thread and has half of it before it. */
+  /** Returns a worker that has just begun a step. */
   async #driving(workflow: string): Promise<Worker> {
     for (const late = Date.now() + 60_000; Date.now() < late; await Bun.sleep(20)) {
       await this.#fill(workflow);
@@ -219,7 +223,9 @@ class Trial {
     await this.#fleet.replace(worker);
   }
 
-  /** Every other time it thaws soon, else when others drive all of its threads. */
+  /**
+   * Freezes a worker. Thaws half of the frozen workers soon, and the others when other workers drive all their threads.
+   */
   async #freeze({ child }: Worker, happened: Happened): Promise<void> {
     this.#holdUp(child.pid);
     child.kill("SIGSTOP");
@@ -247,7 +253,7 @@ class Trial {
   async #cut(worker: Worker, happened: Happened): Promise<void> {
     const how = this.#random() < 0.5 ? "reset" : "silent";
     const which = this.#random() < 0.5 ? "all" : Math.floor(this.#random() * worker.links.length);
-    // A silent worker is lost like a frozen one.
+    // A silent worker counts as lost, like a frozen one.
     if (which === "all" && how === "silent") happened.lost = worker.child.pid;
     this.#holdUp(worker.child.pid);
     const restore = this.#fleet.cut(worker, how, which);
@@ -263,7 +269,7 @@ class Trial {
     await this.#cluster.restart(node);
   }
 
-  /** Ten commands at once to a thread that runs, or that waits. */
+  /** Sends ten commands at once to a running or waiting thread. */
   async #command(): Promise<void> {
     const status = this.#random() < 0.5 ? "running" : "waiting";
     const { rows } = await retried(() => this.#host.threads({ status, limit: 1000 }));
@@ -281,13 +287,13 @@ class Trial {
     }
   }
 
-  /** The effects of the threads that nothing but faults has held up. */
+  /** Returns the effects of threads that only faults delayed. */
   #measured() {
     const isOwn = ({ thread }: Effect) => this.#tried.get(thread)?.orders.commands === 0;
     return Map.groupBy(this.#effects.read().filter(isOwn), ({ thread }) => thread);
   }
 
-  /** Waits for the end of all threads and compares records with effects. */
+  /** Waits for the end of all threads and compares their records with their effects. */
   async #audited(): Promise<Omit<FaultReport, "faults">> {
     const { steps } = this.#options;
     const wrong = [...this.#wrong];
@@ -324,7 +330,7 @@ class Trial {
     };
   }
 
-  /** Brings a thread to its end: answers its questions and resumes it when paused. */
+  /** Brings a thread to its end: answers its questions, and resumes it when it is paused. */
   async #ended(thread: Tried): Promise<string[]> {
     for (const late = Date.now() + 120_000; Date.now() < late; await Bun.sleep(50)) {
       const { status } = await retried(() => this.#host.read(thread));
@@ -333,14 +339,14 @@ class Trial {
         status === "waiting"
           ? answer(this.#host, thread, thread.orders, this.#random)
           : status === "paused" && this.#host.control(thread, { kind: "resume", env: {} });
-      // It may have moved on since it was read.
+      // The thread may have continued since it was read.
       if (act) await act.catch(isRefused);
     }
     return [`${thread.threadId} does not end`];
   }
 }
 
-/** Lets a refusal pass, and nothing else. */
+/** Ignores a refusal and throws other errors. */
 function isRefused(error: unknown): void {
   if (!isWorkflowError(error)) throw error;
 }
@@ -355,7 +361,7 @@ function newId(): string {
   return time + tail;
 }
 
-/** Asks again while a server is away. */
+/** Retries a call while a server is away. */
 async function retried<T>(ask: () => Promise<T>): Promise<T> {
   for (const late = Date.now() + 60_000; ; await Bun.sleep(100)) {
     try {
@@ -373,7 +379,7 @@ const retriedLines = (address: Interface, threadId: string) =>
     return lines;
   });
 
-/** Mulberry32. */
+/** Random numbers by Mulberry32. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -7,14 +7,14 @@ const program = join(import.meta.dir, "worker.ts");
 
 export type Worker = {
   child: Bun.Subprocess<"ignore", "pipe", "inherit">;
-  /** Where the balancer reaches it. */
+  /** Port for the balancer. */
   port: number;
   health: number;
-  /** All of its connections: of the cluster and the balancer to it, and from it to the cluster. */
+  /** All its connections: from the cluster, from the balancer, and to the cluster. */
   links: Link[];
 };
 
-/** The workers of a cluster, behind a balancer, with connections that can be cut. */
+/** Workers of a cluster behind a balancer, with connections that a test can cut. */
 export class Fleet {
   readonly workers: Worker[] = [];
   readonly #folder: string;
@@ -35,7 +35,7 @@ export class Fleet {
     return fleet;
   }
 
-  /** The one URI of the workers. */
+  /** URI of the workers. */
   get uri(): string {
     return `http://127.0.0.1:${this.#balancer.port}`;
   }
@@ -52,7 +52,7 @@ export class Fleet {
     this.#share();
   }
 
-  /** Cuts one connection of a worker, or all of them, and gives what restores them. */
+  /** Cuts one or all connections of a worker. Returns a function that restores them. */
   cut({ links }: Worker, how: Cut, which: "all" | number): () => void {
     const chosen = which === "all" ? links : links.slice(which, which + 1);
     for (const link of chosen) link.cut(how);

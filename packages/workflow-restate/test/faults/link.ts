@@ -1,9 +1,9 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** How a network fails: connections are reset, or stay open and nothing gets through. */
+/** Kind of network failure: connections are reset, or stay open without passing data. */
 export type Cut = "reset" | "silent";
 
-/** A connection between two programs that can be cut: it forwards a port of loopback to another one. */
+/** A connection between two programs that a test can cut. Forwards a loopback port to another one. */
 export class Link {
   readonly #server: Server;
   readonly #target: number;
@@ -36,7 +36,7 @@ export class Link {
     }
   }
 
-  /** Delivers delayed data, like a network that recovers. */
+  /** Delivers delayed data, like a recovering network. */
   restore(): void {
     this.#cut = null;
     for (const [from, to] of this.#pairs) pipe(from, to);

@@ -1,9 +1,9 @@
 import { type FaultReport, type Kind, runFaults } from "./faults.ts";
 
-/** Limit for a takeover by another worker, in ms, by the kind of loss. */
+/** Longest takeover by another worker, in milliseconds, by the kind of loss. */
 const soonest: Record<string, number> = { kill: 2000, freeze: 15_000, network: 15_000 };
 
-/** Has faults happen to a cluster of this machine, prints what came of it, and gives the exit code. */
+/** Runs faults on a local cluster, prints the outcome, and returns the exit code. */
 export async function crashCluster(options: {
   faults: number;
   kinds?: Kind[];
@@ -42,7 +42,7 @@ export async function crashCluster(options: {
   return violations.length + late.length === 0 ? 0 : 1;
 }
 
-/** How long it took others to go on: how often, the median and the longest, alone and among other faults. */
+/** Formats takeovers: their number, median and maximum, alone and among other faults. */
 function shown({ takeover }: FaultReport, kind: string): string {
   const { alone = [], among = [] } = takeover[kind] ?? {};
   const of = (times: number[]) =>

@@ -1,26 +1,26 @@
 import type { Effect } from "./audit.ts";
 
-/** A fault, and from when to when something was amiss. `lost`: the worker that could not go on. */
+/** A fault, and when it began and ended. `lost`: pid of the lost worker. */
 export type Happened = { kind: string; from: number; to: number; lost?: number };
 
-/** Whether nothing else was amiss from a fault's beginning until `at`. */
+/** Whether no other fault overlapped from a fault's start until `at`. */
 export const isAlone = (fault: Happened, at: number, faults: readonly Happened[]): boolean =>
   faults.every((one) => one === fault || one.from > at || one.to < fault.from);
 
-/** Times until other workers continued the threads of a lost one, in ms, sorted. */
+/** Sorted times until other workers continued the threads of a lost worker, in milliseconds. */
 export type Takeover = {
-  /** Where nothing else failed meanwhile. */
+  /** Takeovers without another fault meanwhile. */
   alone: number[];
-  /** Where other faults were in between. */
+  /** Takeovers with other faults meanwhile. */
   among: number[];
 };
 
-/** A thread whose step was begun so long ago is not in the middle of one: it rests, or is being taken over already. */
+/** Longest step in progress, in milliseconds. After an older start, the thread rests or is already being taken over. */
 const freshMs = 1000;
 
 /**
- * For each kind of fault that has lost a worker, and each thread that this worker was driving then: how long it took until
- * another one had begun a step of it.
+ * Returns takeover times by kind of fault: from the loss of a worker until another worker began a step, for each thread
+ * that the lost worker was driving.
  */
 export function takeovers(
   byThread: ReadonlyMap<string, readonly Effect[]>,
@@ -43,7 +43,10 @@ export function takeovers(
   return found;
 }
 
-/** First effect of another worker on a thread; undefined when there is none or the lost worker did not drive the thread. */
+/**
+ * Returns the first effect of another worker on a thread; undefined without one, or when the lost worker did not drive
+ * the thread.
+ */
 export function takenOver(
   effects: readonly Effect[],
   { from, lost }: Pick<Happened, "from" | "lost">,
@@ -53,7 +56,7 @@ export function takenOver(
   return next?.pid === lost ? undefined : next;
 }
 
-/** Whether a worker was in the middle of a step of a thread when it was lost. */
+/** Whether a worker was executing a step of a thread when it was lost. */
 export function isDriven(
   effects: readonly Effect[],
   { from, lost }: Pick<Happened, "from" | "lost">,

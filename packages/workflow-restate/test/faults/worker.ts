@@ -1,4 +1,4 @@
-/** A worker as a program: bun worker.ts <ingress> <admin> <cache>. It prints its ports. */
+/** Worker program: bun worker.ts <ingress> <admin> <cache>. Prints its ports. */
 import { serveWorker } from "../../src/entry/worker.ts";
 
 const [ingress = "", admin = "", cache = ""] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { readConfined } from "@uncaged/workflow-agents/interpreter";
 import type { DocAdapter } from "../adapter/adapter.ts";
 import { LLMError, nullIfMissing } from "../adapter/error.ts";
 
-/** `docs` are the titles of documents by id, as in `registry.docs`. */
+/** `docs` maps a document's id to its title, as in `registry.docs`. */
 export type DocAdapterOptions = { cwd: string; docs?: Readonly<Record<string, string>> };
 
 const endings = ["", ".md", ".txt"];

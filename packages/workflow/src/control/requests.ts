@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { isHash, threadIdPattern } from "../contract/names.ts";
 import { answeredBy } from "./answered-by.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type StartRequest,
   type WakeRequest,
 } from "./control.ts";
+import { badRequest } from "./errors.ts";
 
 const threadId = z.string().regex(threadIdPattern, "not a thread id");
 const count = z.int().nonnegative();
@@ -51,7 +52,7 @@ const fork = z.looseObject({
   anew: z.boolean().optional(),
 });
 
-/** A starter may give the folder, and no other option of the engine's. */
+/** A starter may set the folder, and no other option of the engine. */
 const options = z
   .looseObject({ cwd: z.string().optional() })
   .refine(
@@ -78,7 +79,10 @@ const waking = surroundings.extend({
 const leaving = z.looseObject({ to: z.looseObject({ id: z.string(), name: z.string() }) });
 const removal = z.looseObject({ force: z.boolean() });
 
-/** Reads the body of a request. @throws WorkflowError `BAD_REQUEST` (usage). */
+/**
+ * Parses the body of a request.
+ * @throws WorkflowError `BAD_REQUEST` (usage).
+ */
 const reader =
   <Request>(schema: z.ZodType) =>
   (body: string): Request => {
@@ -89,7 +93,7 @@ const reader =
       throw badRequest(`invalid JSON: ${messageOf(error)}`);
     }
     const { success, error } = schema.safeParse(request);
-    // As it came: a copy would lose a key named __proto__.
+    // Return the original: a copy would lose a key named `__proto__`.
     if (success) return request as Request;
     const [issue] = error.issues;
     throw badRequest(`${issue?.path.join(".") || "request"}: ${issue?.message}`);
@@ -101,8 +105,3 @@ export const wakeRequest = reader<WakeRequest>(waking);
 export const answerRequest = reader<AnswerRequest>(answer);
 export const leaveRequest = reader<LeaveRequest>(leaving);
 export const removeRequest = reader<RemoveRequest>(removal);
-
-function badRequest(message: string): WorkflowError {
-  const hint = "the client may be of another version than the worker";
-  return WorkflowError.usage("BAD_REQUEST", message, hint);
-}

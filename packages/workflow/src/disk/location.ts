@@ -1,22 +1,23 @@
 /*
- * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a journal.
- * Does not own: the order in which a thread is moved (host/move.ts).
+ * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a
+ * journal. Does not own: the order in which a thread is moved (host/move.ts).
  *
- * A thread is on one host at a time. While this file names another host, the thread here is only read
- * and copied. Each change replaces the whole file, and is durable on return.
+ * A thread is on one host at a time. While this file names another host, the thread here is only read and copied. Each
+ * change replaces the whole file, and is durable on return.
  *
- * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local one.
+ * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local
+ * one.
  *
  * A program without support for journals would repeat the work that a step's journal records. While a thread with a
  * journal is here, the file names a host that does not exist, with `here`: such a program takes the thread to be there.
  */
 import { dirname } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import type { HostIdentity, Location } from "../control/control.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
 import { journalPath, locationPath, movedPath, type Root } from "./paths.ts";
+import { locationMissing, locationOfOther, locationUnreadable } from "./errors.ts";
 
 type Thread = { hash: string; threadId: string };
 
@@ -60,10 +61,10 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null) return null;
   const note = parsed(bytes);
-  if (!isNote(note)) throw locationError(`${path} does not name the host of the thread`);
+  if (!isNote(note)) throw locationUnreadable(path);
   const { threadId: owner = threadId, ...rest } = note;
   if (owner === threadId) return rest;
-  throw locationError(`${path} is the note of the thread ${owner}`);
+  throw locationOfOther(path, owner);
 }
 
 /**
@@ -75,15 +76,8 @@ export function sureLocation(root: Root, thread: Thread): Location | null {
   const location = readLocation(root, thread);
   if (location || !system.files.exists(movedPath(root, thread.threadId))) return location;
   const path = locationPath(root, thread.hash, thread.threadId);
-  throw locationError(`${path} is missing, and the thread has moved once`);
+  throw locationMissing(path);
 }
-
-const locationError = (message: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    message,
-    "restore the file from a backup; the thread may be on another host",
-  );
 
 /** Returns the name of the host that a thread has moved to; null while it is here. */
 export const movedTo = (root: Root, thread: Thread): string | null =>

@@ -1,4 +1,4 @@
-import { toErrorRecord, WorkflowError } from "../contract/error.ts";
+import { toErrorRecord } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
 import { type Controlled, requestText, type StartRequest } from "../control/control.ts";
 import { answerRequest, resumeRequest, startRequest, wakeRequest } from "../control/requests.ts";
@@ -13,12 +13,10 @@ import type {
   WakeOptions,
   Woken,
 } from "../host/host.ts";
-import { notInTrash } from "../disk/threads.ts";
 import { Families } from "../local/threads/family.ts";
 import { checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
-import { notFound } from "../record/selection.ts";
-import { endedError, movedError, type ThreadRef } from "../record/thread.ts";
+import { type ThreadRef } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import type { ThreadStore } from "../store/store.ts";
@@ -30,25 +28,28 @@ import { changesOf, observe } from "./follow.ts";
 import { StoredThreads } from "./stored-threads.ts";
 import { StoredWorkflows } from "./stored-workflows.ts";
 import { collect, verify } from "./upkeep.ts";
+import { threadOpen } from "../host/errors.ts";
+import { notInTrash } from "../disk/errors.ts";
+import { endedError, movedError, notFound } from "../record/errors.ts";
 
-/** How a host over a store is opened. */
+/** Options of a host over a store. */
 export type StoreHostOptions = {
-  /** Names the store, as `Host.root`. */
+  /** Name of the store, as in `Host.root`. */
   root: string;
-  /** The environment of threads that go on by themselves when they are due; empty without it. */
+  /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
 };
 
-/** How often due threads are looked for, in milliseconds. */
+/** Interval of the search for due threads, in milliseconds. */
 const wakeEveryMs = 1_000;
 const most = Number.MAX_SAFE_INTEGER;
 
-/** A host over a store in memory, for tests. Its threads run in this process and end with it. */
+/** Opens a host over a store in memory, for tests. Its threads run in this process and end with it. */
 export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * A host over a thread store. It drives threads in this process, with the engine that workers have. A role that blocks
+ * Opens a host over a thread store. It drives threads in this process, with the engine of workers. A role that blocks
  * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
  * resumed, and closes the store.
  */
@@ -77,7 +78,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
   };
   scheduleWake();
 
-  /** A control request, as a worker would read it from its socket. */
+  /** Parses a control request, as a worker does from its socket. */
   const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
     read(requestText(request));
 
@@ -151,11 +152,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     const row = await threads.row(ref);
     if (!row) throw notFound(threadId);
     if (!force && ["running", "paused", "waiting"].includes(row.status)) {
-      throw WorkflowError.failed(
-        "THREAD_RUNNING",
-        `${threadId} is ${row.status}`,
-        `kill it and remove it at once: uncaged-workflow thread rm ${threadId} --force`,
-      );
+      throw threadOpen(threadId, row.status);
     }
     const { threadId: removed } = await drivers.of(hash).remove(threadId, { force });
     bell.ring();

@@ -5,7 +5,7 @@
  * @module
  */
 
-// Work at the same time
+// Concurrency
 export { concurrently, Limit, Scheduler, type Turn } from "../durable/scheduler.ts";
 export { drainsOnPause, folderOf } from "../contract/contract.ts";
 export { durationHint, durationMs } from "../contract/duration.ts";
@@ -34,7 +34,7 @@ export {
   type Questions,
 } from "../contract/question.ts";
 export { type ApprovalDecision, decisionOf } from "../contract/decision.ts";
-export { noAnswer } from "../contract/wait.ts";
+export { noAnswer } from "../contract/errors.ts";
 
 // Recorded values
 export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";

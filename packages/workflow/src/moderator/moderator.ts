@@ -1,27 +1,27 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import { END, type RecordedAnswers, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { answersFromFixture } from "../contract/fixture.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { AskedMeanwhile } from "../contract/question.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
 import { ContextHistory, waitOf, waitResult } from "./history.ts";
+import { badRoleResult, unknownRole } from "./errors.ts";
 
 /**
  * Makes a workflow of roles and a routing function.
  *
- * The moderator is called with the whole thread and names the next role, whose output becomes a step,
- * until it returns `END` or the thread has `maxRounds` steps. A thread that is resumed or forked continues
- * automatically: the moderator sees the steps that are there already.
+ * The moderator is called with the whole thread and names the next role, whose output becomes a step, until it returns
+ * `END` or the thread has `maxRounds` steps. A resumed or forked thread continues automatically: the moderator sees the
+ * recorded steps.
  *
  *     export const run = createRoleModerator<{ planner: { files: string[] }; coder: { diff: string } }>({
  *       roles: { planner, coder },
  *       moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
  *     });
  *
- * @param definition without a `summary` it is the last step's content, in at most 200 characters.
- * @param clock `now` gives the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
+ * @param definition The default `summary` is the last step's content, in at most 200 characters.
+ * @param clock `now` returns the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
  * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED`
  *   when a role adds to or takes from `ctx.steps`. Errors of roles are passed on.
  */
@@ -76,7 +76,7 @@ export function createRoleModerator<M extends RoleMeta>(
   return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
 
-/** A role that returns the recorded result of a fixture, also of a role that asked. */
+/** Returns a role that answers with the recorded result of a fixture, also for a role that asks. */
 const answered =
   (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
   async () => {
@@ -107,11 +107,7 @@ function roleNamed<M extends RoleMeta>(
     typeof name === "string" && Object.hasOwn(roles, name) ? roles[name] : undefined;
   if (typeof role === "function") return role as Role<RoleMeta[string]>;
   const given = typeof name === "string" ? show(name) : kindOf(name);
-  throw WorkflowError.failed(
-    "UNKNOWN_ROLE",
-    `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
-    "a moderator returns, at once and not as a promise, the name of a role or END",
-  );
+  throw unknownRole(given, Object.keys(roles));
 }
 
 /** Checks the shape of a result. The values of meta are checked before the step is written. */
@@ -121,10 +117,7 @@ function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
   if (sound) return result as RoleResult<RoleMeta[string]>;
   let given = kindOf(result);
   if (given === "an object") given = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
-  throw new WorkflowError({
-    code: "BAD_ROLE_RESULT",
-    message: `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
-  });
+  throw badRoleResult(role, given);
 }
 
 function lastContent({ steps }: ThreadContext): string {

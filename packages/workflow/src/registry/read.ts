@@ -1,16 +1,17 @@
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../disk/files.ts";
 import { backupPath, type Root, registryPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";
+import { registryBroken, registryLost } from "./errors.ts";
 
-/** The registry as it is on the disk. `text` is null when there is no file yet. */
+/** The registry on disk. `text` is null without a file. */
 export type Found = Parsed & { text: string | null };
 
 /**
- * The registry of a storage root. A root that never had one has an empty one; a file that is empty,
- * cut, or anything else than a registry is an error, and stays as it is.
+ * Reads the registry of a storage root; empty when the root never had one. An empty, truncated or invalid file is an
+ * error, and stays unchanged.
  * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
  */
 export async function readRegistry(root: Root): Promise<Registry> {
@@ -32,7 +33,7 @@ export function findRegistry(root: Root): Found {
   }
 }
 
-// The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
+// The decoder drops a leading byte order mark, so such a file reads like any other.
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function decode(bytes: Uint8Array): string {
@@ -53,21 +54,12 @@ function decoded(bytes: Uint8Array): string | null {
 }
 
 function broken(root: Root, violation: SyntaxViolation): WorkflowError {
-  const { line, column, reason } = violation;
-  const hint = hasBackup(root)
-    ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
-    : "correct it; there is no older copy";
-  const message = `${registryPath(root)}:${line}:${column}: ${reason}`;
-  return WorkflowError.failed("REGISTRY_BROKEN", message, hint, violation);
+  const at = `${registryPath(root)}:${violation.line}:${violation.column}`;
+  return registryBroken(at, violation, hasBackup(root) ? backupPath(root) : null);
 }
 
 function lost(root: Root): WorkflowError {
-  const hint = `copy ${backupPath(root)} there, or delete that file too for an empty registry`;
-  return WorkflowError.failed(
-    "REGISTRY_BROKEN",
-    `${registryPath(root)} is gone, but there was one`,
-    hint,
-  );
+  return registryLost(registryPath(root), backupPath(root));
 }
 
 const hasBackup = (root: Root): boolean => system.files.statLink(backupPath(root)) !== null;

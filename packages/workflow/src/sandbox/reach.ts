@@ -1,5 +1,4 @@
 import { connect, isIP, type Socket } from "node:net";
-import { WorkflowError } from "../contract/error.ts";
 import {
   type Endpoint,
   endpointOf,
@@ -8,8 +7,9 @@ import {
   textOf,
   type EgressPolicy,
 } from "./addresses.ts";
+import { badEndpoint } from "./errors.ts";
 
-/** How names and this machine's addresses are found, and how long a connection may take. */
+/** Name resolution, this machine's addresses, and the timeout of a connection. */
 export type Network = {
   resolve(host: string): Promise<string[]>;
   own(): string[];
@@ -25,7 +25,7 @@ export const realNetwork: Network = {
   connectMs: 30_000,
 };
 
-/** Why there is no connection: the HTTP status and one line. `reason` is set when the policy refused the target. */
+/** Reason for a failed connection: the HTTP status and one line. `reason` is set when the policy refused the target. */
 export type Unreached = { status: 403 | 502 | 504; problem: string; reason?: string };
 
 /** Connects to a target, or returns why not. Gives up when `gone` aborts. Never throws. */
@@ -76,7 +76,7 @@ function refused(target: Endpoint, reason: string): Unreached {
   return { status: 403, problem: `${textOf(target)}: refused: ${reason}; ${hint}`, reason };
 }
 
-/** Addresses of a host; empty when unknown. A server on `localhost` may listen on either address. */
+/** Returns the addresses of a host; empty when unknown. A server on `localhost` may listen on either address. */
 async function addressesOf(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
   if (loopbackNames.has(host)) return ["127.0.0.1", "::1"];
   if (isIP(host) !== 0) return [host];
@@ -91,14 +91,10 @@ const keyOf = ({ host, port }: Endpoint): string =>
 function entryOf(text: string): string {
   const endpoint = endpointOf(text);
   if (endpoint) return keyOf(endpoint);
-  throw WorkflowError.usage(
-    "SETTING_INVALID",
-    `sandbox.network.allow: ${JSON.stringify(text)} is not host:port`,
-    'write each entry like "localhost:5432" or "[::1]:5432"',
-  );
+  throw badEndpoint(text);
 }
 
-/** Tries addresses in order. Each has its share of the time, so that a silent one doesn't use up that of the next. */
+/** Tries addresses in order. Each gets a share of the timeout, so that a silent one leaves time for the next. */
 async function dialFirst(
   addresses: readonly string[],
   port: number,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { SpendingBook } from "../disk/spending.ts";
 import { DiskStore } from "../disk/store.ts";
@@ -21,14 +21,15 @@ import type { ThreadsParts } from "./parts.ts";
 import { ThreadSpending } from "./spending.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
+import { loadTimeout } from "../bundle/errors.ts";
 
 /** Shorter than a client's timeout, so that the reason reaches the client. */
 const loadTimeoutMs = controlTimeoutMs - 5_000;
 /** The exit code of a worker that did not get the lock. */
 const busyCode = 75;
-/** How long a new worker waits for its first request, whatever its idle timeout is. */
+/** Longest wait of a new worker for its first request, whatever its idle timeout is, in milliseconds. */
 const firstRequestMs = 5_000;
-/** How long a worker that has released its threads still refuses requests that were sent before. */
+/** Time in which a worker that has released its threads still refuses earlier requests, in milliseconds. */
 const lingerMs = 250;
 
 /** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */
@@ -168,9 +169,7 @@ function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"]
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(loadTimeoutMs, () => {
-    const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
-    const hint = "its top level may wait for something: do the work in run";
-    late.reject(WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint));
+    late.reject(loadTimeout(hash, loadTimeoutMs));
   });
   try {
     return await Promise.race([loaded, late.promise]);

@@ -168,7 +168,7 @@ function CardRest({ card, isRunning }: Props) {
       {(step || attempt.output) && Object.keys(outputs).length > 0 && (
         <Section
           name={`${key}/outputs`}
-          title={step?.role === "__wait__" ? "Requested answer" : "Outputs"}
+          title={step?.role === "__wait__" ? "Question" : "Outputs"}
           note={namesIn(outputs)}
         >
           {() => <Values values={outputs} />}

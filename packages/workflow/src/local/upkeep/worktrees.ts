@@ -3,11 +3,11 @@
  * thread. Does not own: a role's work in a worktree (workflow-agents).
  *
  * T1 In a repository, only the thread's own data changes: its refs, `refs/uncaged/<threadId>/`, and the entries of
- *    worktrees in the thread's folder. T2 A commit named by a fork's copied steps gets a ref of the fork before the
- *    source's ref is deleted. T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
+ *    worktrees in the thread's folder.
+ * T2 A commit named by a fork's copied steps gets a ref of the fork before the source's ref is deleted.
+ * T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
  */
 import { dirname, join, resolve } from "node:path";
-import { WorkflowError } from "../../contract/error.ts";
 import { worktreeRef } from "../../contract/worktree.ts";
 import { readOwnFile } from "../../disk/files.ts";
 import { namesIn, type Root } from "../../disk/paths.ts";
@@ -22,6 +22,7 @@ import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
 import { trashedThreads } from "../../disk/trash.ts";
 import { git } from "./git.ts";
+import { worktreeLocked, worktreeRefsKept } from "../errors.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];
 
@@ -29,11 +30,7 @@ type Noted = ReturnType<typeof notedWorktrees>[number];
 export function checkUnlocked(root: Root, threadId: string): void {
   const locked = notedWorktrees(root, threadId).find(isLocked);
   if (!locked) return;
-  throw WorkflowError.failed(
-    "WORKTREE_LOCKED",
-    `the worktree ${locked.path} of ${threadId} is locked`,
-    `let it go first: git --git-dir ${locked.repository} worktree unlock ${locked.path}`,
-  );
+  throw worktreeLocked(locked, threadId);
 }
 
 // Git locks a worktree during creation, and leaves the lock if it is killed.
@@ -73,7 +70,7 @@ export async function removeWorktrees(root: Root, threadId: string): Promise<voi
   const noted = notedWorktrees(root, threadId);
   const copied = copiedCommits(root, threadId).map(({ repository }) => repository);
   const repositories = new Set([...noted.map(({ repository }) => repository), ...copied]);
-  // First what may fail.
+  // Run the step that may fail first.
   for (const repository of repositories) {
     if (system.files.exists(join(repository, "objects"))) {
       await removeRefs(root, threadId, repository);
@@ -117,10 +114,7 @@ const refsOf = (threadId: string) => `${dirname(worktreeRef(threadId, "any"))}/`
 async function ask(repository: string, args: readonly string[], input = ""): Promise<string> {
   const answer = await git(repository, args, input);
   if ("output" in answer) return answer.output;
-  throw WorkflowError.failed(
-    "WORKTREE_NOT_REMOVED",
-    `the refs of the thread's worktrees stay in ${repository}: ${answer.problem}`,
-  );
+  throw worktreeRefsKept(repository, answer.problem);
 }
 
 /** Removed threads with worktrees left, untouched since a time (milliseconds). */

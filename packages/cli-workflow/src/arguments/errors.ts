@@ -1,0 +1,141 @@
+import { type ErrorKind, WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+
+/* The errors about the words of a command and the files that they name. */
+
+export const noCall = (message: string, hint: string): WorkflowError =>
+  WorkflowError.failed("NO_CALL", message, hint);
+
+export const nothingToEdit = (): WorkflowError =>
+  WorkflowError.usage(
+    "NOTHING_TO_EDIT",
+    "no step is kept, so no step can be edited",
+    "keep one with --at-step or --from-role",
+  );
+
+export const badEdit = (): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_EDIT",
+    "--edit takes an object with a content (a string), a meta (an object) or both",
+    'for example: --edit \'{"content":"A better plan"}\'',
+  );
+
+/** The text that came back from the editor. */
+export const badEditedStep = (problem: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_EDIT",
+    `invalid edited step: ${problem}`,
+    "nothing was forked; try again",
+  );
+
+export const editCancelled = (): WorkflowError =>
+  WorkflowError.failed(
+    "EDIT_CANCELLED",
+    "the step was not changed, so nothing was forked",
+    "to fork it unchanged, leave --edit out",
+  );
+
+export const noEditor = (): WorkflowError =>
+  WorkflowError.usage(
+    "NO_EDITOR",
+    "no editor: neither VISUAL nor EDITOR is set",
+    'set EDITOR, or give the change as JSON: --edit \'{"content":"…"}\'',
+  );
+
+export const editorFailed = (editor: string, exitCode: number): WorkflowError =>
+  WorkflowError.failed(
+    "EDITOR_FAILED",
+    `the editor ${exitCode === 127 ? "was not found" : `ended with exit code ${exitCode}`}: ${editor}`,
+    "nothing was forked; set EDITOR to an editor that works",
+  );
+
+export const nothingListed = (file: string): WorkflowError =>
+  WorkflowError.failed(
+    "NOTHING_LISTED",
+    `${file} lists no workflow`,
+    'list them: "workflows": {"review": "src/review.ts"}',
+  );
+
+export const notListed = (file: string, name: string, nearest: string | null): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_LISTED",
+    `${file} lists no workflow ${show(name)}`,
+    nearest === null
+      ? "give its source too: uncaged-workflow add <name> <file>"
+      : `did you mean ${nearest}?`,
+  );
+
+export const noProject = (): WorkflowError =>
+  WorkflowError.usage(
+    "NO_PROJECT",
+    "this folder is in no project",
+    'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
+  );
+
+/** A question that needs a person, without a terminal. */
+export const notConfirmed = (question: string): WorkflowError =>
+  WorkflowError.usage("NOT_CONFIRMED", `${question} no terminal to ask at`, "confirm it: --yes");
+
+/** Names for a hint, or null for none. */
+export const notDeclared = (name: string, declared: string | null): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_DECLARED",
+    `the workflow declares no ${show(name)}`,
+    declared === null ? "it declares no variables and no params" : `it declares ${declared}`,
+  );
+
+export const noSuchStep = (name: string, known: string): WorkflowError =>
+  WorkflowError.missing(
+    "NO_SUCH_STEP",
+    `the workflow has no step ${show(name)}`,
+    `its steps: ${known}`,
+  );
+
+export const notRunSoOften = (name: string, nth: string | undefined): WorkflowError =>
+  WorkflowError.missing(
+    "NO_SUCH_STEP",
+    `the step ${show(name)} has not run ${nth} times`,
+    `start at its last run: --from-step ${name}`,
+  );
+
+/** Invalid JSON of an option, or of the file that it names. */
+export const badJson = (problem: string, option: string, given: string | null): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_JSON",
+    given === null ? problem : `${problem}, in ${show(given)}`,
+    given === null
+      ? "fix the file, or write a long number as a text"
+      : `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
+  );
+
+export const emptyText = (option: string, source: string): WorkflowError =>
+  WorkflowError.usage(
+    "EMPTY_TEXT",
+    `${option}: ${source} is empty`,
+    "check the program that writes it; an empty text is given by ''",
+  );
+
+/** A file, or stdin, that can't be read as text. */
+export const unreadText = (code: string, kind: ErrorKind, message: string): WorkflowError =>
+  WorkflowError[kind](code, message, "give the path of a text file, or - for stdin");
+
+export const noSuchFile = (file: string): WorkflowError =>
+  WorkflowError.missing(
+    "NO_SUCH_FILE",
+    `no file ${show(file)} found`,
+    "check the path; it starts at the current folder",
+  );
+
+export const outNotWritable = (path: string, reason: string): WorkflowError =>
+  WorkflowError.failed(
+    "OUT_NOT_WRITABLE",
+    `can't write ${show(path)}: ${reason}`,
+    "name a file in a writable folder: -o <file>",
+  );
+
+export const oneThreadOnly = (): WorkflowError =>
+  WorkflowError.usage(
+    "ONE_THREAD_ONLY",
+    "--wait and --follow take one thread",
+    "resume them without, and follow each: uncaged-workflow follow <id>",
+  );

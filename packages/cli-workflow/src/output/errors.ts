@@ -1,0 +1,24 @@
+import { WorkflowError } from "@uncaged/workflow/host";
+
+/* The errors of printing, and of showing a thread. */
+
+export const outputFailed = (reason: string): WorkflowError =>
+  WorkflowError.failed(
+    "OUTPUT_FAILED",
+    `can't write the output: ${reason}`,
+    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
+  );
+
+export const valueTooDeep = (cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "VALUE_TOO_DEEP",
+    "a value is nested too deeply to be shown",
+    "no workflow can yield it: see which program wrote the log",
+    cause,
+  );
+
+export const threadRemoved = (threadId: string): WorkflowError =>
+  WorkflowError.missing(
+    "THREAD_NOT_FOUND",
+    `the thread ${threadId} was removed while it was followed`,
+  );

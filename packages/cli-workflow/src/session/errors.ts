@@ -1,0 +1,32 @@
+import { WorkflowError } from "@uncaged/workflow/host";
+import { show } from "@uncaged/workflow/internal";
+
+/* The errors of a command before it acts. */
+
+/** Wrong words of a command; the hint gives the right ones. */
+export const wrongUse = (message: string, hint?: string): WorkflowError =>
+  WorkflowError.usage("BAD_OPTION", message, hint);
+
+export const badOption = (option: string, value: string, hint: string): WorkflowError =>
+  wrongUse(`${option} can't be ${show(value)}`, hint);
+
+export const usage = (message: string, hint: string): WorkflowError =>
+  WorkflowError.usage("USAGE", message, hint);
+
+/** `chosenBy`: the option, variable or file that names the cluster. */
+export const notOnCluster = (
+  command: string,
+  { chosenBy, reason }: { chosenBy: string; reason: string },
+): WorkflowError =>
+  WorkflowError.usage(
+    "NOT_ON_A_CLUSTER",
+    `${command} does not work on a cluster (${chosenBy}): ${reason}`,
+    "name a storage root: --root <dir>",
+  );
+
+export const folderGone = (): WorkflowError =>
+  WorkflowError.failed(
+    "FOLDER_GONE",
+    "the folder that this command was called in is gone",
+    "go to another: cd ~",
+  );

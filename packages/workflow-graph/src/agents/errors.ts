@@ -1,0 +1,40 @@
+import { WorkflowError } from "@uncaged/workflow";
+
+/* The errors of the agents of a graph. Texts with a capital and a full stop are those of the graph format. */
+
+export const unknownAgent = (agentName: string, nodeId: string): WorkflowError =>
+  WorkflowError.failed(
+    "AGENT_UNKNOWN",
+    `no agent ${JSON.stringify(agentName)} for node ${nodeId}`,
+    "add it to agentsByName",
+  );
+
+export const noTools = (name: string): WorkflowError =>
+  WorkflowError.failed(
+    "TOOL_UNKNOWN",
+    `no tool ${name} found: the graph's agents have no tools`,
+    "give modelAgents tools",
+  );
+
+export const unknownProvider = (model: string, providers: string): WorkflowError =>
+  WorkflowError.failed(
+    "PROVIDER_UNKNOWN",
+    `no provider serves the model ${JSON.stringify(model)}; providers: ${providers}`,
+    "fix the node's model",
+  );
+
+export const emptyAnswer = (code: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    code,
+    "Model returned no text output.",
+    "ask for a text, or for a longer one",
+    cause,
+  );
+
+export const noKey = (code: string, variable: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    code,
+    `No LLM service configured. Set ${variable} in the environment.`,
+    "threads get the environment of the command that starts them",
+    cause,
+  );
