@@ -125,7 +125,7 @@ test("each hint was shown in a state, and led on", () => {
         "of logs of an earlier version; the fork is run for a broken journal",
       "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",
-      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
+      "continue from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
       "committed steps are kept; check the status of the thread: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",

@@ -56,7 +56,7 @@ describe("the declaration of a param", () => {
 
 test("the name of a variable keeps its $, and must have it", () => {
   expect(parseVariableDeclaration("$n (INT) = 0")).toEqual({ name: "$n", type: "INT", default: 0 });
-  expect(() => parseVariableDeclaration("n(INT)")).toThrow("begins with $");
+  expect(() => parseVariableDeclaration("n(INT)")).toThrow("must begin with $");
   expect(() => parseVariableDeclaration("$(INT)")).toThrow("no name");
 });
 

@@ -90,7 +90,7 @@ test("types are published by name", () => {
 test("a param that no expression can read is refused", () => {
   for (const name of ["_item", "_mine", "__proto__", "SYSVAR", "true"]) {
     expect(() => new Registry({ params: [`${name}(STRING)`] })).toThrow(
-      `no expression can read the name ${name}`,
+      `the name ${name} is reserved`,
     );
   }
 });

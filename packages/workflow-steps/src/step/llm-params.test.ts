@@ -139,7 +139,7 @@ describe("the request to a model", () => {
   test("needs a doc adapter for documents", async () => {
     const { llm } = answering();
     const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { docs: [1], prompt: "x" } });
-    expect(String(went.error)).toContain("needs the adapter doc");
+    expect(String(went.error)).toContain('missing adapter "doc"');
   });
 });
 
@@ -152,5 +152,5 @@ test("a document that is not text fails the step", async () => {
     { llm, doc },
     { inputs: { prompt: "x", docs: [7] } },
   );
-  expect(String(went.error)).toContain("LLM_A: the adapter doc gave no text for the document 7");
+  expect(String(went.error)).toContain("LLM_A: the adapter doc returned no text for document 7");
 });

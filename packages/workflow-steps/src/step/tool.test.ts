@@ -163,7 +163,7 @@ describe("a failure", () => {
   test("is a missing adapter, which is named", async () => {
     const went = await carryOut({ id: "Tool_010_Try" }, {});
     expect(typesOf(went)).toBe("tool_start tool_error");
-    expect(String(went.error)).toContain("needs the adapter tool");
+    expect(String(went.error)).toContain('missing adapter "tool"');
   });
 });
 
