@@ -8,7 +8,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "leaves the complete records, and saves the cut bytes beside them, at every byte (F1)",
     ],
     "packages/workflow/src/local/upkeep/verify.test.ts": [
-      "a log is named at every truncated length except the end of a record",
+      "a log truncated anywhere but at the end of a record is reported",
     ],
     "packages/workflow/src/disk/damage.test.ts": [
       "cut at any position of the last record %s is torn",
@@ -21,10 +21,10 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "by %s is reported with its line",
     ],
     "packages/workflow/test/worker-loss.test.ts": [
-      "is corrupt, named by line, refused by resume and kill, and spoils no list",
+      "is corrupt with its line, refused by resume and kill, and does not break lists",
     ],
     "packages/workflow/test/foreign-log.test.ts": [
-      "with another checksum is broken at its line, and stays as it is",
+      "with another checksum is broken at its line, and stays unchanged",
     ],
   },
   F3: {
@@ -36,7 +36,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F5: {
     "packages/workflow/test/limits.test.ts": ["a size limit that cuts a write short (F5)"],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that is full for a minute, and then not, interrupts the thread and loses nothing (F5)",
+      "that is full for a minute interrupts the thread and loses nothing (F5)",
     ],
   },
   F6: {
@@ -45,7 +45,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "that was acknowledged stays acknowledged after an error in close",
     ],
     "packages/workflow/test/registry.test.ts": [
-      "a change that could not be synced is on the disk once it is made again",
+      "a change that failed to sync is durable once repeated",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": ["a disk that fails its syncs (F6)"],
     "packages/cli-workflow/test/denied.nightly.test.ts": ["a disk whose every sync fails (F6)"],
@@ -56,19 +56,19 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "is invisible to readers before it is synced, and visible when it resolves (L1)",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "loses what was not synced, and nothing that was shown, over a remount",
+      "loses only unsynced data that was never shown, over a remount",
     ],
   },
   F8: {
     "packages/workflow/test/one-worker.test.ts": [
-      "is made by sixteen processes that start a thread each, and every thread completes",
-      "starts one thread when processes bring the same thread id to two versions",
+      "serves sixteen processes that each start a thread, and every thread completes",
+      "starts one thread when processes use the same thread id for two versions",
     ],
     "packages/workflow/test/registry.test.ts": [
-      "names that eight processes register at once all survive",
+      "names registered concurrently by eight processes are all kept",
     ],
     "packages/workflow/test/fork.test.ts": [
-      "of a thread that is being written take whole steps, byte for byte but for their sums",
+      "of a thread during a write copy whole steps byte for byte, except their checksums",
     ],
     "packages/workflow/test/crash.nightly.test.ts": ["the crash test (F4)"],
   },
@@ -87,7 +87,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "whose pid belongs to another process now is not signalled (F10)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": [
-      "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+      "a worker in another pid namespace is used, and the process with its pid here is not killed (F10)",
     ],
   },
   F11: {
@@ -100,7 +100,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F12: {
     "packages/workflow/src/engine/clock.test.ts": ["a clock that jumps (F12)"],
     "packages/workflow/src/registry/versions.test.ts": [
-      "registrations in one millisecond, and after the clock was set back, keep their order",
+      "registrations within a millisecond or after the clock was set back keep their order",
     ],
   },
   F13: {
@@ -111,15 +111,15 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F14: {
     "packages/workflow/src/registry/read.test.ts": [
       "an invalid registry is an error that names the line, and stays unchanged:",
-      "a registry that is cut at any byte is never read as another one, but at the end of a version",
-      "more than 16 MB are refused before they are read",
+      "a registry truncated anywhere but at the end of a version is never read as another registry",
+      "a file over 16 MB is refused unread",
     ],
     "packages/workflow/test/add.test.ts": ["the registry is broken or newer"],
   },
   F15: {
     "packages/workflow/src/disk/writer.test.ts": [
       "of 65 MiB is refused and writes nothing",
-      "of a content of ",
+      "with a content of ",
     ],
     "packages/workflow/src/disk/log.test.ts": [
       "of 100,000 records is outlined in bounded memory",
@@ -148,7 +148,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F19: {
     "packages/workflow/src/local/upkeep/verify.test.ts": [
-      "a log under another thread's name is named",
+      "a log under another thread's name is reported",
     ],
     "packages/workflow/test/foreign-log.test.ts": ["a log from elsewhere (F19)"],
   },
@@ -157,7 +157,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "a bundle that misbehaves fails its own thread and no other (F20)",
     ],
     "packages/workflow/test/replaced-builtins.test.ts": [
-      "a bundle that replaces everything leaves the logs of its siblings sound",
+      "a bundle that replaces everything leaves its siblings' logs intact",
     ],
     "packages/workflow/test/inspect.test.ts": ["a bundle that allocates memory without end"],
   },
@@ -167,7 +167,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "refuses a bundle that is missing",
     ],
     "packages/workflow/src/local/upkeep/verify.test.ts": [
-      "a bundle that was edited in place is named",
+      "a bundle that was edited in place is reported",
     ],
     "packages/workflow/src/local/workflows.test.ts": [
       "an ambiguous prefix is refused with the candidates",
@@ -181,24 +181,24 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F23: {
     "packages/workflow/test/answers.test.ts": ["an answer (F23)"],
     "packages/workflow/src/host/host-answers.ts": [
-      "of many answers at once one is taken, and the others are refused",
+      "one of many concurrent answers is accepted, and the others are refused",
     ],
   },
   F24: {
     "packages/server/test/guard.test.ts": [
-      "whatever the path and the method",
-      "of a form is refused, whatever it holds",
+      "for every path and method",
+      "of a form is refused, whatever its content",
     ],
     "packages/server/test/streams.test.ts": [
-      "the number of open streams is limited, and a closed stream makes room",
+      "the number of open streams is limited, and closing a stream allows another",
     ],
   },
   F25: {
     "packages/server/test/serve.test.ts": [
-      "a port in use is one line, which shows no token of the server that has it",
+      "a port in use is reported in one line, without the token of the server that uses it",
     ],
     "packages/server/test/events.test.ts": [
-      "nothing is missed and nothing doubled when the server is killed and started again",
+      "no message is lost or sent twice when the server is killed and restarted",
     ],
   },
   F26: {
@@ -215,16 +215,16 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     ],
     "packages/cli-workflow/test/streams.test.ts": [
       "a closed stdout is not a crash",
-      "the program answers where no stdin, no terminal and another locale is",
+      "the program answers without stdin and terminal, and with another locale",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
-      "that becomes read-only is read, and written again when it can be (F27)",
+      "that becomes read-only stays readable, and is written again once possible (F27)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": ["a file system without locks"],
   },
   F28: {
     "packages/workflow/test/registry.test.ts": [
-      "garbage that is collected while names are registered is never a bundle that they need",
+      "garbage collection during registrations never collects a needed bundle",
     ],
     "packages/workflow/test/remove.test.ts": [
       "that races resume, kill and fork leaves a whole log or none",
@@ -244,8 +244,8 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "is detected by the thread's log when lines at its end, or all lines, are missing",
     ],
     "packages/workflow/src/worker/journal.test.ts": [
-      "is named by file and line before anything is done again, whatever has happened to its lines",
-      "goes on wherever a crash has cut off its end, and keeps what was cut off",
+      "is reported with file and line before any work is repeated, for any kind of damage",
+      "continues after a crash at any byte of its end, and saves the torn bytes",
     ],
     "packages/workflow-agents/test/damage.nightly.test.ts": [
       "keeps the thread from going on, and has nothing done twice",
@@ -257,7 +257,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F30: {
     "packages/workflow/test/paused.test.ts": ["is paused for every reader, and is resumed"],
     "packages/workflow/test/recover.test.ts": [
-      "is resumed once, by whichever of twenty calls and a person comes first",
+      "is resumed once, by the first of twenty calls and a person",
       "a thread of a copy of the storage root, also in the place of the original",
     ],
   },

@@ -8,7 +8,7 @@ afterAll(removeFolders);
 
 const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 
-test("a new project builds, type-checks and runs in one go", async () => {
+test("a new project builds, type-checks and runs immediately", async () => {
   const store = new Store();
   const project = await store.json<{ name: string; dir: string; files: string[] }>([
     ...["new", "my-review"],
@@ -27,7 +27,7 @@ test("a new project builds, type-checks and runs in one go", async () => {
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
-test("a new team of agents type-checks, plays without a key, asks before it writes and costs nothing", async () => {
+test("a new team of agents type-checks, runs without a key, asks before it writes and costs nothing", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
   const types = Bun.spawn([tsc, "-p", dir], { stdout: "pipe" });
@@ -47,7 +47,7 @@ test("a new team of agents type-checks, plays without a key, asks before it writ
   expect(ledger).toMatchObject({ total: { cost: 0, unpriced: 0 } });
 });
 
-test("the types of a new team of agents check a scorer as the guide has it, and name what is wrong in one", async () => {
+test("the types of a new team of agents check the guide's scorer, and name the errors of a wrong one", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
   const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/evals.md"), "utf8");
@@ -66,7 +66,7 @@ test("the types of a new team of agents check a scorer as the guide has it, and 
   expect(errorsIn("odd.ts").join()).toContain("is not assignable to type");
 });
 
-test("a new project sees the types of Node once npm has installed them", async () => {
+test("a new project has Node's types after npm has installed them", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "my-review"]);
   const types = join(dir, "node_modules/@types/node");
@@ -82,7 +82,7 @@ test("a new project sees the types of Node once npm has installed them", async (
   expect(await check.stdout.text()).toBe("");
 });
 
-test("a new project is written with the user's own umask, and into an empty folder too", async () => {
+test("a new project is written with the user's own umask, also into an empty folder", async () => {
   const store = new Store();
   const dir = join(store.folder, "mine");
   mkdirSync(dir);
@@ -97,7 +97,7 @@ test("a new project is written with the user's own umask, and into an empty fold
   expect(readFileSync(join(dir, "README.md"), "utf8")).toContain("uncaged-workflow run other");
 });
 
-test("build writes the bundle and its map, and prints the hash that add gives", async () => {
+test("build writes the bundle and its map, and prints the same hash as add", async () => {
   const store = new Store();
   const folder = newFolder();
   writeFileSync(
@@ -127,7 +127,7 @@ test("a source that does not build names the file, the line and the column", asy
   expect(stderr).toMatch(/error: \S*bad\.ts:2:\d+: /);
 });
 
-test("add keeps the types, and a version can be current again", async () => {
+test("add keeps the types, and an older version can become current again", async () => {
   const store = new Store();
   const types = join(store.folder, "play.d.ts");
   writeFileSync(types, "export {};\n");

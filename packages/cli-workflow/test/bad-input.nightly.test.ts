@@ -48,7 +48,7 @@ describe("a workflow's name", () => {
   }
 
   for (const name of [...hostile, ""]) {
-    test(`${JSON.stringify(name).slice(0, 20)} is not found anywhere`, async () => {
+    test(`${JSON.stringify(name).slice(0, 20)} is not found by any command`, async () => {
       const commands = ["show", "history", "remove", "rollback", "threads"];
       await Promise.all([
         ...commands.map((command) => expectRefusal([command, name], 4, "there is no workflow")),
@@ -60,7 +60,7 @@ describe("a workflow's name", () => {
 
 describe("a thread's id", () => {
   for (const id of [...hostile, "@first", "UUUUUUUUUUUUUUUUUUUUUUUUUU"]) {
-    test(`${JSON.stringify(id).slice(0, 20)} is not found anywhere`, async () => {
+    test(`${JSON.stringify(id).slice(0, 20)} is not found by any command`, async () => {
       const commands = ["thread", "thread rm", "kill", "pause", "resume", "fork", "retry", "logs"];
       await Promise.all(
         commands.map((command) =>
@@ -70,7 +70,7 @@ describe("a thread's id", () => {
     });
   }
 
-  test("can't be given unless it is a ULID", async () => {
+  test("must be a ULID to be chosen by the caller", async () => {
     for (const id of ["..", "x".repeat(300), "01KQXKW18CT8G75T53R8F4G7Y"]) {
       await expectRefusal(["run", "play", "--thread-id", id], 2, "is not a thread id");
     }
@@ -103,7 +103,7 @@ describe("a number", () => {
 });
 
 describe("a path", () => {
-  test("that is missing is reported", async () => {
+  test("to a missing file is reported", async () => {
     await expectRefusal(["add", "x", "none.esm.js"], 4, "none.esm.js");
     await expectRefusal(["add", "x", "none.ts"], 4, "none.ts");
     await expectRefusal(["build", "none.ts"], 4, "none.ts");
@@ -111,32 +111,32 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--params", "@none.json"], 4, "none.json");
   });
 
-  test("that is empty is reported", async () => {
+  test("to an empty file is reported", async () => {
     await expectRefusal(["add", "x", "empty.esm.js"], 1, "is empty");
     await expectRefusal(["run", "play", "--prompt-file", ""], 4, "prompt-file");
     await expectRefusal(["list", "--root", ""], 2, "--root");
   });
 
-  test("that is a folder is reported", async () => {
+  test("to a folder is reported", async () => {
     await expectRefusal(["add", "x", "folder.esm.js"], 2, "folder");
     await expectRefusal(["run", "play", "--prompt-file", "."], 2, "folder");
   });
 
-  test("that is not UTF-8 text is reported", async () => {
+  test("to a file without UTF-8 text is reported", async () => {
     await expectRefusal(["run", "play", "--prompt-file", "latin.txt"], 2, "not UTF-8");
   });
 
-  test("without an end is read to its limit and no further", async () => {
+  test("to an endless file is read only up to the limit", async () => {
     await expectRefusal(["run", "play", "--prompt-file", "/dev/zero"], 2, "longer than 64 MiB");
   });
 
-  test("that can't be written is reported, and nothing is left", async () => {
+  test("to an unwritable file is reported, and no file is left", async () => {
     await expectRefusal(["build", "none.ts", "-o", "review.js"], 2, ".esm.js");
     await expectRefusal(["new", join(files, "empty.esm.js")], 2, "is a file");
     await expectRefusal(["new", files, "--name", "x"], 2, "not empty");
   });
 
-  test("that can't be read is reported", async () => {
+  test("to an unreadable file is reported", async () => {
     symlinkSync("loop.txt", join(files, "loop.txt"));
     await expectRefusal(["run", "play", "--prompt-file", "loop.txt"], 1, "can't be read");
   });
@@ -157,7 +157,7 @@ describe("a bundle", () => {
     expect(store.tree()).toEqual(before);
   });
 
-  test("that breaks several rules has them all as details for programs", async () => {
+  test("that breaks several rules lists all of them in details for programs", async () => {
     const { stdout } = await store.run(["add", "x", "two.esm.js", "--json"], { cwd: files });
     const { error } = JSON.parse(stdout) as { error: { code: string; details: string[] } };
     expect(error.code).toBe("BUNDLE_REFUSED");
@@ -178,7 +178,7 @@ describe("a missing thing", () => {
     await expectRefusal(["fork", ended, "--at-step", "9"], 4, "not 9");
   });
 
-  test("a workflow that is nearly right is suggested", async () => {
+  test("with a similar workflow name gets a suggestion", async () => {
     await expectRefusal(["run", "paly"], 4, "did you mean play?");
     await expectRefusal(["show", "PLAY"], 4, "did you mean play?");
   });
@@ -220,7 +220,7 @@ describe("a storage root", () => {
     await refuse(join(files, "broken.esm.js"), "is not a folder");
   });
 
-  test("that does not exist is empty, and reading it makes nothing", async () => {
+  test("that does not exist is empty, and reading it creates nothing", async () => {
     const fresh = new Store();
     for (const command of ["list", "threads", "ps"]) {
       expect(await fresh.json<unknown>([command])).toEqual([]);
@@ -228,7 +228,7 @@ describe("a storage root", () => {
     expect(fresh.tree()).toEqual({});
   });
 
-  test("that is named and does not exist is reported by commands that find nothing in it", async () => {
+  test("that is named but does not exist is reported by commands that find nothing in it", async () => {
     const nowhere = join(files, "nowhere");
     const missing = `hint: no storage root ${nowhere} found: check --root`;
     for (const args of [
@@ -261,7 +261,7 @@ describe("a storage root", () => {
     expect(broken.tree()).toEqual(before);
   });
 
-  test("without a home is asked for", async () => {
+  test("without a home must be named", async () => {
     const { code, stderr } = await store.run(["list"], {
       env: { HOME: "", UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
     });
@@ -270,7 +270,7 @@ describe("a storage root", () => {
   });
 });
 
-describe("a log that another program wrote, with a value nested too deeply to be shown", () => {
+describe("a log by another program, with a value nested too deeply to show", () => {
   for (const command of ["thread", "follow", "diff"]) {
     test(`is not a bug of ${command}`, async () => {
       const deep = `${ended.slice(0, -1)}${ended.endsWith("0") ? "1" : "0"}`;

@@ -52,7 +52,7 @@ class OffClock {
 
 type Line = { pid: number; healthPort: number; problem?: string };
 
-/** A worker whose clock is off, with its output as it comes. */
+/** A worker with a wrong clock, and its live output. */
 async function worker(clock: OffClock) {
   const words = ["worker", "--port", "0", "--cache", newFolder(), "--json"];
   const child = store.start(words, { env: clock.env });
@@ -91,7 +91,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
         new RegExp(`^error: the clock of this machine is (599|600|601) s ${way} [^\\n]+\\n$`),
       ),
     ]);
-    // It is not registered.
+    // The worker is not registered.
     expect((await store.run(["list"], given)).stderr).toContain("has no workers");
   });
 
@@ -109,7 +109,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     expect(await child.exited).toBe(0);
   });
 
-  test("is set ten minutes on gives its threads back, and takes threads again when it is right", async () => {
+  test("set ten minutes forward gives its threads back, and takes threads again when corrected", async () => {
     const clock = new OffClock(0);
     const first = await worker(clock);
     await store.ok(["add", "play", playBundle], given);
@@ -127,7 +127,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       () => "it takes threads",
     );
     expect(first.problems()).toEqual([expect.stringMatching(/ ahead of .*; it drives nothing; /)]);
-    // Without other workers it still answers commands; that does not keep it from giving threads back.
+    // Without other workers it still answers commands, but it must give its threads back.
     expect(await driver()).toBe(first.pid);
     const second = await worker(new OffClock(0));
     writeFileSync(path, "");
@@ -136,7 +136,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await shown()).status === "completed",
       () => "it has not ended",
     );
-    // The step that it was in is committed; the other worker runs the later steps.
+    // Its current step is committed; the other worker runs the later steps.
     const { steps } = await shown();
     expect(steps).toHaveLength(4);
     const isRight = ({ timestamp }: Step) => Math.abs(timestamp - Date.now()) < 5 * minutes;

@@ -1,4 +1,4 @@
-// @cluster: it starts a server, on a disk that is full.
+// @cluster: it starts a server on a full disk.
 import {
   afterAll,
   afterEach,
@@ -38,7 +38,7 @@ beforeAll(async () => {
   await worker.stdout.getReader().read();
   await store.ok(["add", "play", playBundle], { env });
 });
-// A second try needs the space that the first one has taken.
+// A retry needs the space that the first try has taken.
 afterEach(() => {
   if (!isSkipped) disk.free();
 });
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 const reason = why === null ? missingServer : `: ${why}`;
 describe.skipIf(isSkipped)(`a server whose disk is full${reason}`, () => {
-  test("is one line, and has lost nothing once there is room", async () => {
+  test("is one line, and no data is lost once there is space", async () => {
     const shown = (id: string) => store.json<Thread>(["thread", id], { env });
     const play = (params: object, prompt: string, ...more: string[]) => {
       const words = ["run", "play", "--params", JSON.stringify(params), "--prompt", "-", ...more];
@@ -67,14 +67,14 @@ describe.skipIf(isSkipped)(`a server whose disk is full${reason}`, () => {
     disk.fill();
     const taken: string[] = [];
     let refused = { code: 0, stdout: "", stderr: "" };
-    // The files that the server already has still have space.
+    // The server's existing files still have space.
     for (let n = 0; n < 20 && refused.code === 0; n += 1) {
       refused = await play({}, String(n).repeat(8 << 20));
       if (refused.code === 0) taken.push(refused.stdout.trim());
     }
     const oneLine = /^error: [^\n]+\n$/;
     expect(refused).toEqual({ code: 1, stdout: "", stderr: expect.stringMatching(oneLine) });
-    // A server that can't even be read refuses it before there is a thread to name.
+    // A server that can't be read refuses before there is a thread to name.
     const [id] = refused.stderr.match(/(?<= --thread-id )\w{26}(?=\n$)/) ?? [];
     writeFileSync(path, "");
     if (id !== undefined) {

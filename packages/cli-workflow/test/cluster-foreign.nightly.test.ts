@@ -16,7 +16,7 @@ import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(120_000);
 
-/* A cluster without workers, and foreign servers in its place or in the place of its workers. */
+/* A cluster without workers, and foreign servers that replace it or its workers. */
 let cluster: Cluster;
 let store: Store;
 /** A waiting thread of the storage root. */
@@ -48,7 +48,7 @@ const of = (address: ClusterAddress, token = cluster.address.token): Given => ({
 });
 const real = (): Given => of(cluster.address);
 
-/** The cluster with a foreign server in the place of one or both interfaces. */
+/** Returns the cluster with a foreign server in place of one or both interfaces. */
 function other(answer: Answer, names: ("ingress" | "admin")[] = ["ingress", "admin"]) {
   const address = { ...cluster.address };
   for (const name of names) {
@@ -59,7 +59,7 @@ function other(answer: Answer, names: ("ingress" | "admin")[] = ["ingress", "adm
   return address;
 }
 
-/** Commands that read, change, serve, work and move. */
+/** Returns commands that read, change, serve, run and move. */
 const commands = (): string[][] => [
   ["threads"],
   ["run", "play", "--prompt", "go"],
@@ -73,7 +73,7 @@ const commands = (): string[][] => [
 async function refused(code: string, given: Given, all = commands()): Promise<void> {
   const before = store.tree();
   for (const [n, words] of all.entries()) {
-    // Each way with half of the commands: both use one function.
+    // Tests text and JSON with half of the commands each, because both use one function.
     const isJson = n % 2 === 0;
     const { stdout, ...ended } = await store.run([...words, ...(isJson ? ["--json"] : [])], given);
     const where = words.join(" ");
@@ -100,7 +100,7 @@ onCluster(`every command fails in one line${missingServer}`, () => {
     await refused(code, given());
   });
 
-  test("where the right token is given, and there is no worker: NO_WORKERS", async () => {
+  test("with the right token and without a worker: NO_WORKERS", async () => {
     const given = of(other(guarded("right")), "right");
     await refused(
       "NO_WORKERS",
@@ -110,7 +110,7 @@ onCluster(`every command fails in one line${missingServer}`, () => {
   });
 });
 
-/** Registers a program with its own `thread` service, and removes it again. Returns the calls that it got. */
+/** Registers a program with its own `thread` service, and removes it afterwards. Returns the calls that it received. */
 async function besides(act: () => Promise<void>): Promise<string> {
   const program = join(import.meta.dir, "../../workflow-restate/test/fixtures/other.ts");
   const child = Bun.spawn([process.execPath, program], { stdin: "ignore", stdout: "pipe" });

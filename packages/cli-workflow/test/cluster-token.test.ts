@@ -18,7 +18,7 @@ import { newFolder, removeFolders, Store } from "./program.ts";
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 type Fronts = { workers: { port: number; backends: { port: number; health: number }[] } };
 
-/** Yields its environment, and ends when the file named by its prompt exists. */
+/** A workflow that yields its environment and ends when the file named by its prompt exists. */
 const telling = `
 import { existsSync } from "node:fs";
 export const descriptor = { description: "tells its environment", roles: {} };
@@ -105,14 +105,14 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
     }
   });
 
-  test("it is answered with it", async () => {
+  test("the right token gets an answer", async () => {
     const headers = { authorization: `Bearer ${token}` };
     for (const url of [`${ingress()}/restate/health`, `${admin()}/deployments`]) {
       expect((await fetch(url, { headers })).status).toBe(200);
     }
   });
 
-  test("a worker is refused, by its own port and by the one of all", async () => {
+  test("a worker is refused, by its own port and by the shared port", async () => {
     const { workers } = JSON.parse(read("balancer.json")) as Fronts;
     for (const port of [workers.port, ...workers.backends.map((one) => one.port)]) {
       // The token of the cluster is not a signature of its servers.
@@ -146,7 +146,7 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
     for (const pid of up.pids.servers) expect(stdout.toString()).not.toContain(`pid=${pid},`);
   });
 
-  test("a command that can't read the token fails in one line, and with it in its environment does not", async () => {
+  test("a command that can't read the token fails in one line, and succeeds with the token in its environment", async () => {
     const stranger = { ...env, HOME: newFolder(), UNCAGED_WORKFLOW_STORAGE_ROOT: newFolder() };
     const list = (given: Record<string, string>) => store.run(["list"], { env: given });
     const refused = (what: string) => ({
@@ -162,7 +162,7 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
 });
 
 onCluster(`the token of a cluster${missingServer}`, () => {
-  test("is for its user alone", () => {
+  test("is readable only by its user", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     for (const name of ["token", "signing-key.pem"]) {
       expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
@@ -178,7 +178,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     }
   });
 
-  test("is not sent to an address that is not that of the cluster", async () => {
+  test("is not sent to another address", async () => {
     const seen: (string | null)[] = [];
     const server = Bun.serve({
       hostname: "127.0.0.1",
@@ -229,7 +229,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     });
   });
 
-  test("is not given to the threads of a worker that has it from its environment", async () => {
+  test("is not passed to the threads of a worker that has it in its environment", async () => {
     const home = { HOME: newFolder(), UNCAGED_WORKFLOW_STORAGE_ROOT: newFolder() };
     const given = { ...env, ...home, [tokenVariable]: token };
     const { pids } = up;
@@ -267,12 +267,12 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     await worker.exited;
   });
 
-  test("stays when the cluster is started again, and is made where it is missing", async () => {
+  test("stays the same when the cluster restarts, and is created if missing", async () => {
     await store.ok(["cluster", "down"]);
     up = await start();
     expect(read("token").trim()).toBe(token);
     await store.ok(["cluster", "down"]);
-    // Like the folder of a server before clusters had tokens: the server's own ports were the cluster's.
+    // A server folder from before clusters had tokens: the server's own ports were the cluster's.
     const { host } = up;
     const [forWorkers, ingressPort, adminPort] = JSON.parse(read("fronts.json")) as number[];
     writeFileSync(join(folder, "fronts.json"), JSON.stringify([forWorkers]));
@@ -292,7 +292,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
   });
 });
 
-test("a key that is none is refused in one line", async () => {
+test("an invalid key is refused in one line", async () => {
   const words = ["worker", "--host", "restate://127.0.0.1:1", "--identity-key", "key"];
   expect(await store.run(words)).toEqual({
     ...{ code: 2, stdout: "" },

@@ -39,7 +39,7 @@ const json = <T>(...args: string[]): Promise<T> => store.json<T>(args, { env });
 const play = (params: object, ...args: string[]): Promise<string> =>
   store.ok(["run", "play", "--params", JSON.stringify(params), ...args], { env });
 
-/** A thread that stops before a step until `open` is called. */
+/** Starts a thread that stops before a step until `open` is called. */
 async function gated(before: number, params: object = {}) {
   const path = join(newFolder(), "gate");
   const id = await play({ ...params, gate: { before, path } });
@@ -64,7 +64,7 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     const fork = await store.ok(["fork", threadId, "--at-step", "1", "--wait", "-q"], { env });
     expect((await json<{ same: boolean }>("diff", threadId, fork)).same).toBe(true);
     expect(await json<object>("verify")).toMatchObject({ problems: [] });
-    // The storage root has none of its data.
+    // The storage root contains none of this data.
     expect(existsSync(join(store.root, "logs"))).toBe(false);
   });
 
@@ -80,7 +80,7 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     expect(read()).toEqual([]);
   });
 
-  test("it is ended and started again, and threads go on", async () => {
+  test("it can be stopped and started again, and threads continue", async () => {
     const { id, open } = await gated(2);
     await store.ok(["cluster", "down"]);
     expect([...up.pids.servers, ...up.pids.workers].filter(isAlive)).toEqual([]);
@@ -108,7 +108,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
   const down = (...args: string[]) => other.ok(["cluster", "down", ...args]);
   afterAll(() => down("--data"));
 
-  test("when two are started at once, one is", async () => {
+  test("of two simultaneous starts, one succeeds", async () => {
     const both = await Promise.all([started(), started()]);
     expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     const line = both.find(({ code }) => code === 1)?.line ?? "";
@@ -116,7 +116,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     await down();
   });
 
-  test("when something listens where its workers are reached", async () => {
+  test("when another program listens on the workers' port", async () => {
     const [port = 0] = JSON.parse(readFileSync(join(folder, "fronts.json"), "utf8")) as number[];
     const server = Bun.listen({ hostname: "127.0.0.1", port, socket: { data: () => undefined } });
     const { code, line } = await started();
@@ -125,7 +125,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     expect((await other.run(["cluster", "status"])).code).toBe(4);
   });
 
-  test("while a part of it runs, which is stopped and started again with its data", async () => {
+  test("while a part of it runs, which is then restarted with its data", async () => {
     const before = await start();
     const { balancer } = before.pids;
     process.kill(balancer, "SIGKILL");
@@ -141,7 +141,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     await down("--data");
   });
 
-  test("when its folder can't be written", async () => {
+  test("when its folder is not writable", async () => {
     writeFileSync(folder, "");
     const { code, line } = await started();
     expect([code, line]).toEqual([
@@ -158,7 +158,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
     return { code, line: stderr };
   };
 
-  test("by --host, the environment and the project, in this order, and not beside --root", async () => {
+  test("by --host, the environment and the project, in this order, and not together with --root", async () => {
     const other = { UNCAGED_WORKFLOW_HOST: "restate://127.0.0.1:1" };
     expect((await named(["list", "--host", up.host], other)).code).toBe(0);
     expect((await named(["list"], other)).line).toContain(

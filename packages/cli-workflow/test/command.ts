@@ -1,16 +1,16 @@
 import { join } from "node:path";
 
 /*
- * The command line as tests run it: built, from the package whose folder is in `TEST_COMMAND`, where many files are tested;
- * else from its source.
+ * The command that tests run: the built package whose folder is in `TEST_COMMAND` (set for runs of many test files),
+ * else the source.
  */
 const built = process.env.TEST_COMMAND;
 const folder = built ?? join(import.meta.dir, "..");
 
-/** The file that users call. */
+/** The file that users run. */
 export const command = join(folder, "bin/uncaged-workflow");
 
-/** The program as a command line, for shells. */
+/** The program as a command line for shells. */
 export const programWords = [
   process.execPath,
   "--no-env-file",

@@ -24,7 +24,7 @@ const candidates = async (...words: string[]): Promise<string[]> => {
   return lines.map((line) => line.split("\t")[0] ?? "");
 };
 
-test("a command is completed from its beginning", async () => {
+test("a command is completed from a prefix", async () => {
   expect(await candidates("r")).toEqual([
     ...["rollback", "remove", "run", "resume", "retry", "rerun"],
   ]);
@@ -60,14 +60,14 @@ test("a path is left to the shell", async () => {
   expect(await candidates("completion", "")).toEqual(["bash", "zsh", "fish"]);
 });
 
-test("a storage root that can't be read has nothing to complete, and prints nothing", async () => {
+test("an unreadable storage root yields no completions and no output", async () => {
   const { code, stdout, stderr } = await store.run(["__complete", "--", "show", ""], {
     env: { UNCAGED_WORKFLOW_STORAGE_ROOT: join(import.meta.dir, "program.ts") },
   });
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
-/** A folder with the program under its own name. */
+/** Creates a folder with the program under its own name. */
 function programFolder(): string {
   const folder = join(store.folder, "bin");
   mkdirSync(folder, { recursive: true });
@@ -81,7 +81,7 @@ function programFolder(): string {
 type Shell = { name: string; argv: string[]; setUp: string[]; clear: string };
 
 const clearLine = "\x15";
-/** Starts each shell without a person's own settings, with lines to set it up. */
+/** Starts each shell without the user's own settings; the lines set it up. */
 const shells: Shell[] = [
   { name: "bash", argv: ["bash", "--norc", "--noprofile", "-i"], setUp: [], clear: clearLine },
   {
@@ -92,7 +92,7 @@ const shells: Shell[] = [
   },
 ];
 
-/** Screen content after a plain terminal was sent a text. */
+/** Returns the screen of a plain terminal after it received a text. */
 function drawn(text: string): string {
   const lines: string[][] = [[]];
   let column = 0;
@@ -106,7 +106,9 @@ function drawn(text: string): string {
   return lines.map((line) => line.join("")).join("\n");
 }
 
-/** Types lines and a tab after each. Returns each line as the terminal shows it, as soon as it is the wanted one. */
+/**
+ * Types lines, each followed by a tab. Returns each line as the terminal shows it, as soon as the line is as wanted.
+ */
 async function completed(
   { name, argv, setUp, clear }: Shell,
   lines: [typed: string, wanted: string][],
@@ -151,7 +153,7 @@ async function completed(
   }
 }
 
-/** Typed text, and the line that completion makes of it. */
+/** Returns typed text with its expected completion. */
 async function typedAndWanted(): Promise<[typed: string, wanted: string][]> {
   const [current = "", first = ""] = (
     await store.json<{ hash: string }[]>(["history", "play"])

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 const read = (id: string) => store.json<View>(["thread", id]);
 
-test("pause is seen in ps, and resume continues it", async () => {
+test("ps shows a paused thread, and resume continues it", async () => {
   const { id, open } = await store.playGated(2, { steps: 4 });
   expect(await store.ok(["pause", id])).toContain(`paused ${id}`);
   open();
@@ -37,7 +37,7 @@ test("pause is seen in ps, and resume continues it", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
-test("resume waits for the end with --wait and shows it with --follow, and takes one thread then", async () => {
+test("resume waits for the end with --wait and shows it with --follow, both only for one thread", async () => {
   const { id: paused, open } = await store.playGated(2, { steps: 4, code: 3 });
   await store.ok(["pause", paused]);
   open();
@@ -55,7 +55,7 @@ test("resume waits for the end with --wait and shows it with --follow, and takes
   expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("take one thread") });
 });
 
-test("an approval takes a decision: anything else is refused with exit code 2, and it goes on waiting", async () => {
+test("an approval accepts only a decision: any other answer is refused with exit code 2, and the thread still waits", async () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const file = join(store.folder, "asker.esm.js");
   writeFileSync(file, asker);
@@ -101,7 +101,7 @@ test("an answer to a thread that was paused while it waited reports that it stay
   await store.ok(["kill", other]);
 });
 
-test("several threads are killed at once, and a failure does not stop the others", async () => {
+test("several threads are killed together, and a failure does not stop the others", async () => {
   const ids = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout, stderr } = await store.run(["kill", ids[0] ?? "", ended, ids[1] ?? ""]);
   expect(code).toBe(1);
@@ -109,7 +109,7 @@ test("several threads are killed at once, and a failure does not stop the others
   expect(stderr).toMatch(/^error: [^\n]*has ended[^\n]*\n$/);
 });
 
-test("thread rm deletes what has ended, and with --force what runs", async () => {
+test("thread rm deletes ended threads, and with --force running threads", async () => {
   const id = await store.play({}, "--wait");
   expect(await store.ok(["thread", "rm", id])).toBe(`deleted ${id}`);
   expect((await store.run(["thread", id])).code).toBe(4);
@@ -118,7 +118,7 @@ test("thread rm deletes what has ended, and with --force what runs", async () =>
   expect((await store.run(["thread", running])).code).toBe(4);
 });
 
-test("fork leaves out the last step, or keeps up to a role or a number", async () => {
+test("fork omits the last step, or keeps steps up to a role or a number", async () => {
   const kept = async (...args: string[]) => {
     const id = await store.ok(["fork", ended, ...args]);
     await store.until(id, "completed");
@@ -132,7 +132,7 @@ test("fork leaves out the last step, or keeps up to a role or a number", async (
   expect(await kept("--at-step", "0")).toBe(0);
 });
 
-test("fork --edit takes JSON for the last kept step", async () => {
+test("fork --edit replaces the last kept step with JSON", async () => {
   const edit = '{"content":"better","meta":{"n":1}}';
   const id = await store.ok(["fork", ended, "--at-step", "1", "--edit", edit, "--wait"]);
   expect((await read(id)).steps[0]).toMatchObject({ content: "better", meta: { n: 1 } });
@@ -153,7 +153,7 @@ test("fork --edit opens the last kept step in the editor", async () => {
   expect(readFileSync(seen, "utf8")).toContain("planner 1: first");
 });
 
-test("fork --edit forks nothing when the step is not changed or the editor fails", async () => {
+test("fork --edit does not fork if the step is unchanged or the editor fails", async () => {
   const threads = () => store.json<View[]>(["threads"]);
   const before = await threads();
   const attempts: [Record<string, string>, number, string][] = [
@@ -185,7 +185,7 @@ test("fork --on continues on another version", async () => {
   });
 });
 
-test("retry continues what failed, and with more rounds what ran out of them", async () => {
+test("retry continues a failed thread, and with more rounds a thread out of rounds", async () => {
   const failed = await store.play({ fail: 2 });
   await store.until(failed, "failed");
   const again = await store.run(["retry", failed, "--wait"], { env: { PLAY_WELL: "1" } });
@@ -236,13 +236,13 @@ test("logs shows the debug log, its end, and follows it", async () => {
   expect(await store.ok(["logs", id, "-f"])).toContain("ended: returned");
 });
 
-describe("in a process of its own", () => {
+describe("in a separate process", () => {
   let onRoot: Store;
   beforeAll(async () => {
     onRoot = await playStore();
   });
 
-  test("follow ends when the worker is gone, and names what to do", async () => {
+  test("follow ends when the worker is gone, and names the next command", async () => {
     const id = await onRoot.play({ ms: 60_000 });
     const child = onRoot.start(["follow", id]);
     const text = Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -269,7 +269,7 @@ describe("in a process of its own", () => {
     expect(await child.stdout.text()).toContain("completed");
   });
 
-  test("Ctrl-C leaves the view and not the thread", async () => {
+  test("Ctrl-C ends the view but not the thread", async () => {
     const { id, open } = await onRoot.playGated(3);
     for (const args of [
       ["follow", id],
@@ -293,7 +293,7 @@ describe("all threads of a storage root", () => {
     all = await playStore({ inMemory: true });
   });
 
-  test("are paused, and killed once a person agrees", async () => {
+  test("are paused, and are killed after confirmation", async () => {
     const ids = [await all.play({ ms: 60_000 }), await all.play({ ms: 60_000 })];
     const asks = await all.play({ ask: 2, steps: 3 });
     await all.until(asks, "waiting");
@@ -309,7 +309,7 @@ describe("all threads of a storage root", () => {
     expect((await all.run(["kill", "--all"])).stderr).toContain(`no thread of ${all.root} runs`);
   });
 
-  test("are not named beside a thread, and something is named", async () => {
+  test("can't be named together with a thread, and one of both is required", async () => {
     for (const command of ["pause", "kill"]) {
       expect((await all.run([command])).stderr).toContain("missing a thread");
       expect((await all.run([command, "@last", "--all"])).code).toBe(2);
@@ -321,7 +321,7 @@ describe("all threads of a storage root", () => {
 });
 
 describe("an interrupted thread", () => {
-  test("is resumed by wake --resume, or when a person agrees, and the others are listed", async () => {
+  test("is resumed by wake --resume or after confirmation, and the others are listed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");
@@ -342,7 +342,7 @@ describe("an interrupted thread", () => {
     await onRoot.ok(["kill", "--all", "--yes"]);
   });
 
-  test("fails when what was agreed to could not be resumed", async () => {
+  test("makes wake fail if a confirmed resume failed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");

@@ -49,7 +49,7 @@ test("a question is shown with the commands to decide on it", async () => {
   expect(shown).toContain('asks to run deploy {"n":1,"note":"first"}');
 });
 
-test("one option at a time, and JSON that is none, change nothing", async () => {
+test("several decision options or invalid JSON change nothing", async () => {
   for (const [args, problem] of [
     [["--approve", "--refuse", "no"], "--approve and --refuse can't be used together"],
     [["--approve", "--input", "true"], "--approve and --input can't be used together"],
@@ -66,7 +66,7 @@ test("one option at a time, and JSON that is none, change nothing", async () => 
   expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
 });
 
-test("a call is edited, the next one refused, and the model reads both", async () => {
+test("after an edit of one call and a refusal of the next, the model reads both", async () => {
   await store.ok(["resume", id, "--edit", '{"n":1,"note":" by hand"}'], { env });
   const second = await store.until<View>(id, "waiting");
   expect(second.steps).toHaveLength(3);

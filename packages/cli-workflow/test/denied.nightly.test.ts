@@ -16,7 +16,7 @@ const noFilter = (() => {
   return exitCode === 0 ? null : stderr.toString().trim();
 })();
 
-/** Runs the program with failing system calls, in all of its processes. */
+/** Runs the program with failing system calls in all of its processes. */
 async function runWithout(store: Store, error: string, calls: string, args: string[]) {
   const errno = String(constants.errno[error as keyof typeof constants.errno]);
   const child = Bun.spawn([process.execPath, denied, errno, calls, ...programWords, ...args], {
@@ -89,7 +89,7 @@ else {
       expect(filesOf(store)).toEqual(before);
     });
 
-    test("interrupts a thread before its next step, which is run once the disk works", async () => {
+    test("interrupts a thread before its next step, which runs once the disk works", async () => {
       const store = await playStore();
       const id = await store.play({ ask: 2, steps: 4 });
       const view = await store.until<{ status: string; steps: object[] }>(id, "waiting");
@@ -112,7 +112,7 @@ const canUnshare =
     0;
 
 test.if(canUnshare)(
-  "a worker in another pid namespace is used, and no process that has its pid here is ended (F10)",
+  "a worker in another pid namespace is used, and the process with its pid here is not killed (F10)",
   async () => {
     const store = await playStore();
     const apart = [
@@ -142,7 +142,7 @@ test.if(canUnshare)(
       const forced = await store.run(["kill", id, "--force"]);
       expect(forced).toEqual(oneLine(/its process can't be seen from here/));
       process.kill(worker, "SIGCONT");
-      // It carries out requests that came while it was frozen.
+      // It executes requests that arrived while it was frozen.
       await store.until(id, "killed");
     } finally {
       child.kill("SIGKILL");
@@ -151,7 +151,7 @@ test.if(canUnshare)(
   180_000,
 );
 
-/** The worker of a storage root, found by its working folder, with its pid in this namespace. */
+/** Finds the worker of a storage root by its working folder. Returns its pid in this namespace. */
 function workerOf(root: string): number {
   const found = readdirSync("/proc").filter((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return false;
@@ -165,6 +165,6 @@ function workerOf(root: string): number {
   return Number(found[0]);
 }
 
-/** The files of a storage root. A folder made for a file may stay empty. */
+/** Returns the files of a storage root. An empty folder may remain. */
 const filesOf = (store: Store): string[][] =>
   Object.entries(store.tree()).filter(([, content]) => content !== "folder");

@@ -1,5 +1,5 @@
 /**
- * Runs a command whose processes get an error from system calls, by a filter of the kernel (seccomp):
+ * Runs a command whose processes get an error from system calls, through a kernel filter (seccomp):
  *
  *     bun denied.ts <errno> <call>,<call> <command> [<argument>...]
  */

@@ -88,7 +88,7 @@ test("a save is built and runs from the first step whose file changed", async ()
   expect(found.map((row) => row.workflow)).toEqual(["flow@dev", "flow@dev"]);
 });
 
-test("an error in the build is shown and the last good version stays, until it is fixed", async () => {
+test("a build error is shown and the last good version stays until it is fixed", async () => {
   const store = project();
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
@@ -106,7 +106,7 @@ test("an error in the build is shown and the last good version stays, until it i
   expect(await dev.steps()).toEqual(["plan: plan it", "write: b"]);
 });
 
-test("an error in the types is shown and the last good version goes on", async () => {
+test("a type error is shown and the last good version stays", async () => {
   const store = project();
   const modules = join(store.folder, "node_modules");
   mkdirSync(join(modules, "@uncaged"), { recursive: true });
@@ -120,7 +120,7 @@ test("an error in the types is shown and the last good version goes on", async (
   };
   const include = ["flow.ts", "aside.ts"];
   writeFileSync(join(store.folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include }));
-  // Only errors in files that the source imports are its own.
+  // Only errors in files that the source imports count.
   writeFileSync(join(store.folder, "aside.ts"), "export const wrong: string = 1;\n");
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
@@ -128,7 +128,7 @@ test("an error in the types is shown and the last good version goes on", async (
   dev.edit("wait(0)", 'wait("0")', "write.ts");
   const { problems } = (await dev.next("types")) as DevLine & { problems: object[] };
   expect(problems).toMatchObject([{ file: join(store.folder, "write.ts"), line: 4 }]);
-  // A type check that outlasts its wait withdraws the version that was already accepted.
+  // A type check that takes longer than `dev` waits withdraws the version that was already accepted.
   const threads = dev.lines.slice(before).filter(({ kind }) => kind === "thread");
   expect(threads.length).toBeLessThanOrEqual(2);
   dev.edit('wait("0")', "wait(0)", "write.ts");
@@ -136,7 +136,7 @@ test("an error in the types is shown and the last good version goes on", async (
   await dev.next("step", ({ step }) => step?.content === "five");
 });
 
-test("a running step finishes if the new version has the same step, and a waiting thread is asked again", async () => {
+test("a running step finishes if the new version has the same step, and a waiting thread asks again", async () => {
   const asking = workflow.replace(
     'return "done"',
     'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
@@ -162,7 +162,7 @@ test("a running step finishes if the new version has the same step, and a waitin
   ]);
 });
 
-test("dev ends what it has running, continues it the next time, and is alone with a name", async () => {
+test("dev ends its running thread, continues it the next time, and is the only dev for a name", async () => {
   const store = project(workflow, write.replace("wait(0)", "wait(60_000)"));
   const dev = start(store, "flow.ts", "--prompt", "it");
   const { threadId } = await dev.next("thread");
@@ -186,7 +186,7 @@ test("dev ends what it has running, continues it the next time, and is alone wit
   expect(await store.ok(["ps", "-q"])).toBe("");
 });
 
-test("on a terminal its keys answer a question, run it again, and end it", async () => {
+test("on a terminal, keys answer a question, run again, and quit", async () => {
   const asking = 'yield* step.wait("approval", { content: "Ship it?" }); return "done"';
   const store = project(workflow.replace('return "done"', asking));
   let shown = "";

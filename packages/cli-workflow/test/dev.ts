@@ -16,7 +16,7 @@ export type DevLine = {
 
 const patienceMs = 60_000;
 
-/** A `dev --json` of a file, and its output so far. */
+/** A running `dev --json` of a file, with its output so far. */
 export class Dev {
   readonly lines: DevLine[] = [];
   readonly #child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">;
@@ -36,7 +36,7 @@ export class Dev {
     return new Dev(store.start(["dev", file, "--json", ...args]), join(store.folder, file));
   }
 
-  /** The next line of this kind that was not returned before. */
+  /** Returns the next line of a kind that was not returned before. */
   async next(kind: string, isIt: (line: DevLine) => boolean = () => true): Promise<DevLine> {
     const end = Date.now() + patienceMs;
     for (;;) {
@@ -54,7 +54,7 @@ export class Dev {
     }
   }
 
-  /** The steps of a thread as text, kept ones included, once it ends or waits. */
+  /** Returns the steps of a thread as text, kept ones included, once it ends or waits. */
   async steps(): Promise<string[]> {
     const from = this.#taken;
     await this.next("end");
@@ -63,7 +63,7 @@ export class Dev {
       .flatMap(({ step }) => (step ? [`${step.role}: ${step.content}`] : []));
   }
 
-  /** Writes the file, or another file in its folder, in place, like some editors. */
+  /** Changes the file, or another file in its folder, in place, like some editors. */
   edit(from: string, to: string, name?: string): void {
     const path = name === undefined ? this.#path : join(dirname(this.#path), name);
     const text = readFileSync(path, "utf8");

@@ -14,7 +14,7 @@ afterAll(removeFolders);
 
 type Diff = ThreadDiff & { files: WorktreeDiff[] };
 
-/** A thread whose two steps are scripts, and a fork after the first step with another second script. */
+/** Returns a thread whose two steps are scripts, and a fork after the first step with another second script. */
 async function pair(second: string, other: string) {
   const repository = new TestRepository(join(newFolder(), "repository"));
   const options = { env: repository.env, cwd: repository.folder };

@@ -14,7 +14,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** A storage root below a folder on which a disk is mounted first. */
+/** Returns a storage root below a folder on which a disk is mounted first. */
 async function storeOn<Disk>(disk: (path: string) => Disk): Promise<{ store: Store; disk: Disk }> {
   const store = new Store();
   store.isApart = true;
@@ -29,7 +29,7 @@ async function endWorkers(store: Store): Promise<void> {
   await until(() => store.json<unknown[]>(["ps"]).then((left) => left.length === 0));
 }
 
-/** All lines of a log, also lines that readers skip. */
+/** Returns all lines of a log, also lines that readers skip. */
 function linesOf(store: Store, id: string): string[] {
   const [path = ""] = new Bun.Glob(`logs/*/${id}.data.jsonl`).scanSync(store.root);
   return readFileSync(join(store.root, path), "utf8").split("\n");
@@ -38,7 +38,7 @@ function linesOf(store: Store, id: string): string[] {
 const steps = 40;
 const text = "x".repeat(20_000);
 
-/** Starts a thread with large steps, and waits until some are committed. The others follow when it is continued. */
+/** Starts a thread with large steps, and waits until some are committed. `open` lets it continue. */
 async function begin(store: Store): Promise<{ id: string; open: () => void }> {
   const thread = await store.playGated(6, { steps, ms: 20, say: text });
   await until(async () => (await store.json<View>(["thread", thread.id])).steps.length === 5);
@@ -52,7 +52,7 @@ async function isComplete(store: Store, id: string, before: View): Promise<void>
   expect((await store.run(["verify"])).stderr).toBe("1 bundle and 1 thread are sound\n");
 }
 
-/** Expects each command that writes to be refused by one line that names the cause. */
+/** Expects each command that writes to be refused with one line that names the cause. */
 async function areRefused(
   store: Store,
   id: string,
@@ -79,7 +79,7 @@ const noMount = whyNoMounts();
 if (noMount !== null) test.skip(`a disk that is full or read-only: left out, ${noMount}`, () => {});
 else
   describe("a disk", () => {
-    test("that is full for a minute, and then not, interrupts the thread and loses nothing (F5)", async () => {
+    test("that is full for a minute interrupts the thread and loses nothing (F5)", async () => {
       const { store, disk } = await storeOn((path) => new SmallDisk(path, 4_096));
       const { id, open } = await begin(store);
       disk.fill();
@@ -95,7 +95,7 @@ else
       await isComplete(store, id, view);
     }, 180_000);
 
-    test("that becomes read-only is read, and written again when it can be (F27)", async () => {
+    test("that becomes read-only stays readable, and is written again once possible (F27)", async () => {
       const { store, disk } = await storeOn((path) => new SmallDisk(path, 8_192));
       const { id, open } = await begin(store);
       await endWorkers(store);
@@ -122,7 +122,7 @@ const noLoop = noMount ?? whyNoMounts("losetup", "mkfs.ext4", "truncate");
 if (noLoop !== null) test.skip(`a disk that fails its syncs: left out, ${noLoop}`, () => {});
 else
   describe("a disk that fails its syncs (F6)", () => {
-    test("loses what was not synced, and nothing that was shown, over a remount", async () => {
+    test("loses only unsynced data that was never shown, over a remount", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
       const { id, open } = await begin(store);
       const follower = store.start(["follow", id, "--json"]);
@@ -145,7 +145,7 @@ else
       await isComplete(store, id, view);
     }, 180_000);
 
-    test("is not relied on: a thread that is resumed before the remount is whole after it", async () => {
+    test("is not relied on: a thread that resumes before the remount is complete after it", async () => {
       const { store, disk } = await storeOn((path) => new FailingDisk(path));
       const { id, open } = await begin(store);
       disk.fail();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AttemptError } from "@uncaged/workflow/records";
 import { newFolder, removeFolders, Store } from "./program.ts";
 
-// Each builds a bundle, in separate processes.
+// Each test builds a bundle, in separate processes.
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
 
@@ -76,7 +76,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
     "caused by Error: socket closed",
   ];
 
-  test("shows file, line and text, the calls and the cause where it is waited for", () => {
+  test("has its file, line, text, calls and cause in the output of --wait", () => {
     for (const text of shown) expect(stderr).toContain(text);
     expect(stderr).toContain(`retry ${id} --on <name>`);
   });
@@ -91,7 +91,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
     },
   );
 
-  test("has them in --json", async () => {
+  test("has the same fields in --json", async () => {
     const error = {
       ...{ name: "TypeError", message: "no network" },
       at: { file: "lib/net.ts", line: 2, column: 13, text: line },
@@ -112,7 +112,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 });
 
-test("in a fork on another version it has the line of that version's source", async () => {
+test("has the line of the other version's source in a fork on that version", async () => {
   const { id } = await failing("reads");
   writeFileSync(
     join(store.folder, "lib/net.ts"),
@@ -126,12 +126,12 @@ test("in a fork on another version it has the line of that version's source", as
     role: "reader",
     at: { file: "lib/net.ts", line: 3, text: line },
   });
-  // The side that recorded the error decides, not the reader.
+  // The process that recorded the error decides, not the reader.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
 });
 
-test("a bundle that another program built shows the sources of its own map", async () => {
+test("a bundle built by another program uses its own source map", async () => {
   const folder = newFolder();
   const entry = join(folder, "src/own.ts");
   mkdirSync(join(folder, "src"));
@@ -165,7 +165,7 @@ test("a step workflow shows the step in its file", async () => {
   expect(stderr).toContain('> 7 |       "id": "Set_A",');
 });
 
-describe("a step that breaks its bundle's descriptor", () => {
+describe("a step that violates its bundle's descriptor", () => {
   const flow = (strict: string) => `
 export const descriptor = {
   description: "x", ${strict}
@@ -204,7 +204,7 @@ export async function* run() {
     expect(attempts.map(({ warnings }) => warnings)).toEqual([undefined, [ofMeta], [ofRole]]);
   });
 
-  test("is not committed where the descriptor is strict: the thread fails", async () => {
+  test("is not committed if the descriptor is strict: the thread fails", async () => {
     await added("strict", "strict: true,");
     const { id, stderr } = await failing("strict");
     expect(stderr).toContain(`failed in planner (return code 1): step 2: ${ofMeta}`);
@@ -214,7 +214,7 @@ export async function* run() {
   });
 });
 
-test("out of rounds is not done: exit code 5, and it is said everywhere", async () => {
+test("a thread out of rounds is not completed: exit code 5, and every command says so", async () => {
   const { code, stdout, stderr } = await store.run([
     ...["run", "reads", "--prompt", "caught", "--max-rounds", "1", "--wait"],
   ]);

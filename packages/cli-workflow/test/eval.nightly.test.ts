@@ -12,7 +12,7 @@ setDefaultTimeout(120_000);
 type Row = { threadId: string; status: string };
 const threadsOf = (store: Store) => store.json<Row[]>(["threads", "--limit", "100"]);
 
-test("a data set is run on two versions, scored and compared; finished runs are not repeated", async () => {
+test("a data set runs on two versions, scored and compared; finished runs are not repeated", async () => {
   const store = prepared([
     { id: "a", prompt: "apple", expected: "one apple" },
     { id: "b", prompt: "pear", expected: "two pear" },
@@ -59,7 +59,7 @@ test("a data set is run on two versions, scored and compared; finished runs are 
   expect(workIn(store)).toEqual(["apple", "apple", "pear", "pear"]);
   const known = new Set((await threadsOf(store)).map(({ threadId }) => threadId));
   expect(known).toEqual(new Set(report.runs.map(({ threadId }) => threadId as string)));
-  // Adding runs keeps the finished ones; an eval is the same when its files have another order or name.
+  // More runs keep the finished ones, and renamed or reordered files are the same eval.
   writeFileSync(
     join(store.folder, "same.jsonl"),
     `\uFEFF${lines([
@@ -87,7 +87,7 @@ test("runs that fail, wait, pass a limit or get no score are counted, and a thre
   );
   expect(stdout).toMatch(/fail +failed +\S{26} +no luck\n/);
   expect(stdout).toContain("TypeError: this one breaks");
-  // Answered runs and runs without a score are judged again; failed runs are repeated only on request.
+  // Answered runs and runs without a score are scored again; failed runs are repeated only on request.
   const asked = (await threadsOf(store)).find(({ status }) => status === "waiting") as Row;
   await store.ok(["resume", asked.threadId, "--input", "Ada"]);
   await until(async () => (await threadsOf(store)).every(({ status }) => status !== "waiting"));
@@ -110,7 +110,7 @@ test("runs that fail, wait, pass a limit or get no score are counted, and a thre
 });
 
 describe("with recorded answers", () => {
-  test("no role is executed, nothing is spent, and a question is answered as it was", async () => {
+  test("no role runs, nothing is spent, and a question gets its recorded answer", async () => {
     const store = prepared([]);
     const id = await store.ok(["run", "v1.ts", "--prompt", "ask apple"]);
     await store.until(id, "waiting");
@@ -155,7 +155,7 @@ describe("with recorded answers", () => {
     expect(workIn(store)).toEqual(["ask apple"]);
   });
 
-  test("a role that has none is named, and a workflow that can't take them is refused", async () => {
+  test("a role without answers is named, and a workflow that can't use them is refused", async () => {
     const store = prepared([]);
     const steps = [{ role: "other", content: "", meta: {} }];
     const head = {
@@ -206,11 +206,11 @@ test.each([
   const report = JSON.parse(await store.ok(call)) as EvalReport;
   expect(report.versions).toMatchObject([{ runs: 5, passed: 5, cost: 1.25 }]);
   expect(await threadsOf(store)).toHaveLength(5);
-  // A thread that was killed in a role does that role again; its committed steps stay.
+  // A thread killed in a role runs that role again; its committed steps stay.
   expect(workIn(store)).toHaveLength(isAll ? 7 : 5);
 });
 
-test("Ctrl-C ends it with 130, and it goes on", async () => {
+test("Ctrl-C ends it with 130, and the next call continues it", async () => {
   const store = prepared([
     { id: "a", prompt: "a" },
     { id: "b", prompt: "b gate" },
@@ -284,7 +284,7 @@ describe("bad input is one line, and starts nothing", () => {
   });
 });
 
-test("a scorer that hangs, exits or returns nothing costs its case and no other", async () => {
+test("a scorer that hangs, exits or returns nothing fails only its own case", async () => {
   const store = prepared(["hang", "exit", "nothing", "fine"].map((id) => ({ id, prompt: id })));
   const text = `export default ({ id }) => {
     if (id === "hang") for (;;);

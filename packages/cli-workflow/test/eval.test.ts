@@ -53,7 +53,7 @@ test("the data set, the scorer and the commands of the guide to evals work", asy
   expect((await store.run(words(replay))).code).toBe(0);
 });
 
-test("an eval in which nothing has a score ends with 1, and shows the line of the scorer that threw", async () => {
+test("an eval without any score ends with 1, and shows the scorer's line that threw", async () => {
   const cases = ["a", "b"].map((id) => ({ id, prompt: id, metadata: { breaks: true } }));
   const store = prepared(cases);
   const { code, stderr, stdout } = await store.run(call);
@@ -70,7 +70,7 @@ test("an eval in which nothing has a score ends with 1, and shows the line of th
   });
 });
 
-test("a case answers the questions of its thread; without an answer, or with a wrong one, it has no score", async () => {
+test("a case answers its thread's questions; without an answer, or with a wrong one, it has no score", async () => {
   const store = new Store();
   const workflow = `import { durable } from "@uncaged/workflow";
     export const descriptor = { description: "", roles: {} };

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Store } from "./program.ts";
 
 /**
- * A workflow that writes a line to the file `work` for each execution of a role, and follows its prompt. A prompt with
- * `gate` waits for a file of that name.
+ * A workflow that appends a line to the file `work` for each executed role, and does what its prompt says. A prompt
+ * with `gate` waits for a file of that name.
  */
 const source = (says: string): string => `
   import { createRoleModerator, END, waitFor } from "@uncaged/workflow";
@@ -40,7 +40,7 @@ const scorer = `
 export const lines = (cases: readonly object[]): string =>
   cases.map((one) => JSON.stringify(one)).join("\n");
 
-/** A storage root, and beside it two versions of a workflow, a scorer and a data set. */
+/** Returns a storage root, with two versions of a workflow, a scorer and a data set beside it. */
 export function prepared(cases: readonly object[]): Store {
   const store = new Store();
   const files = { "v1.ts": source("one"), "v2.ts": source("two"), "score.ts": scorer };
@@ -49,9 +49,9 @@ export function prepared(cases: readonly object[]): Store {
   return store;
 }
 
-/** Words that name the data set and the scorer. */
+/** Arguments that name the data set and the scorer. */
 export const command = ["cases.jsonl", "--score", "score.ts"];
-/** The prompts of all executions of a role so far. */
+/** Returns the prompts of all executed roles so far. */
 export const workIn = ({ folder }: Store): string[] => {
   const path = join(folder, "work");
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n").sort() : [];

@@ -7,7 +7,7 @@ import { removeFolders } from "./program.ts";
 afterAll(removeFolders);
 setDefaultTimeout(180_000);
 
-test("a new project of an agent graph is added, asks, and goes on with the answer", async () => {
+test("a new agent graph project is added, asks, and continues with the answer", async () => {
   const store = new Projects();
   const { dir, files } = await store.json<{ dir: string; files: string[] }>([
     ...["new", "drawn", "--template", "graph"],
@@ -22,12 +22,12 @@ test("a new project of an agent graph is added, asks, and goes on with the answe
   expect(added).toMatchObject({ code: 0, stderr: expect.not.stringContaining("warning") });
   const asked = await store.run(["run", "drawn", "--wait"], here);
   expect(asked).toMatchObject({ code: 6 });
-  expect(asked.stderr).toContain("Is this the question that is to be answered?");
+  expect(asked.stderr).toContain("Should this question be answered?");
   const done = await store.run(["resume", "@last", "--input", "reject", "--wait"], here);
   expect(done.code).toBe(0);
 });
 
-test("a graph that is not sound is refused in one line, with its position", async () => {
+test("an invalid graph is refused in one line, with its position", async () => {
   const store = new Projects();
   const refused = async (file: string, text: string) => {
     writeFileSync(join(store.folder, file), text);

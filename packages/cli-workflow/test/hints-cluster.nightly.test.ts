@@ -62,7 +62,7 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
   for (const [name, situation] of Object.entries(situations))
     test(name, () => leadsOn(store, situation));
 
-  test("each hint of clusters was shown in a state, and led on", () => {
+  test("each hint of clusters was shown, and its commands work", () => {
     const goesOn = "a worker goes on until it is ended";
     const other = "of another thread with the same id";
     expect(

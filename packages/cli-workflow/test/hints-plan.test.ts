@@ -26,7 +26,7 @@ describe.each([
     test(name, () => leadsOn(store, situation));
 });
 
-test("each hint of plans and models was shown in a state, and led on", () => {
+test("each hint of plans and models was shown, and its commands work", () => {
   expect(
     unled("plans", {
       "install bubblewrap 0.8 or later, or make the plan again without one: uncaged-workflow plan config set sandbox.mode off":

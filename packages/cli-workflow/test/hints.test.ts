@@ -19,7 +19,7 @@ import { registry } from "./hints/registry.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
-/** The options of each command, by its name. */
+/** The options of each command, by name. */
 const commands = new Map<string, Set<string>>();
 beforeAll(async () => {
   const sink = { write: () => {}, terminal: false, columns: 80 };
@@ -45,7 +45,7 @@ beforeAll(async () => {
 const top = join(import.meta.dir, "../../..");
 
 /**
- * Each call of the command in the texts of the sources: the words after its name, up to the end of the text or clause.
+ * Yields each call of the command in the sources' texts: the words after its name, up to the end of the text or clause.
  */
 async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   for await (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scan(top)) {
@@ -56,7 +56,7 @@ async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   }
 }
 
-test("each command and option that a hint names is there", async () => {
+test("each command and option named by a hint exists", async () => {
   const wrong: string[] = [];
   let count = 0;
   for await (const { file, call } of calls()) {
@@ -94,7 +94,7 @@ const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
     );
 };
 
-/** Tries each command on threads in each state: its hint, if there is one, leads on. */
+/** Tries each command on threads in each state. Its hint, if it has one, must work. */
 const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   for (const [name, make] of Object.entries(made)) {
     test(`of a thread that is ${name}`, async () => {
@@ -104,19 +104,19 @@ const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   }
 };
 
-describe("each hint of a thread leads on", () => {
+describe("each hint of a thread works", () => {
   everyAttempt(() => memory, states);
   every(() => memory, threads);
 });
 
-describe("each hint of workflows leads on", () => every(() => memory, registry));
+describe("each hint of workflows works", () => every(() => memory, registry));
 
-describe("each hint of a storage root leads on", () => {
+describe("each hint of a storage root works", () => {
   everyAttempt(() => disk, statesOfRoots);
   every(() => disk, situationsOfRoots);
 });
 
-test("each hint was shown in a state, and led on", () => {
+test("each hint was shown, and its commands work", () => {
   const goesOn = "serve goes on until it is ended";
   const isRace = "of a race with another process";
   expect(

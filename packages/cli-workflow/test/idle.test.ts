@@ -8,7 +8,7 @@ afterAll(async () => {
 });
 
 /*
- * A worker with an idle timeout of 0 exits as soon as it has nothing to run. Each start below finds no worker, and
+ * A worker with an idle timeout of 0 exits as soon as it has nothing to run. Each start below finds no worker, so it
  * must reach the worker that it starts.
  */
 const env = { UNCAGED_WORKFLOW_IDLE_MS: "0" };

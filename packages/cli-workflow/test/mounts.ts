@@ -9,10 +9,10 @@ function run(...command: string[]): string {
   return stdout.toString().trim();
 }
 
-/** Undone in reverse order by {@link unmountAll}. */
+/** Cleanups, run in reverse order by {@link unmountAll}. */
 const made: (() => void)[] = [];
 
-/** For `afterAll`, once the processes on the file systems have ended. */
+/** Unmounts all disks. Call it in `afterAll`, once the processes on the disks have ended. */
 export function unmountAll(): void {
   for (const undo of made.splice(0).toReversed()) undo();
 }
@@ -22,7 +22,7 @@ function mount(path: string, ...args: string[]): void {
   made.push(() => run("umount", "-l", path));
 }
 
-/** The reason why no file system can be mounted here, for the name of a skipped test; null when one can. */
+/** Returns the reason why no file system can be mounted here, for the name of a skipped test; null if one can. */
 export function whyNoMounts(...programs: string[]): string | null {
   if (process.platform !== "linux") return "only Linux has what it needs";
   if (process.getuid?.() !== 0) return "it needs root, to mount a file system";
@@ -50,7 +50,7 @@ export class SmallDisk {
   fill(kilobytes = 0): void {
     const path = join(this.path, "ballast");
     writeFileSync(path, "");
-    // A write without enough space fails and leaves the part that fitted in.
+    // A write without enough space fails and keeps the part that fitted.
     for (const size of [1 << 20, 1 << 16, 1 << 12]) {
       Bun.spawnSync([
         "dd",
@@ -74,9 +74,9 @@ export class SmallDisk {
 }
 
 /**
- * A disk with ext4 mounted at an existing folder, backed by a file on a {@link SmallDisk}. When the small disk is
- * full, blocks without space on it can't be written: a sync reports this once, and the unwritten data is lost although
- * the system's cache shows it.
+ * A disk with ext4 mounted at an existing folder, backed by a file on a {@link SmallDisk}. When the small disk is full,
+ * blocks without space on it can't be written. A sync reports this once, and the unwritten data is lost although the
+ * system's cache shows it.
  */
 export class FailingDisk {
   readonly #path: string;
@@ -90,7 +90,7 @@ export class FailingDisk {
     run("truncate", "-s", "48M", image);
     this.#device = run("losetup", "-f", "--show", image);
     made.push(() => run("losetup", "-d", this.#device));
-    // A loop device takes a partial write to its file for a complete one: the write must be one block, or fail.
+    // A loop device treats a partial write to its file as complete, so each write must be one block, or fail.
     writeFileSync(`/sys/block/${basename(this.#device)}/queue/max_sectors_kb`, "4");
     run("mkfs.ext4", "-q", "-b", "4096", "-E", "nodiscard", this.#device);
     mount(path, "-o", "nodiscard", this.#device);
@@ -98,7 +98,7 @@ export class FailingDisk {
     mkdirSync(join(path, "home"), { recursive: true });
   }
 
-  /** Makes syncs fail that need new blocks. */
+  /** Makes syncs fail if they need new blocks. */
   fail(): void {
     this.#below.fill();
   }
@@ -107,7 +107,7 @@ export class FailingDisk {
     this.#below.free();
   }
 
-  /** Drops data that only the system's cache has, once no process uses the disk. */
+  /** Drops data that is only in the system's cache, once no process uses the disk. */
   async remount(): Promise<void> {
     await until(
       () => Bun.spawnSync(["umount", this.#path]).exitCode === 0,

@@ -34,7 +34,7 @@ const refusal = async (...args: string[]) => {
   return { code, stderr };
 };
 
-test("push and pull need a cluster that is running", async () => {
+test("push and pull need a running cluster", async () => {
   for (const way of ["push", "pull"]) {
     expect(await refusal(way, "@last")).toEqual({
       code: 2,
@@ -46,7 +46,7 @@ test("push and pull need a cluster that is running", async () => {
 });
 
 describe.skipIf(missingServer !== "")(`between a laptop and a cluster${missingServer}`, () => {
-  test("a thread moves there, is refused here, and comes back with its new steps", async () => {
+  test("a thread moves to the cluster, is refused here, and comes back with its new steps", async () => {
     const file = join(store.folder, "asks.esm.js");
     writeFileSync(file, asks);
     await store.ok(["add", "asks", file]);
@@ -83,7 +83,7 @@ describe.skipIf(missingServer !== "")(`between a laptop and a cluster${missingSe
     expect((await thread(...there)).status).toBe("completed");
   });
 
-  test("a name is copied with its versions, and moved back only by force", async () => {
+  test("a name is copied with its versions, and is overwritten only with force", async () => {
     const file = join(store.folder, "greet.esm.js");
     writeFileSync(file, asks);
     await store.ok(["add", "greet", file]);

@@ -15,10 +15,10 @@ const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 type Manifest = Record<"dependencies" | "devDependencies" | "scripts", Record<string, string>>;
 type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
 
-/** npm works offline: npx has its packages already. */
+/** Runs npm offline: npx already has its packages. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
-/** The next command that `new` prints. */
+/** Returns the next command that `new` prints. */
 const nextOf = (stderr: string): string => /^next: (.*)$/m.exec(stderr)?.[1] ?? "";
 
 async function sh(line: string, cwd: string, env: Record<string, string>) {
@@ -29,7 +29,7 @@ async function sh(line: string, cwd: string, env: Record<string, string>) {
 
 describe("the command that new prints", () => {
   for (const template of some(["typescript", "agents", "steps"], 0, 1)) {
-    test(`works as it is printed, where nothing of ours is on the PATH: ${template}`, async () => {
+    test(`works as printed, without our program on the PATH: ${template}`, async () => {
       const store = new Projects();
       const { stderr } = await store.run([
         "new",
@@ -56,7 +56,7 @@ describe("the command that new prints", () => {
     });
   }
 
-  test("is the name of the program alone where the PATH leads to it", async () => {
+  test("is the program's bare name if the PATH contains it", async () => {
     const store = new Projects();
     const bin = join(store.folder, "bin");
     mkdirSync(bin);
@@ -66,14 +66,14 @@ describe("the command that new prints", () => {
     expect(nextOf(stderr)).toStartWith("cd mine && uncaged-workflow add && uncaged-workflow run ");
   });
 
-  test("is the program's file where there is no npx", async () => {
+  test("is the program's file without npx", async () => {
     const store = new Projects();
     const made = await store.json<Made>(["new", "mine"], { env: { PATH: "/none" } });
     expect(made.command).toBe(command);
   });
 });
 
-describe("new in a folder that has something", () => {
+describe("new in a folder with files", () => {
   function folderWith(files: Record<string, string>) {
     const store = new Projects();
     const cwd = join(store.folder, "mine");
@@ -83,7 +83,7 @@ describe("new in a folder that has something", () => {
     return { cwd, read, env: store.env, ...store.at(cwd) };
   }
 
-  test("adds to its package.json, and leaves what is there", async () => {
+  test("adds to the folder's package.json, and keeps its content", async () => {
     const manifest = `{\n\t"name": "app",\n\t"scripts": { "types": "mine" },\n\t"devDependencies": { "typescript": "5" }\n}\n`;
     const files = { "package.json": manifest, ".gitignore": "dist\nnode_modules/", "app.ts": "" };
     const { read, json, ok } = folderWith({ ...files, "README.md": "mine" });
@@ -100,7 +100,7 @@ describe("new in a folder that has something", () => {
     await ok("add");
   });
 
-  test("gives a project with a TypeScript configuration one of its own for the workflow", async () => {
+  test("gives a project with a TypeScript configuration a second one for the workflow", async () => {
     const own = '{"compilerOptions":{"outDir":"out","module":"nodenext"}}';
     const { read, json } = folderWith({ "package.json": "{}", "tsconfig.json": own });
     await json<Made>("new", ".", "--template", "agents");
@@ -113,7 +113,7 @@ describe("new in a folder that has something", () => {
     });
   });
 
-  test("of a checkout lists packages with built declarations, and checks none of our sources", async () => {
+  test("in a checkout lists packages with built declarations, and checks none of our sources", async () => {
     const settings = { strict: true, noUnusedLocals: true, noUnusedParameters: true, types: [] };
     const compilerOptions = { ...settings, module: "preserve", noEmit: true };
     const own = { compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true } };
@@ -126,7 +126,7 @@ describe("new in a folder that has something", () => {
       const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
       expect(manifest).toMatchObject({ name });
-      // npm would install them, and can't install workspace packages.
+      // npm would install dependencies, and can't install workspace packages.
       expect(manifest.dependencies).toBeUndefined();
     }
     const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);
@@ -135,7 +135,7 @@ describe("new in a folder that has something", () => {
     expect(await sh(`${tsc} -p .`, cwd, env)).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("adds no test of another runner to a project that has one, and replaces npm's placeholder", async () => {
+  test("adds no test to a project with another test runner, and replaces npm's placeholder", async () => {
     const mine = folderWith({ "package.json": '{"scripts":{"test":"vitest run"}}' });
     const made = await mine.json<Made>("new", ".", "--template", "graph");
     expect(made.files.sort()).toEqual([".gitignore", "README.md", "graph.json", "uncaged.json"]);
@@ -150,7 +150,7 @@ describe("new in a folder that has something", () => {
     expect(JSON.parse(fresh.read("package.json"))).toMatchObject({ scripts: { test: "bun test" } });
   });
 
-  test("lists no package a second time", async () => {
+  test("does not list a package twice", async () => {
     const dependencies = { "@uncaged/workflow": "file:vendor/it.tgz", typescript: "5" };
     const { read, json } = folderWith({ "package.json": JSON.stringify({ dependencies }) });
     await json<Made>("new", ".");
@@ -160,7 +160,7 @@ describe("new in a folder that has something", () => {
     expect(Object.keys(manifest.devDependencies)).not.toContain("typescript");
   });
 
-  test("adds a second workflow to a project, and refuses one of the same name or file", async () => {
+  test("adds a second workflow to a project, and refuses a duplicate name or file", async () => {
     const { read, json, run } = folderWith({ "uncaged.json": '{"env": []}' });
     await json<Made>("new", ".", "--name", "flow", "--template", "steps");
     await json<Made>("new", ".", "--name", "other");
@@ -177,7 +177,7 @@ describe("new in a folder that has something", () => {
     });
   });
 
-  test("lists the workflow in the package.json that is a project", async () => {
+  test("lists the workflow in the package.json that defines the project", async () => {
     const { cwd, read, ok } = folderWith({ "package.json": '{"uncaged": {}}' });
     await ok("new", ".");
     expect(JSON.parse(read("package.json"))).toMatchObject({
@@ -187,7 +187,7 @@ describe("new in a folder that has something", () => {
     await ok("add");
   });
 
-  test("writes nothing where it can't", async () => {
+  test("writes nothing if it fails", async () => {
     const { cwd, run } = folderWith({ "package.json": "{,}" });
     expect(await run("new", ".")).toEqual({
       code: 1,

@@ -3,13 +3,13 @@ import type { Observed } from "@uncaged/workflow/host";
 import { View } from "../src/follow/view.ts";
 import { type Look, noPaint } from "../src/output/style.ts";
 
-/* Observed items of a thread, made by hand, and the live view's output for them. */
+/* Observed items of a thread, written by hand, and the live view's output for them. */
 
 export const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 export const screen: Look = { paint: noPaint, terminal: true, columns: 80 };
 export const narrow: Look = { ...screen, columns: 40 };
 
-/** The id of an attempt that was opened at that time. */
+/** Returns the id of an attempt that began at a time. */
 export const opened = (at: number): string => attemptIds(() => at)();
 
 export type Item = Omit<Observed, "cursor">;

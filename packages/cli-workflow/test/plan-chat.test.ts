@@ -12,11 +12,11 @@ afterAll(async () => {
 const chat = (lines: string[], env: Record<string, string> = {}) =>
   store.run(["plan", "chat"], { ...{ stdin: `${lines.join("\n")}\n`, cwd: store.work, env } });
 
-/** The hash of the plan that was shown last: a pipe confirms a plan only by its hash. */
+/** Returns the hash of the plan shown last: a pipe confirms a plan only by its hash. */
 const hashIn = (text: string): string =>
   /[\s\S]*confirm it with \/confirm (\w{8})\n/.exec(text)?.[1] ?? "";
 
-test("a plan is made, changed, confirmed and shown in a chat whose input is a pipe", async () => {
+test("a piped chat creates, changes, confirms and shows a plan", async () => {
   const request = { tools: [{ name: "create_workflow_request", input: {} }] };
   const trigger = { type: "cron", expression: "0 9 * * 1-5", timezone: "Europe/Berlin" };
   store.replies.push(request, create(planOf({ look: [] })));

@@ -10,10 +10,10 @@ setDefaultTimeout(60_000);
 
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 
-/** Like {@link PlanStore}, with the plans on a cluster of this machine. */
+/** A {@link PlanStore} whose plans are on a cluster of this machine. */
 let store: PlanStore;
 let up: Up;
-/** Processes that were started beside the cluster. */
+/** Processes started beside the cluster. */
 const processes: Bun.Subprocess[] = [];
 const onCluster = describe.skipIf(missingServer !== "");
 
@@ -39,7 +39,7 @@ const statesOf = ({ runs }: { runs: { steps: { status: string }[] }[] }) =>
   runs.map(({ steps }) => steps.map(({ status }) => status));
 
 onCluster(`plans on a cluster${missingServer}`, () => {
-  test("one is made, shown, confirmed, asks, is answered, run again and deleted", async () => {
+  test("a plan is created, shown, confirmed, asks, is answered, runs again and is deleted", async () => {
     const { id } = await store.plan({ b: [], a: ["b"] }, asking);
     expect((await store.json<Plan[]>(["plan", "list"])).map((plan) => plan.id)).toEqual([id]);
     store.mark("broken", ["b"]);
@@ -61,11 +61,11 @@ onCluster(`plans on a cluster${missingServer}`, () => {
     expect(await store.json<object>(["plan", "rebuild"])).toEqual({ runs: 2 });
     await store.ok(["plan", "delete", id]);
     expect(await store.json<Plan[]>(["plan", "list"])).toEqual([]);
-    // The storage root has none of its data.
+    // The storage root contains none of this data.
     expect(existsSync(join(store.root, "plans/plans.db"))).toBe(false);
   });
 
-  test("a credential of the workers' machine reaches a step, and none is in the cluster", async () => {
+  test("a credential of the workers' machine reaches a step, and the cluster stores none", async () => {
     const { code, stderr } = await store.run(["plan", "secret", "set", "A_TOKEN"], { stdin: "x" });
     expect({ code, stderr }).toEqual({
       code: 2,

@@ -10,7 +10,7 @@ beforeAll(() => void (store = new Store()));
 
 type Entry = { key: string; value: unknown; from: string };
 
-test("settings are listed, set, got and unset", async () => {
+test("settings can be listed, set, read and unset", async () => {
   const before = await store.json<Entry[]>(["plan", "config"]);
   expect(before.find(({ key }) => key === "max_runs")).toMatchObject({ value: 5, from: "default" });
   await store.ok(["plan", "config", "set", "max_runs", "3"]);
@@ -32,7 +32,7 @@ test("settings are listed, set, got and unset", async () => {
   });
 });
 
-test("the home may be elsewhere, and the project's file goes before it", async () => {
+test("the home may be elsewhere, and the project's file takes precedence over it", async () => {
   const home = join(store.folder, "elsewhere");
   const project = join(store.folder, "project");
   mkdirSync(project);
@@ -56,7 +56,7 @@ test("the home may be elsewhere, and the project's file goes before it", async (
 describe("a project's files, which a step may have written,", () => {
   const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
 
-  /** A project with some files, and the program called in it. */
+  /** A project with some files, in which the program runs. */
   function inProject(files: Record<string, string>) {
     const own = new Store();
     const project = join(own.folder, "project");
@@ -87,14 +87,14 @@ describe("a project's files, which a step may have written,", () => {
           stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: take it out there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
         });
       }
-      // A root that is named on the command line still belongs to the project.
+      // A root named on the command line still belongs to the project.
       const root = join(project, dirname(dirname(at)));
       if (at.endsWith("config.yaml"))
         expect((await run("plan", "config", "--root", root)).stderr).toContain("can't relax");
     });
   }
 
-  test("can tighten one; settings that they can't have go to the user's file", async () => {
+  test("can tighten a setting; settings that they can't have go to the user's file", async () => {
     const text = "sandbox: { mode: container, network: none }\nmax_runs: 2\n";
     const { project, run, userFile } = inProject({ "uncaged.plans.yaml": text });
     const ended = await run("plan", "config", "set", "agent.command", "mine");

@@ -13,7 +13,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-test("secrets are stored for their owner alone, listed by name and shown nowhere", async () => {
+test("secrets are readable only by their owner, listed by name and never shown", async () => {
   const value = 'a "quoted"\nvalue of two lines';
   await store.ok(["plan", "secret", "set", "BUILD_TOKEN"], { stdin: `${value}\n` });
   expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual(["BUILD_TOKEN"]);
@@ -41,7 +41,7 @@ test("secrets are stored for their owner alone, listed by name and shown nowhere
   expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual([]);
 });
 
-test("a secret is typed without being shown", async () => {
+test("typing a secret does not show it", async () => {
   let shown = "";
   const child = Bun.spawn([...programWords, "plan", "secret", "set", "TYPED_TOKEN"], {
     ...{ cwd: store.folder, env: { ...store.env, TERM: "dumb" } },

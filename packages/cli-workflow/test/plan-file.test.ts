@@ -26,7 +26,7 @@ function written(name: string, plan: object): string {
   return path;
 }
 
-test("a plan of a file waits for its confirmation, with the metadata that it brings", async () => {
+test("a plan from a file waits for its confirmation, with its own metadata", async () => {
   const learned = { bundle: { name: "x", hash: "y" }, last_run: {}, draft: { session: "ps_x" } };
   const plan = { ...planOf({ a: [] }, { trigger: cron }), metadata: { ...metadata, ...learned } };
   const path = written("new.json", plan);
@@ -39,7 +39,7 @@ test("a plan of a file waits for its confirmation, with the metadata that it bri
   expect(stderr).toContain("confirm it: uncaged-workflow plan confirm wf_");
 });
 
-test("an error in a plan's file names the path that was given", async () => {
+test("an error in a plan's file names the given path", async () => {
   const wrong = { ...planOf({ a: [] }), metadata: { missed_slots: "all" } };
   written("wrong.json", wrong);
   const cwd = store.work;
@@ -57,7 +57,7 @@ test("an error in a plan's file names the path that was given", async () => {
   expect([both.code, (await store.run(["plan", "new"], { cwd })).code]).toEqual([2, 2]);
 });
 
-test("adding a plan with a trigger makes a plan to be confirmed, once, and a change of it", async () => {
+test("adding a plan with a trigger creates one unconfirmed plan, and later changes it", async () => {
   const plan = planOf({ a: [] }, { trigger: cron, name: "Each morning" });
   const path = written("daily.json", plan);
   const added = await store.json<{ state: string; workflow: Plan }>(["add", "daily", path]);
@@ -83,7 +83,7 @@ test("adding a plan with a trigger makes a plan to be confirmed, once, and a cha
 
 type ServedPlan = PlanView & { fires: boolean | null; trigger_state: { last_result: string } };
 
-/** A server of the root in a separate process. */
+/** Starts a server of the root in a separate process. */
 async function serving(flags: string[]) {
   const child = store.start(["serve", "--port", "0", "--json", ...flags], { cwd: store.work });
   const reader = child.stdout.getReader();
@@ -105,7 +105,7 @@ async function serving(flags: string[]) {
   };
 }
 
-test("a server lets the triggers of its root's plans fire, unless it is told not to", async () => {
+test("a server fires the triggers of its root's plans, unless told not to", async () => {
   const check_script = "cat items";
   const trigger = { type: "poll", interval_seconds: 1, check_script, diff_mode: "new_items" };
   writeFileSync(join(store.work, "items"), "one\n");

@@ -22,7 +22,7 @@ afterAll(async () => {
 type Ticked = { fired: { workflowId: string; runId: string }[]; next: string | null };
 type Status = { home: string; running: { pid: number } | null; unit: string | null };
 
-/** Makes a plan whose check prints a file, and confirms it. */
+/** Creates and confirms a plan whose check prints a file. */
 async function watching(file: string): Promise<Plan> {
   const check_script = `cat ${file}`;
   const trigger = { type: "poll", interval_seconds: 1, check_script, diff_mode: "new_items" };
@@ -37,7 +37,7 @@ async function watching(file: string): Promise<Plan> {
 
 const add = (file: string, line: string) => appendFileSync(join(store.work, file), `${line}\n`);
 
-test("a pass fires what is due, once, and reports when the next is due", async () => {
+test("a pass fires each due trigger once, and reports the next due time", async () => {
   const { id } = await watching("tick");
   const first = await store.json<Ticked>(["plan", "tick"]);
   expect(first.fired).toEqual([]);
@@ -56,7 +56,7 @@ test("a pass fires what is due, once, and reports when the next is due", async (
   expect(stderr).toContain("no plan waits for its trigger");
 });
 
-test("a service fires, is shown, is the only one, and ends when it is asked to", async () => {
+test("a service fires, is shown, is the only one, and ends on request", async () => {
   const status = () => store.json<Status>(["plan", "service", "status"]);
   expect(await status()).toEqual({ home: join(store.root, "plans"), running: null, unit: null });
   const nobody = await store.run(["plan", "service", "stop"]);
@@ -81,7 +81,7 @@ test("a service fires, is shown, is the only one, and ends when it is asked to",
   expect(text).toContain(`fired ${id}: ${runs[0]?.id}`);
 });
 
-test("a service with --resume resumes a thread that was interrupted", async () => {
+test("a service with --resume resumes an interrupted thread", async () => {
   await store.ok(["add", "play", playBundle]);
   const id = await store.play({ ms: 60_000 });
   await store.until(id, "running");
@@ -102,13 +102,13 @@ test("a service with --resume resumes a thread that was interrupted", async () =
 
 const bubblewrap = Bun.which("bwrap");
 test.skipIf(bubblewrap === null)(
-  "a service and a confirmation are refused where the sandbox is open",
+  "a service and a confirmation are refused without a closed sandbox",
   async () => {
     const mode = { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap" };
     const plan = await store.plan({ a: [] }, {}, mode);
     const bin = join(store.folder, "weak");
     mkdirSync(bin);
-    // Without a namespace for processes a step sees those of this machine.
+    // Without a process namespace a step sees the processes of this machine.
     const weak = `#!/bin/bash
 [ "$1" = --help ] && exec ${bubblewrap} "$@"
 args=()

@@ -15,7 +15,7 @@ const sorted = (keys: string): string[] => keys.split(" ").toSorted();
 const statesOf = (steps: { step_id: string; status: string }[]) =>
   Object.fromEntries(steps.map(({ status, step_id }) => [step_id, status]));
 
-test("the example of the reference is planned, confirmed, fails in one step and is retried", async () => {
+test("the reference's example is planned, confirmed, fails in one step and is retried", async () => {
   const { id } = await store.plan({ a: [], b: ["a"], d: ["b"], c: [] });
   store.mark("broken", ["a"]);
   const started = await store.json<Started>(["plan", "confirm", id]);
@@ -84,7 +84,7 @@ describe("a refusal is one line", () => {
     await refused(["plan", "show", id], 4, /there is no plan/);
   });
 
-  test("for ids and words that are none", async () => {
+  test("for invalid ids and words", async () => {
     for (const id of ["nothing", "", "wf_", "../x", "x".repeat(300), "%"]) {
       await refused(["plan", "show", id], 4, /there is no plan/);
     }
@@ -96,7 +96,7 @@ describe("a refusal is one line", () => {
   });
 });
 
-test("a command that only reads, or fails, makes no plan home", async () => {
+test("a command that only reads, or fails, creates no plan home", async () => {
   const { PlanStore: Fresh } = await import("./planned.ts");
   const fresh = await Fresh.open();
   const env = { ANTHROPIC_API_KEY: "" };
@@ -111,7 +111,7 @@ test("a command that only reads, or fails, makes no plan home", async () => {
   await fresh.stop();
 });
 
-test("people get tables and the next command", async () => {
+test("the text output has tables and the next command", async () => {
   const { id } = await store.plan(
     { look: [], report: ["look"] },
     { name: "Failing builds", trigger: { type: "cron", expression: "0 9 * * 1-5" } },
@@ -129,7 +129,7 @@ test("people get tables and the next command", async () => {
   );
 });
 
-test("a run is waited for, and its return code is that of the command", async () => {
+test("waiting for a run returns the run's exit code", async () => {
   const { id } = await store.plan({ look: [] });
   store.mark("broken", ["look"]);
   const ended = await store.run(["plan", "confirm", id, "--wait", "--json"]);

@@ -46,7 +46,7 @@ export const ask = (question: string): Reply => ({
 export const create = (plan: object): Reply => ({ tools: [made(plan)] });
 export const made = (input: object): ReplyTool => ({ name: "create_workflow", input });
 
-/** A plan as a model makes it: the dependencies of each step, by its id. */
+/** Returns a plan as a model writes it: the dependencies of each step, by its id. */
 export function planOf(steps: Record<string, string[]>, more: object = {}): object {
   return {
     name: "A plan",
@@ -64,7 +64,7 @@ export function planOf(steps: Record<string, string[]>, more: object = {}): obje
 /** A storage root with a scripted model, and an agent that follows the files in its folder. */
 export class PlanStore extends Store {
   readonly #server: Awaited<ReturnType<typeof anthropicServer>>;
-  /** The folder of the agents. */
+  /** The agents' folder. */
   readonly work = join(this.folder, "work");
 
   /** Whether commands run in this process unless they start services. */
@@ -86,7 +86,7 @@ export class PlanStore extends Store {
   }
 
   readonly replies: Reply[] = [];
-  /** Further variables of its environment. */
+  /** Additional environment variables. */
   readonly more: Record<string, string> = {};
 
   /** Requests to the model, as JSON. */
@@ -110,7 +110,7 @@ export class PlanStore extends Store {
     };
   }
 
-  /** Makes the model create a plan, and returns it. */
+  /** Makes the model create a plan, and returns the plan. */
   async plan(
     steps: Record<string, string[]>,
     more: object = {},
@@ -123,7 +123,7 @@ export class PlanStore extends Store {
     return workflow;
   }
 
-  /** Sets the steps that fail, or wait, from now on. */
+  /** Sets the steps that fail or wait from now on. */
   mark(file: "broken" | "waiting", steps: string[]): void {
     if (steps.length === 0) rmSync(join(this.work, file), { force: true });
     else writeFileSync(join(this.work, file), steps.map((step) => `do ${step}\n`).join(""));

@@ -26,10 +26,10 @@ import { runProgram } from "../src/program/program.ts";
 import type { Sink } from "../src/output/output.ts";
 import { programWords } from "./command.ts";
 
-/** Whether util-linux's `script` is available; the `script` of macOS and the BSDs takes its command differently. */
+/** Whether util-linux's `script` is available. The `script` of macOS and the BSDs has other arguments. */
 export const hasScript = process.platform === "linux" && Bun.which("script") !== null;
 
-/** The bundle of the tests: its params say what it does. */
+/** The test bundle, controlled by its params. */
 export const playBundle = join(import.meta.dir, "bundle/play.esm.js");
 
 export type Ended = { code: number; stdout: string; stderr: string };
@@ -45,7 +45,7 @@ const needsProcess = new Set(["eval", "plan", "worker", "cluster", "new", "dev",
 const folders: string[] = [];
 const hosts: Host[] = [];
 const home = process.cwd();
-/** For `afterAll` of each test file: closes its hosts in memory and removes its folders. */
+/** Closes the hosts in memory and removes the folders. Call it in `afterAll` of each test file. */
 export function removeFolders(): void {
   for (const host of hosts.splice(0)) void host.close();
   process.chdir(home);
@@ -53,14 +53,14 @@ export function removeFolders(): void {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 }
 
-/** A new folder, gone after {@link removeFolders}. */
+/** Creates a folder that {@link removeFolders} removes. */
 export function newFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-cli-")));
   folders.push(folder);
   return folder;
 }
 
-/** The end of a process whose output is read. */
+/** Waits for a process whose output is read. */
 export async function ended(
   child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">,
 ): Promise<Ended> {
@@ -76,9 +76,9 @@ export async function ended(
 export class Store {
   readonly folder = newFolder();
   readonly root = join(this.folder, "root");
-  /** Whether every command runs in a process of its own: files that this process opens keep a disk in use. */
+  /** Whether every command runs in its own process. Files that this process opens would keep a disk in use. */
   isApart = false;
-  /** Host for commands, in this process, in place of the storage root. */
+  /** Host in memory for commands in this process, instead of the storage root. */
   readonly memory: Host | null;
   readonly #medium: Memory | null;
 
@@ -110,9 +110,8 @@ export class Store {
   }
 
   /**
-   * Runs a command and returns its output and exit code. Runs in this process, which is faster, unless that makes a
-   * difference. A process keeps its connections to a cluster. Tests of processes, pipes and signals call {@link
-   * start}.
+   * Runs a command and returns its output and exit code. Runs it in this process, which is faster, unless that makes a
+   * difference. A process keeps its connections to a cluster. Tests of processes, pipes and signals call {@link start}.
    */
   async run(args: string[], options: RunOptions = {}): Promise<Ended> {
     const { stdin, env = {} } = options;
@@ -151,12 +150,12 @@ export class Store {
     return { code, ...written };
   }
 
-  /** Whether a command starts this program again, reads a terminal, or runs until it is ended. */
+  /** Tells whether a command starts this program again, reads a terminal, or runs until it is stopped. */
   protected needsProcess([command = ""]: string[]): boolean {
     return needsProcess.has(command);
   }
 
-  /** Output of the program on a terminal of its own, as far as `script` can make one here. */
+  /** Returns the output of the program on its own terminal, if `script` can create one here. */
   async onTerminal(args: string, env: Record<string, string> = {}): Promise<string> {
     const line = programWords.map((word) => `'${word}'`).join(" ");
     const child = Bun.spawn(["script", "-qec", `${line} ${args}`, "/dev/null"], {
@@ -169,14 +168,14 @@ export class Store {
     return await child.stdout.text();
   }
 
-  /** Output of a command when it is done; throws its output when it fails. */
+  /** Returns the output of a finished command; throws the output if it fails. */
   async ok(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     if (code !== 0) throw new Error(`${args.join(" ")}: exit code ${code}\n${stdout}${stderr}`);
     return stdout.trimEnd();
   }
 
-  /** The JSON document that a command prints. */
+  /** Returns the JSON document that a command prints. */
   async json<T>(args: string[], options: RunOptions = {}): Promise<T> {
     return JSON.parse(await this.ok([...args, "--json"], options)) as T;
   }
@@ -194,8 +193,8 @@ export class Store {
   }
 
   /**
-   * Waits until a thread has the wanted status, and returns the thread. Reads it in this process, which is faster than
-   * a command for each read.
+   * Waits until a thread has a status, and returns the thread. Reads it in this process, which is faster than a command
+   * for each read.
    */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
     const host = this.memory ?? openLocalHost({ path: this.root });
@@ -211,12 +210,12 @@ export class Store {
     return view as T;
   }
 
-  /** Ends the workers as a crash would. A worker may be gone already: a waiting thread needs none. */
+  /** Kills the workers. A worker may be gone already, because a waiting thread needs none. */
   async killWorkers(): Promise<void> {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
 
-  /** All stored data, by path or name: two results are equal when nothing was written in between. */
+  /** Returns all stored data, by path or name. Two results are equal if nothing was written in between. */
   tree(): Record<string, string> {
     const found: Record<string, string> = {};
     if (this.#medium) {
@@ -243,14 +242,14 @@ function namesUnder(folder: string): string[] {
   }
 }
 
-/** A storage root, or a store in memory, in which the test bundle is registered as `play`. */
+/** Returns a storage root, or a store in memory, in which the test bundle is registered as `play`. */
 export async function playStore(options?: { inMemory: boolean }): Promise<Store> {
   const store = new Store(options);
   await store.ok(["add", "play", playBundle]);
   return store;
 }
 
-/** Waits until all workers have exited, so that the next command starts its own. */
+/** Waits until all workers have exited, so that the next command starts its own worker. */
 export async function untilNoWorker(root: string): Promise<void> {
   await until(
     () => !readdirSync(join(root, "run")).some((name) => name.endsWith(".sock")),

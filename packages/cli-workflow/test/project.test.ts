@@ -16,7 +16,7 @@ import { Projects } from "./projects.ts";
 afterAll(removeFolders);
 
 describe("a project", () => {
-  test("has names and threads of its own, out of git", async () => {
+  test("has its own names and threads, which git ignores", async () => {
     const store = new Projects();
     const [one, other] = [store.project("one"), store.project("other")];
     await store.at(one).ok("add", "review", playBundle);
@@ -36,7 +36,7 @@ describe("a project", () => {
     expect((await store.at(one).run("verify")).code).toBe(0);
   });
 
-  test("gives way to --root, and that to nothing", async () => {
+  test("is overridden by --root, which is overridden by nothing", async () => {
     const store = new Projects();
     const folder = store.project("one");
     const named = join(store.folder, "named");
@@ -50,7 +50,7 @@ describe("a project", () => {
     expect(await root(["--root", named], variable)).toBe(`all is well: ${named}`);
   });
 
-  test("with projects in it lets each have its own, found through links too", async () => {
+  test("with nested projects keeps them separate, also through links", async () => {
     const store = new Projects();
     const outer = store.project("outer");
     const inner = store.project("outer/packages/inner");
@@ -62,7 +62,7 @@ describe("a project", () => {
     expect(await rootAt(link)).toEndWith(`${inner}/.uncaged`);
   });
 
-  test("whose file is wrong stops what needs it, in one line, and nothing else", async () => {
+  test("with an invalid file stops only commands that need it, in one line", async () => {
     const store = new Projects();
     const folder = store.project("one", { roots: "x" });
     const { code, stderr } = await store.at(folder).run("list");
@@ -125,7 +125,7 @@ describe("the .env files of a project", () => {
     expect(log).not.toContain("hello here");
   });
 
-  test("can't set what programs and our own settings are found by", async () => {
+  test("can't set variables that locate programs or our own settings", async () => {
     const names = [
       "UNCAGED_PLAN_HOME",
       "LD_PRELOAD",
@@ -156,7 +156,7 @@ describe("the .env files of a project", () => {
     expect(result?.summary).toBe("failed with ***");
   });
 
-  test("with a broken line start nothing: the error has the file and the line, not what is in it", async () => {
+  test("with an invalid line start nothing: the error has the file and the line, but not its content", async () => {
     const { folder, run, json } = await withEnv("A=1\nhunter2 hunter2\n");
     expect(await run("run", "env")).toEqual({
       code: 1,
@@ -189,7 +189,7 @@ export async function* run() {
   const states = ({ workflows }: Sync) =>
     workflows.map(({ name, state }) => `${String(name)} ${String(state)}`);
 
-  test("are added by add without arguments; each fault is reported, and a failed workflow stays as it was", async () => {
+  test("are added by add without arguments; each error is reported, and a failed workflow stays unchanged", async () => {
     const { folder, run, json, ok } = listing({
       ...{ bad: "bad.ts", good: "src/good.ts", none: "none.ts", play: playBundle },
     });
@@ -218,7 +218,7 @@ export async function* run() {
     expect(await ok("add", "good")).toHaveLength(13);
   });
 
-  test("are added by their names alone", async () => {
+  test("are added by name alone", async () => {
     const { run, ok } = listing({ good: "src/good.ts" });
     const { stderr } = await run("run", "good");
     expect(stderr).toContain("the project lists it: add it first: uncaged-workflow add good");
@@ -234,7 +234,7 @@ export async function* run() {
     });
   });
 
-  test("can't be added where there are none", async () => {
+  test("can't be added if there are none", async () => {
     const { store, run } = listing({});
     expect(await run("add")).toMatchObject({
       code: 1,
@@ -248,7 +248,7 @@ export async function* run() {
     }
   });
 
-  test("are registered by sync, and checked by it on CI", async () => {
+  test("are registered by sync, and only checked by sync on CI", async () => {
     const { store, folder, write, run, json, ok } = listing({ good: "src/good.ts" });
     const check = async (...args: string[]) => {
       const options = { cwd: folder, env: { CI: "true" } };
@@ -336,7 +336,7 @@ describe("an edited source that the project lists", () => {
     expect(exact).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("is not named when it is gone, and --add names its path", async () => {
+  test("is not named when it is missing, and --add names its path", async () => {
     const { folder, store, run } = await made();
     rmSync(join(folder, "src/review.ts"));
     expect((await run()).stderr).not.toContain("differs");
@@ -345,7 +345,7 @@ describe("an edited source that the project lists", () => {
     expect(stderr).toContain(`there is no file "${folder}/src/review.ts"`);
   });
 
-  test("may be the part of a document, or a bundle", async () => {
+  test("may be a part of a document, or a bundle", async () => {
     const store = new Projects();
     const folder = store.project("one", { workflows: { flow: "flow.json", made: "made.esm.js" } });
     const document = (...steps: object[]) =>

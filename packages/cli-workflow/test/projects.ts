@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Store } from "./program.ts";
 
-/** A folder with projects in it, and the program that works there without a storage root of its caller. */
+/** A folder with projects, and the program that works there without a storage root of its caller. */
 export class Projects extends Store {
   override get env(): Record<string, string> {
     const { UNCAGED_WORKFLOW_STORAGE_ROOT: _, ...env } = super.env;

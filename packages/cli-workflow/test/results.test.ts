@@ -42,7 +42,7 @@ const start = async (params: object): Promise<Ended> => {
 };
 
 describe("a durable workflow", () => {
-  test("gives any JSON value beside its summary", async () => {
+  test("gives any JSON value besides its summary", async () => {
     for (const give of [{ n: 1, list: [null] }, [1], 5, 0, false, null]) {
       const { threadId, result } = await start({ give });
       const whole = { returnCode: 0, summary: JSON.stringify(give), value: give };
@@ -51,7 +51,7 @@ describe("a durable workflow", () => {
     }
   });
 
-  test("gives a text as its summary, and a result as it is", async () => {
+  test("gives a text as its summary, and other results unchanged", async () => {
     expect((await start({ give: "done" })).result).toEqual({ returnCode: 0, summary: "done" });
     const give = { returnCode: 3, summary: "no", value: { why: "x" } };
     expect(await start({ give })).toMatchObject({ status: "failed", result: give });
@@ -65,8 +65,8 @@ describe("a durable workflow", () => {
   });
 });
 
-describe("--wait of a thread that waits", () => {
-  test("gives the question", async () => {
+describe("--wait of a waiting thread", () => {
+  test("shows the question", async () => {
     const schema = { type: "string" };
     const begin = Date.now();
     const { threadId, question } = await start({ ask: { schema, within: "1h" } });
@@ -83,13 +83,13 @@ describe("--wait of a thread that waits", () => {
     expect(answered).toMatchObject({ question: null, result: { value: { answer: "007" } } });
   });
 
-  test("gives no question for other threads", async () => {
+  test("shows no question for other threads", async () => {
     expect((await start({ give: "x" })).question).toBeNull();
   });
 });
 
 describe("other params", () => {
-  test("are given to a fork, and kept without them", async () => {
+  test("are passed to a fork, and kept without them", async () => {
     const { threadId } = await start({ give: 1 });
     const changed = ["--params", '{"give":2}', "--wait"];
     const fork = await store.json<Ended>(["fork", threadId, "--at-step", "1", ...changed]);
@@ -98,7 +98,7 @@ describe("other params", () => {
     expect(again).toMatchObject({ result: { value: 2 } });
   });
 
-  test("are given to a thread that is run again from its first step", async () => {
+  test("are passed to a thread that runs again from its first step", async () => {
     const { threadId } = await start({ give: 1 });
     const again = await store.json<Ended & { steps: unknown[] }>([
       "rerun",
@@ -113,7 +113,7 @@ describe("other params", () => {
   });
 });
 
-test("thread, threads and ps give the same times of a thread that waits", async () => {
+test("thread, threads and ps show the same times of a waiting thread", async () => {
   const { threadId } = await start({ ask: {} });
   type Times = { threadId: string; workedMs: number; waitedMs: number };
   const rows = await store.json<Times[]>(["threads"]);
@@ -131,7 +131,7 @@ test("thread, threads and ps give the same times of a thread that waits", async 
   expect(ended.waitedMs).toBeGreaterThanOrEqual(thread.waitedMs);
 });
 
-test("a try that is repeated has the same words in --wait, follow and thread", async () => {
+test("a retried try is described identically in --wait, follow and thread", async () => {
   const words = "try 1 of 3 failed; next in 20 ms";
   const args = ["run", "giver", "--wait", "--params", '{"flaky":true,"give":"x"}'];
   const { code, stdout, stderr } = await store.run(args);

@@ -20,7 +20,7 @@ const flow = JSON.stringify({
 
 type Started = { threadId: string; workflow: string; hash: string };
 
-test("a source is run without a name: built, stored under its hash, and its threads have the file's name", async () => {
+test("a source runs without a name: it is built and stored under its hash, and its threads have the file's name", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "review.ts"), source("reviewed"));
   const run = ["run", "review.ts", "--prompt", "look"];
@@ -37,7 +37,7 @@ test("a source is run without a name: built, stored under its hash, and its thre
   expect(await store.json<object>(["gc"])).toMatchObject({ removed: [], kept: 1 });
 });
 
-test("a step workflow and a bundle are run from their files too, with all that run can be given", async () => {
+test("a step workflow and a bundle run from their files too, with all options of run", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "flow.json"), flow);
   const stepped = await store.json<object>(["run", "flow.json", "--wait"]);
@@ -50,7 +50,7 @@ test("a step workflow and a bundle are run from their files too, with all that r
   expect(await store.json<object>(["thread", id])).toMatchObject({ maxRounds: 7 });
 });
 
-test("add and run warn of reads where no thread runs, and of a module that looks for files beside itself", async () => {
+test("add and run warn of reads outside a thread, and of a module that searches for files beside itself", async () => {
   const store = new Store({ inMemory: true });
   const own = join(store.folder, "node_modules/data");
   mkdirSync(own, { recursive: true });
@@ -71,7 +71,7 @@ const key = process.env.API_KEY;${source("read").replace("prompt,", "[key, here(
   }
 });
 
-test("a name goes before a file, and a path is always a file", async () => {
+test("a name takes precedence over a file, and a path is always a file", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "first.ts"), source("named"));
   await store.ok(["add", "review.ts", "first.ts"]);
@@ -83,7 +83,7 @@ test("a name goes before a file, and a path is always a file", async () => {
   expect(await summaryOf(join(store.folder, "review.ts"))).toBe("filed");
 });
 
-test("a name that is neither a workflow nor a file is refused with a suggestion, and nothing is written", async () => {
+test("a word that is neither a workflow nor a file is refused with a suggestion, and nothing is written", async () => {
   const store = new Store();
   mkdirSync(join(store.folder, "lib"));
   writeFileSync(join(store.folder, "review.ts"), source(""));

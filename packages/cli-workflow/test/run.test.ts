@@ -24,7 +24,7 @@ const promptOf = async (id: string): Promise<string> => {
   return prompt;
 };
 
-test("run prints the id alone and returns while the thread runs", async () => {
+test("run prints only the id and returns while the thread runs", async () => {
   const { code, stdout, stderr } = await store.run(["run", "play", "--params", '{"ms":60000}']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}\n$/);
@@ -50,7 +50,7 @@ test("--wait of a thread that throws exits with 1 and prints the message", async
   expect(stderr).toContain("uncaged-workflow retry");
 });
 
-test("a thread that asks ends --wait with 6, the question and how to answer", async () => {
+test("--wait of a thread that asks exits with 6, the question and how to answer", async () => {
   const asked = await store.run(["run", "play", "--wait", "--params", '{"ask":2}']);
   expect(asked.code).toBe(6);
   expect(asked.stderr).toContain("waiting: Go on?");
@@ -65,7 +65,7 @@ test("a thread that asks ends --wait with 6, the question and how to answer", as
   });
 });
 
-test("--follow shows a line a step, in a pipe without colour, cuts or spinner", async () => {
+test("--follow shows one line per step, in a pipe without color, truncation or spinner", async () => {
   const say = `first line that is long ${"word ".repeat(40)}end`;
   const { code, stdout, stderr } = await store.run([
     ...["run", "play", "--follow"],
@@ -88,13 +88,13 @@ test("--follow --json begins with the started thread", async () => {
   expect(items.at(-1)).toMatchObject({ kind: "end", status: "completed" });
 });
 
-test("--quiet leaves the id alone", async () => {
+test("--quiet prints only the id", async () => {
   const { stdout, stderr } = await store.run(["run", "play", "--wait", "-q"]);
   expect(stdout).toMatch(/^[0-9A-Z]{26}\n$/);
   expect(stderr).toBe("");
 });
 
-test("the thread gets the folder and the environment of the shell that started it", async () => {
+test("the thread has the folder and the environment of the shell that started it", async () => {
   const cwd = join(store.folder, "elsewhere");
   mkdirSync(cwd);
   const id = await store.ok(["run", "play", "--wait"], { cwd });
@@ -102,7 +102,7 @@ test("the thread gets the folder and the environment of the shell that started i
   expect(steps[0]?.meta.cwd).toBe(realpathSync(cwd));
 });
 
-test("options reach the workflow, and rounds end it", async () => {
+test("options reach the workflow, and rounds limit it", async () => {
   const started = ["--option", "extra=[1,2]", "--max-rounds", "1"];
   const { code, stdout } = await store.run(["run", "play", "--params", "{}", "--wait", ...started]);
   expect(code).toBe(5);
@@ -140,7 +140,7 @@ test("a prompt may look like an option", async () => {
   expect(await promptOf(id)).toBe("--json");
 });
 
-test("ids may be shortened to a beginning or an ending, and @last is the newest", async () => {
+test("ids may be shortened to a prefix or a suffix, and @last is the newest", async () => {
   const id = await store.play({}, "--wait");
   for (const text of [id.slice(-8), id.slice(-8).toLowerCase(), id.slice(0, 20), "@last"]) {
     expect((await store.json<{ threadId: string }>(["thread", text])).threadId).toBe(id);
@@ -148,4 +148,19 @@ test("ids may be shortened to a beginning or an ending, and @last is the newest"
   const { code, stderr } = await store.run(["thread", id.slice(0, 4)]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/means \d+ threads; hint: give more of the id/);
+});
+
+test("show names the params that a start without them is refused for", async () => {
+  const path = join(store.root, "..", `params-${process.pid}.esm.js`);
+  writeFileSync(
+    path,
+    `export const descriptor = { description: "d", roles: {}, input: { type: "object", required: ["list"],
+      properties: { list: { type: "string" }, mode: { enum: ["fast", "slow"] }, any: true } } };
+    export async function* run() { return { returnCode: 0, summary: "" }; }`,
+  );
+  await store.ok(["add", "listing", path]);
+  const { code, stderr } = await store.run(["run", "listing", "--params", "{}"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("uncaged-workflow show listing")]);
+  const shown = await store.ok(["show", "listing"]);
+  expect(shown).toContain('params    list: string (required), mode: "fast" | "slow", any: any');
 });

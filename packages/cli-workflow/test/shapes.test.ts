@@ -20,7 +20,7 @@ const sorted = (keys: string): string[] => keys.split(" ").sort();
 const threadKeys =
   "threadId workflow hash status prompt params maxRounds createdAt workedMs waitedMs steps result forkFrom pid";
 
-test("run gives threadId, workflow and hash", async () => {
+test("run prints threadId, workflow and hash", async () => {
   const started = await store.json<Shape>(["run", "play"]);
   expect(keysOf(started)).toEqual(sorted("threadId workflow hash"));
 });
@@ -35,7 +35,7 @@ test("run --wait adds status, result and question", async () => {
   });
 });
 
-test("thread gives the whole thread", async () => {
+test("thread prints the whole thread", async () => {
   const view = await store.json<Shape & { steps: Shape[] }>(["thread", id]);
   expect(keysOf(view)).toEqual(sorted(threadKeys));
   expect(view).toMatchObject({ status: "completed", maxRounds: 100, forkFrom: null, pid: null });
@@ -45,7 +45,7 @@ test("thread gives the whole thread", async () => {
   );
 });
 
-test("thread --attempts gives what was done for each step", async () => {
+test("thread --attempts prints the work of each step", async () => {
   const { attempts } = await store.json<{ attempts: Shape[] }>(["thread", id, "--attempts"]);
   expect(attempts.map(keysOf)).toEqual(
     Array(3).fill(
@@ -61,7 +61,7 @@ test("thread --attempts gives what was done for each step", async () => {
   ]);
 });
 
-test("threads gives rows, newest first, with the number of steps", async () => {
+test("threads prints rows, newest first, with the number of steps", async () => {
   const newer = await store.play();
   await store.until(newer, "completed");
   const rows = await store.json<Shape[]>(["threads"]);
@@ -73,7 +73,7 @@ test("threads gives rows, newest first, with the number of steps", async () => {
   expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
 });
 
-test("ps gives the threads that run, with their process", async () => {
+test("ps prints the running threads with their process", async () => {
   const running = await store.play({ ms: 60_000 });
   const rows = await store.json<Shape[]>(["ps"]);
   const row = rows.find(({ threadId }) => threadId === running);
@@ -85,7 +85,7 @@ test("ps gives the threads that run, with their process", async () => {
   expect(killed.threadId).toBe(running);
 });
 
-test("list, show and history give the workflow", async () => {
+test("list, show and history print the workflow", async () => {
   const rows = await store.json<Shape[]>(["list"]);
   expect(rows.map(keysOf)).toEqual([sorted("name hash timestamp description versions")]);
   const view = await store.json<Shape>(["show", "play"]);
@@ -106,7 +106,7 @@ test("fork and retry name their source", async () => {
   expect(retried.forkFrom).toEqual({ threadId: failed, steps: 1 });
 });
 
-test("one id gives an object, several an array that also names what failed", async () => {
+test("one id prints an object, several ids an array that also names failures", async () => {
   const [a, b] = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout } = await store.run(["kill", a, "01ZZZZZZ", b, "--json"]);
   expect(code).toBe(4);
@@ -115,7 +115,7 @@ test("one id gives an object, several an array that also names what failed", asy
   expect(second).toMatchObject({ id: "01ZZZZZZ", error: { code: "THREAD_NOT_FOUND" } });
 });
 
-test("follow and logs give one object a line", async () => {
+test("follow and logs print one object per line", async () => {
   const items = (await store.ok(["follow", id, "--json"])).split("\n");
   const kinds = items.map((line) => (JSON.parse(line) as Shape).kind);
   expect(kinds.filter((kind) => kind === "step")).toHaveLength(3);
@@ -137,7 +137,7 @@ test("an error is an envelope on stdout, and stderr is empty", async () => {
   expect(error.code).toBe("THREAD_NOT_FOUND");
 });
 
-test("every other command gives one document too", async () => {
+test("every other command prints one document too", async () => {
   const commands = [
     ["rollback", "play", (await store.json<[Shape]>(["list"]))[0].hash as string],
     ["diff", id, id],

@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 
 describe("add", () => {
-  test("gives the same bundle for the same workflow in any folder, order and language", async () => {
+  test("builds the same bundle for the same workflow in any folder, order and language", async () => {
     const hash = await store.ok(["add", "join", "join.json"]);
     const { version, steps, registry, name } = flow;
     write("deep/er/other.json", JSON.stringify({ steps, registry, name, version }));
@@ -87,7 +87,7 @@ describe("add", () => {
     expect(await store.ok(["add", "join", "other.esm.js"])).toBe(hash);
   }, 180_000);
 
-  test("reports every error with its position, one a line, and writes nothing", async () => {
+  test("reports every error with its position, one per line, and writes nothing", async () => {
     const before = store.tree();
     const steps = [
       ...flow.steps.slice(0, 1),
@@ -120,7 +120,7 @@ test("show lists the params of a step workflow, and its steps", async () => {
 });
 
 describe("run", () => {
-  test("takes params, and has rounds enough for a long loop", async () => {
+  test("accepts params, and allows enough rounds for a long loop", async () => {
     const id = await waiting({ names: ["x", "y", "z"] });
     const { maxRounds, steps } = await read(id);
     expect(maxRounds).toBe(100_000);
@@ -133,7 +133,7 @@ describe("run", () => {
     });
   });
 
-  test("with wrong params is refused, and all of them are named", async () => {
+  test("refuses invalid params and names all of them", async () => {
     const { code, stdout, stderr } = await store.run([
       ...["run", "join", "--params", '{"names":3,"more":1}', "--wait"],
     ]);
@@ -145,7 +145,7 @@ describe("run", () => {
 });
 
 describe("a Pause", () => {
-  test("is shown with how to answer it, and its answer fills the variable", async () => {
+  test("is shown with how to answer it, and its answer sets the variable", async () => {
     const id = await waiting();
     const { stdout, stderr } = await store.run(["follow", id]);
     expect(stdout).toMatch(/Pause_Note .* A note\?\nwaiting: A note\?\n$/);
@@ -158,7 +158,7 @@ describe("a Pause", () => {
 });
 
 describe("thread --checkpoint", () => {
-  test("gives the state before the Pause and at the end", async () => {
+  test("prints the state before the Pause and at the end", async () => {
     const id = await waiting();
     expect(await checkpoint(id)).toMatchObject({
       _type: "vl_workflow_checkpoint",
@@ -177,7 +177,7 @@ describe("thread --checkpoint", () => {
     });
   });
 
-  test("of a thread of another workflow is refused", async () => {
+  test("refuses a thread of another workflow", async () => {
     const id = await store.play({}, "--wait");
     for (const args of [
       ["thread", id, "--checkpoint"],
@@ -242,7 +242,7 @@ describe("rerun", () => {
     });
   });
 
-  test("names what is wrong with its arguments", async () => {
+  test("names the errors in its arguments", async () => {
     const id = await ended("one");
     const refused = async (...args: string[]) => {
       const { code, stderr } = await store.run(["rerun", id, ...args]);

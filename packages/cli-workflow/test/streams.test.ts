@@ -24,7 +24,7 @@ async function shell(line: string, env: Record<string, string> = {}) {
   return await ended(child);
 }
 
-test("a reader that goes away early ends the program quietly", async () => {
+test("a reader that exits early ends the program without an error", async () => {
   const { stdout, stderr } = await shell(
     `{ "$@" thread ${id} --full; echo "code $?" >&2; } | head -n 1`,
   );
@@ -32,7 +32,7 @@ test("a reader that goes away early ends the program quietly", async () => {
   expect(stderr).toBe("code 141\n");
 });
 
-test("a slow reader gets all of it", async () => {
+test("a slow reader receives everything", async () => {
   const { stdout } = await shell(`"$@" thread ${id} --json | { sleep 0.3; cat; }`);
   expect(JSON.parse(stdout)).toMatchObject({ threadId: id });
   expect(stdout.length).toBeGreaterThan(800_000);
@@ -56,7 +56,7 @@ test.if(process.platform === "linux")("a full disk under stdout is one line", as
   }
 });
 
-test("a pipe has no colour, and neither the width nor the ids of a terminal", async () => {
+test("a pipe gets no color, and neither the width nor the ids of a terminal", async () => {
   const { stdout } = await store.run(["threads"], { env: { FORCE_COLOR: "1", COLUMNS: "20" } });
   expect(stdout).not.toContain("\u001b");
   expect(stdout).toContain(id);
@@ -68,7 +68,7 @@ test("an empty list notes on stderr what to do next", async () => {
   expect(stderr).toBe("no thread fits; see all: uncaged-workflow threads\n");
 });
 
-test("the program answers where no stdin, no terminal and another locale is", async () => {
+test("the program answers without stdin and terminal, and with another locale", async () => {
   const { code, stdout } = await shell(`"$@" list </dev/null`, { LC_ALL: "C", TERM: "" });
   expect(code).toBe(0);
   expect(stdout).toContain("play");

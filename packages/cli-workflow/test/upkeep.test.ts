@@ -27,7 +27,7 @@ async function codes(store: Store): Promise<string[]> {
   return problems.map((problem) => problem.code);
 }
 
-test("doctor prints one line when all is well", async () => {
+test("doctor prints one line if there are no problems", async () => {
   const store = await playStore();
   await store.play({}, "--wait");
   expect(await store.run(["doctor"])).toEqual({
@@ -57,7 +57,7 @@ test("doctor names each problem on a line, with a hint", async () => {
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
 });
 
-test("a command that needs a temporary folder says so when there is none", async () => {
+test("a command that needs a temporary folder reports a missing one", async () => {
   const store = await playStore();
   const env = { TMPDIR: join(store.folder, "nowhere") };
   writeFileSync(join(store.folder, "flow.ts"), readFileSync(playBundle));
@@ -86,7 +86,7 @@ test("doctor reports a worker that does not answer", async () => {
   await store.ok(["kill", id]);
 }, 180_000);
 
-test("doctor reports everything that is wrong, and not the first thing alone", async () => {
+test("doctor reports all problems, not only the first", async () => {
   const store = await playStore();
   const id = await store.play({}, "--wait");
   const { hash } = await store.json<{ hash: string }>(["thread", id]);
@@ -115,7 +115,7 @@ test("doctor reports everything that is wrong, and not the first thing alone", a
   ]);
 });
 
-test("verify passes a sound store, and names the file and the line of a broken one", async () => {
+test("verify accepts a valid store, and names the file and the line of a broken one", async () => {
   const store = await playStore();
   const id = await store.play({}, "--wait");
   const sound = await store.run(["verify"]);
@@ -132,7 +132,7 @@ test("verify passes a sound store, and names the file and the line of a broken o
   expect(stderr).toBe("2 problems in 1 bundle and 1 thread\n");
 });
 
-test("gc takes away what nothing needs, and a dry run nothing", async () => {
+test("gc deletes unneeded files, and a dry run deletes nothing", async () => {
   const store = await playStore();
   const changed = join(store.folder, "other.esm.js");
   writeFileSync(changed, `${readFileSync(playBundle, "utf8")}\n// other\n`);
@@ -174,7 +174,7 @@ test("a removed thread is listed in the trash, restored, and deleted by gc --tra
   expect((await store.run(["thread", "restore", id])).code).not.toBe(0);
 });
 
-test("version is the package's", async () => {
+test("version prints the package's version", async () => {
   const store = new Store();
   const { version } = JSON.parse(
     readFileSync(join(import.meta.dir, "../package.json"), "utf8"),
@@ -183,7 +183,7 @@ test("version is the package's", async () => {
     expect(await store.ok(args)).toBe(version);
 });
 
-test("a folder that was deleted under the shell is a one-line error of commands that need it", async () => {
+test("a folder deleted under the shell is a one-line error of commands that need it", async () => {
   const store = await playStore();
   const gone = join(store.folder, "gone");
   const call = async (args: string[]) => {

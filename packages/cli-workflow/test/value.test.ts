@@ -26,7 +26,7 @@ beforeAll(async () => {
   id = (await store.ok(["run", "read", "--wait", "--quiet"])).trim();
 });
 
-test("a value that was too long for its event is printed in full", async () => {
+test("a value too long for its event is printed in full", async () => {
   const log = await store.ok(["logs", id]);
   const [, at = ""] = /"at":(\d+)/.exec(log) ?? [];
   const value = { text: "x".repeat(30_000) };

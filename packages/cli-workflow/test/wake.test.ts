@@ -19,7 +19,7 @@ export async function* run({ steps, params }) {
 
 const dayMs = 86_400_000;
 
-/** A thread that sleeps for a day, or waits so long, whose worker was killed. */
+/** Returns a thread that sleeps or waits for a day, whose worker was killed. */
 async function asleep(wait: object = { sleep: true }) {
   const store = new Store();
   writeFileSync(join(store.folder, "nap.esm.js"), napBundle);
@@ -32,7 +32,7 @@ async function asleep(wait: object = { sleep: true }) {
   return { store, id, ...log };
 }
 
-/** Reads a log past the commands, each of which would wake its thread. */
+/** Reads a log directly, because any command would wake its thread. */
 function logOf(store: Store, id: string) {
   const logs = join(store.root, "logs");
   const pathIn = (hash: string) => join(logs, hash, `${id}.data.jsonl`);
@@ -60,7 +60,7 @@ function logOf(store: Store, id: string) {
 
 const whole = ["__wait__", "__input__", "awake", "__end__"];
 
-test("wake wakes once what sleeps, and reports what and when the next", async () => {
+test("wake wakes each due thread once, and reports the next due time", async () => {
   const { store, id, makeDue, roles } = await asleep();
   expect(await store.json<object>(["wake"])).toEqual({
     woken: [],
@@ -74,10 +74,10 @@ test("wake wakes once what sleeps, and reports what and when the next", async ()
   expect(after).toEqual({ code: 0, stdout: "", stderr: "no thread is asleep\n" });
 });
 
-test("any command wakes what sleeps", async () => {
+test("any command wakes due threads", async () => {
   const { store, makeDue, roles } = await asleep();
   makeDue();
-  // Another process wakes it, which is this program started again.
+  // Another process wakes it: this program, started again.
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });

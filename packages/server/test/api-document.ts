@@ -4,10 +4,10 @@ type Schema = Record<string, unknown>;
 type Described = { content?: Record<string, { schema: Schema }> };
 type Operation = { responses: Record<string, Described> };
 
-/** An answer as it came; of a stream only its head counts. */
+/** A received answer. For a stream only the head is checked. */
 type Answer = { status: number; type: string; text: string };
 
-/** The description that a server gives of its API. */
+/** The server's description of its API. */
 export type ApiDescription = {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
@@ -16,10 +16,7 @@ export type ApiDescription = {
 const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/**
- * Checks answers against the description of the API, strictly: an answer has the status, the type and
- * the keys that are described, and no others.
- */
+/** Checks answers strictly against the API's description: an answer has exactly the described status, type and keys. */
 export class ApiDocument {
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #description: ApiDescription;
@@ -29,7 +26,7 @@ export class ApiDocument {
     this.#description = description;
   }
 
-  /** Each answer that is described and was not checked yet, as `GET /api/server 200`. */
+  /** The described answers that were not checked yet, such as `GET /api/server 200`. */
   get unseen(): string[] {
     const all = Object.entries(this.#description.paths).flatMap(([path, operations]) =>
       Object.entries(operations).flatMap(([method, { responses }]) =>
@@ -39,7 +36,7 @@ export class ApiDocument {
     return all.filter((one) => !this.#seen.has(one));
   }
 
-  /** Returns the differences of an answer from its description, for a request such as `GET /api/threads/{id}`. */
+  /** Returns the differences between an answer and its description, for a request such as `GET /api/threads/{id}`. */
   errorsOf(request: string, { status, type, text }: Answer): string[] {
     const [method = "", path = ""] = request.split(" ");
     const place = `${request} ${status}`;
@@ -52,7 +49,7 @@ export class ApiDocument {
     if (!schema) return [`${place} is of the type ${type}`];
     if (type !== "application/json") return [];
     const value: unknown = JSON.parse(text);
-    // As any client would check it, and without keys that are not described.
+    // Checks like any client, and also refuses undescribed keys.
     const { components } = this.#description;
     const asIs = this.#ajv.compile({ ...schema, components });
     const closed = this.#ajv.compile(this.#closed(schema));

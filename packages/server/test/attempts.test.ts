@@ -4,7 +4,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import type { Attempts, Ledger, ThreadRow } from "../src/entry/api-types.ts";
 import { ServingRoot, stopServing } from "./serving.ts";
 
-/** Its first step records what it spent; its second has a worker that is killed in the middle of a call. */
+/** The first step records its spending. The worker of the second step is killed in the middle of a call. */
 const spender = `import { channel } from "node:diagnostics_channel";
 import { existsSync, writeFileSync } from "node:fs";
 ${bundleOf(`
@@ -40,7 +40,7 @@ afterAll(stopServing, 180_000);
 const ledgerOf = (id: string) => serving.ok<Ledger>(`/api/threads/${id}/ledger`);
 const attemptsOf = (id: string) => serving.ok<Attempts>(`/api/threads/${id}/attempts`);
 
-/** A thread whose worker was killed in its second step. */
+/** Returns a thread whose worker was killed in its second step. */
 async function killed(): Promise<string> {
   const id = await serving.run("spender");
   await serving.until(id, "running", 1);
@@ -70,7 +70,7 @@ test("the spending of a killed worker is in the ledger", async () => {
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
 }, 180_000);
 
-test("the attempts of a thread have the outcome of each, in a fork too", async () => {
+test("the attempts of a thread have their outcomes, also in a fork", async () => {
   const id = await killed();
   await serving.ok(`/api/threads/${id}/resume`, {});
   await serving.until(id, "completed");

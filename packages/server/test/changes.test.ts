@@ -29,8 +29,8 @@ const rowsOf = (sent: Sent[], id: string) =>
     .filter(({ name, data }) => name === "thread" && data.threadId === id)
     .map(({ data }) => data);
 
-// First, for the server goes on watching for some time when a client has left.
-test("a thread that began and ended without listeners gets no row: the lists have it", async () => {
+// This test must be first, because the server continues to watch for some time after a client has left.
+test("a thread that began and ended without listeners sends no row, and lists include it", async () => {
   const before = await serving.run("counter");
   await serving.until(before, "completed");
   const after = await (async () => {
@@ -45,7 +45,7 @@ test("a thread that began and ended without listeners gets no row: the lists hav
   expect(rowsOf(after.sent, after.id).at(-1)).toMatchObject({ steps: 3, workflow: "counter" });
 });
 
-test("it begins with reload, and has rows of a thread from its creation to its end", async () => {
+test("it begins with reload, and sends rows of a thread from its creation to its end", async () => {
   let id = "";
   const kills: Promise<unknown>[] = [];
   const sent = await watch(
@@ -65,7 +65,7 @@ test("it begins with reload, and has rows of a thread from its creation to its e
   expect(steps.at(-1)).toBeGreaterThan(steps[0] ?? 0);
 });
 
-test("it has rows for a pause and a kill, and a removal", async () => {
+test("it sends rows for a pause, a kill and a removal", async () => {
   const id = await serving.run("endless", { delayMs: 30 });
   const last = (all: Sent[]) => rowsOf(all, id).at(-1)?.status;
   await watch(
@@ -83,14 +83,14 @@ test("it has rows for a pause and a kill, and a removal", async () => {
   expect(sent.at(-1)?.data).toEqual({ threadId: id });
 });
 
-test("it reports that a workflow has changed", async () => {
+test("it reports a changed workflow", async () => {
   await watch(
     async () => await serving.ok("/api/workflows/endless", undefined, "DELETE"),
     (all) => all.some(({ name }) => name === "workflows"),
   );
 });
 
-test("a client that reconnects behind an id gets what came since, and no reload while that is held", async () => {
+test("a client that reconnects after an id gets the later changes, without reload while they are held", async () => {
   const first = await serving.run("counter", { count: 1_000, delayMs: 30 });
   const seen: Sent[] = [];
   const held = follow(serving, path, {

@@ -26,10 +26,10 @@ async function answer(first: string, headers: Record<string, string>) {
 
 const bearer = () => ({ Authorization: `Bearer ${serving.token}` });
 
-describe("a page of an origin that is allowed", () => {
+describe("a page of an allowed origin", () => {
   const Origin = allowed;
 
-  test("reads what it asks for with the token, and why it was refused without", async () => {
+  test("reads responses with the token, and the reason of a refusal without it", async () => {
     for (const path of ["/api/threads", "/workflow/x/status", "/api/nowhere"]) {
       const [status, reader] = await answer(`GET ${path}`, { Origin, ...bearer() });
       expect([status === 200 || status === 404, reader]).toEqual([true, allowed]);
@@ -37,13 +37,13 @@ describe("a page of an origin that is allowed", () => {
     }
   });
 
-  test("asks before it sends, without the token", async () => {
+  test("may send preflight requests without the token", async () => {
     const asks = { Origin, "Access-Control-Request-Method": "POST" };
     expect(await answer("OPTIONS /api/threads", asks)).toEqual([204, allowed]);
     expect(await answer("OPTIONS /api/threads", { Origin })).toEqual([401, allowed]);
   });
 
-  test("has no use for the console's cookie, and gets none", async () => {
+  test("can't use the console's cookie, and gets none", async () => {
     const entry = await serving.fetch(`/?token=${serving.token}`, { redirect: "manual" });
     const Cookie = entry.headers.get("set-cookie")?.split(";")[0] ?? "";
     expect(await answer("GET /api/threads", { Cookie, "Sec-Fetch-Site": "none" })).toEqual([
@@ -54,13 +54,13 @@ describe("a page of an origin that is allowed", () => {
     expect(await answer(`GET /?token=${serving.token}`, { Origin })).toEqual([401, allowed]);
   });
 
-  test("is refused where it names another host", async () => {
+  test("is refused if it names another host", async () => {
     const Host = `evil.example:${serving.port}`;
     expect((await answer("GET /api/threads", { Origin, Host, ...bearer() }))[0]).toBe(403);
   });
 });
 
-test("any other page is refused, with the token too, and may read nothing", async () => {
+test("any other page is refused, also with the token, and may read nothing", async () => {
   for (const Origin of foreign) {
     for (const first of ["GET /api/threads", "OPTIONS /api/threads", "GET /"]) {
       const asks = { Origin, ...bearer(), "Access-Control-Request-Method": "GET" };

@@ -8,11 +8,11 @@ import { Running } from "./running.ts";
 import { id as evalId, recordEval } from "./recorded-eval.ts";
 import type { Serving } from "./serving.ts";
 
-/* Every response of every path is checked against /api/openapi.json. */
+/* Checks every response of every path against /api/openapi.json. */
 
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/** Publishes a value that is too long for its event, and asks. */
+/** Publishes a value that is too long for its event, then asks a question. */
 const teller = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const payload = { name: "read", output: "x".repeat(30_000) };
@@ -82,7 +82,7 @@ async function fits(
   return text;
 }
 
-test("paths that read threads answer as described", async () => {
+test("paths that read threads match the description", async () => {
   await fits("GET /api/server", { status: 200 });
   await fits("GET /api/threads?limit=3", { status: 200 });
   await fits("GET /api/threads?details=true", { status: 200 });
@@ -104,7 +104,7 @@ test("paths that read threads answer as described", async () => {
   await fits("GET /api/threads/{id}/events", { status: 204, headers: ended }, ids.failing);
 });
 
-/** The id of the last event of a thread or run. */
+/** Returns the id of the last event of a thread or run. */
 async function lastId(path: string): Promise<string | undefined> {
   const text = await (await serving.fetch(`/api/${path}/events`)).text();
   return text
@@ -113,7 +113,7 @@ async function lastId(path: string): Promise<string | undefined> {
     ?.slice(4);
 }
 
-test("paths that act on threads answer as described", async () => {
+test("paths that act on threads match the description", async () => {
   const start = { status: 201, send: { workflow: "counting", options: { note: "described" } } };
   const { threadId } = JSON.parse(await fits("POST /api/threads", start)) as { threadId: string };
   await serving.until(threadId, "running", 1);
@@ -129,7 +129,7 @@ test("paths that act on threads answer as described", async () => {
   await fits("POST /api/threads/{id}/input", { status: 200, send: { content: "1" } }, ids.teller);
 });
 
-test("paths of workflows answer as described", async () => {
+test("paths of workflows match the description", async () => {
   const file = { "Content-Type": "application/octet-stream" };
   const sent = { status: 200, send: `${counting}\n// another`, headers: file };
   await fits("POST /api/workflows/{name}?file=counting.esm.js", sent, "counting");
@@ -149,7 +149,7 @@ test("paths of workflows answer as described", async () => {
   await fits("DELETE /api/workflows/{name}", { status: 200 }, "counting");
 });
 
-test("paths of runs answer as described", async () => {
+test("paths of runs match the description", async () => {
   for (const id of [ids.failing, ids.writer, ids.asking]) {
     await fits("GET /workflow/{runID}/status", { status: 200 }, id);
     await fits("GET /workflow/{runID}/variables", { status: 200 }, id);
@@ -177,13 +177,13 @@ test("paths of runs answer as described", async () => {
   await fits("POST /workflow/{runID}/abort", { status: 200 }, runID);
 });
 
-test("paths of evals answer as described", async () => {
+test("paths of evals match the description", async () => {
   recordEval(serving.path);
   await fits("GET /api/evals", { status: 200 });
   await fits("GET /api/evals/{id}", { status: 200 }, evalId);
 });
 
-test("paths of graphs answer as described", async () => {
+test("paths of graphs match the description", async () => {
   const nodes = [
     { id: "s", type: "start" },
     { id: "ok", type: "approval" },
@@ -218,12 +218,12 @@ test("paths of graphs answer as described", async () => {
   await fits("GET /api/default-workflow", { status: 200 });
 });
 
-/** `plans.test.ts` asks for them. */
+/** Tells whether a described answer belongs to plans, which `plans.test.ts` checks. */
 const ofPlans = (described: string): boolean => / \/api\/plan/.test(described);
 
 const unknown: Record<string, string> = { id: nobody, at: "0", name: "none", workflow: "none" };
 
-test("missing items are answered as described, at each path that names one", async () => {
+test("errors for missing items match the description on each path that names one", async () => {
   const bodies: Record<string, unknown> = { input: { content: "x" }, fork: {}, retry: {} };
   for (const place of document.unseen.filter((one) => /\}.* 404$/.test(one) && !ofPlans(one))) {
     const [method = "", path = ""] = place.split(" ");
@@ -236,7 +236,7 @@ test("missing items are answered as described, at each path that names one", asy
   }
 });
 
-test("refusals on any path are answered as described", async () => {
+test("refusals match the description on every path", async () => {
   const all = [...new Set(document.unseen.map((one) => one.replace(/ \d+$/, "")))];
   for (const one of all) {
     const [method = ""] = one.split(" ");
@@ -252,21 +252,21 @@ test("refusals on any path are answered as described", async () => {
   }
 }, 180_000);
 
-test("paths for all threads answer as described", async () => {
+test("paths for all threads match the description", async () => {
   await fits("GET /api/interrupted", { status: 200 });
   await fits("POST /api/interrupted/resume", { status: 200 });
   await fits("POST /api/pause", { status: 200 });
   await fits("POST /api/kill", { status: 200 });
 });
 
-test("no path was passed over: each has given all but what is the same for all of them", () => {
+test("every path was checked with all its own answers", () => {
   const left = document.unseen.filter(
     (one) => !/ (400|404|408|409|413|429|500)$/.test(one) && !ofPlans(one),
   );
   expect(left).toEqual([]);
 });
 
-test("the description is clean by the rules of a linter", async () => {
+test("the description passes a linter's rules", async () => {
   const source = await (await serving.fetch("/api/openapi.json")).text();
   const config = await createConfig({ extends: ["recommended"] });
   const found = await lintFromString({ source, absoluteRef: "/openapi.json", config });

@@ -6,9 +6,7 @@ import { Running } from "./running.ts";
 import type { Serving } from "./serving.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
-/*
- * The client of section 9.5 of the documented API, with another port, and with the token in its requests.
- */
+/* The client of section 9.5 of the documented API, with another port and with the token in its requests. */
 const client = readFileSync(join(import.meta.dir, "documented/client.js.txt"), "utf8");
 
 let running: Running;
@@ -23,7 +21,7 @@ afterAll(() => running.stop(), 180_000);
 type Shown = { on: string; did: string; given: unknown[] };
 type Rerun = (stepID: string, overrides?: object) => Promise<void>;
 
-/** A part of a page, which notes what is done to it. */
+/** Returns a part of a page that records its calls. */
 function part(on: string, shown: Shown[]): object {
   return new Proxy(
     {},
@@ -73,7 +71,7 @@ async function follow(runID: string, workflowName: string) {
     shown,
     again,
     rerun,
-    /** Waits until something was done, and ends the connection. */
+    /** Waits for an action, then ends the connection. */
     async until(did: string): Promise<void> {
       await until(() => shown.some((one) => one.did === did));
       for (const source of sources) source.close();
@@ -119,7 +117,7 @@ test("the documented client shows a run, and runs it again from a step", async (
   expect(rest.given("setStepOutputs")).toContainEqual(["LLM_Write", { $text: "about warm" }]);
 }, 180_000);
 
-test("the documented client offers to run again from the step that failed", async () => {
+test("the documented client offers to run again from the failed step", async () => {
   const runID = await running.run({ workflowName: "failing" });
   const page = await follow(runID, "failing");
   await page.until("addRerunButton");
@@ -130,7 +128,7 @@ test("the documented client offers to run again from the step that failed", asyn
   expect(variables).toEqual({ $n: 7, $m: 2 });
 }, 180_000);
 
-test("a client that does not go when a run has ended is sent away", async () => {
+test("a client that stays connected after a run's end gets status 204", async () => {
   const runID = await running.run({ workflowName: "failing" });
   const source = new EventSource(`http://127.0.0.1:${serving.port}/workflow/${runID}/events`, {
     fetch: (to, init) =>

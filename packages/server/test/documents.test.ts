@@ -41,7 +41,7 @@ async function save(name: string, text: string, file: string, expects?: string) 
 const documentOf = (version: string) =>
   serving.ok<SavedDocument>(`/api/bundles/${version}/document`);
 
-test("a document is given as it was saved first, byte for byte, and by each version", async () => {
+test("a document is returned byte for byte as first saved, for each version", async () => {
   const odd = `\uFEFF{"connections": [],\r\n\t"nodes": [{"type":"start", "id":"é\u{1F600}",\n "data": {"__proto__": {"a": 1.50}}}]\n}\n\n`;
   const first = await save("drawn", odd, "drawn.json");
   expect(first.status).toBe(200);
@@ -56,7 +56,7 @@ test("a document is given as it was saved first, byte for byte, and by each vers
   expect((await documentOf(`drawn@${hash}`)).text).toBe(odd);
 });
 
-test("a step workflow comes with its child workflows, also as YAML", async () => {
+test("a step workflow is returned with its child workflows, also as YAML", async () => {
   const { steps: _, ...head } = asking;
   const run = { id: "Subflow_A", in: { workflow_path: "parts/b.json" }, next: "RETURN" };
   const text = `# asks\n${Bun.YAML.stringify({ ...head, steps: [run] })}`;
@@ -79,7 +79,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
   expect([status, body.error.code]).toEqual([404, "NO_DOCUMENT"]);
 });
 
-test("of two concurrent saves on one version one is refused, and the other is kept", async () => {
+test("of two concurrent saves on one version, one is refused and the other is kept", async () => {
   const none = await Promise.all(
     ["a", "b"].map((one) => save("tabs", JSON.stringify(graph(one)), "tabs.json", "none")),
   );

@@ -18,11 +18,11 @@ afterAll(stopServing, 180_000);
 const streamOf = (id: string) => `/api/threads/${id}/events`;
 const names = (sent: Sent[]) => sent.map(({ name }) => name);
 const engineTypes = ["attempt_start", "attempt_end", "worker_start"];
-/** Without the events of the engine itself. */
+/** Returns the messages without the engine's own events. */
 const own = (sent: Sent[]) => sent.filter(({ data }) => !engineTypes.includes(String(data.type)));
 const lastId = (sent: Sent[]) => sent.findLast(({ id }) => id !== null)?.id ?? undefined;
 
-describe("the stream of a thread that has ended", () => {
+describe("the stream of an ended thread", () => {
   let id: string;
   let whole: Sent[];
 
@@ -43,7 +43,7 @@ describe("the stream of a thread that has ended", () => {
     });
   });
 
-  test("continues after every sent id, with unsent messages only", async () => {
+  test("continues after every sent id with only unsent messages", async () => {
     for (const [at, { id: position }] of logged(whole).entries()) {
       if (position === null || at === logged(whole).length - 1) continue;
       const rest = await follow(serving, streamOf(id), { lastEventId: position });
@@ -53,7 +53,7 @@ describe("the stream of a thread that has ended", () => {
     }
   });
 
-  test("has nothing more for a client that reconnects after the end", async () => {
+  test("has no more messages for a client that reconnects after the end", async () => {
     const headers = { "Last-Event-ID": lastId(whole) ?? "" };
     expect((await serving.fetch(streamOf(id), { headers })).status).toBe(204);
     const asked = await follow(serving, `${streamOf(id)}?from=${lastId(whole)}`);
@@ -83,7 +83,7 @@ test("an unknown thread has no stream", async () => {
   expect(body.error.code).toBe("THREAD_NOT_FOUND");
 });
 
-test("steps and events come as they are made, and statuses when they change", async () => {
+test("steps and events are sent as they happen, and statuses when they change", async () => {
   const id = await serving.run("asker", { delayMs: 100 });
   const waiting = (sent: Sent[]) => sent.at(-1)?.data.status === "waiting";
   await follow(serving, streamOf(id), { enough: waiting });
@@ -96,7 +96,7 @@ test("steps and events come as they are made, and statuses when they change", as
   expect(names(sent)).toContain("status");
 });
 
-test("many who follow one thread all get all of it, whenever they begin", async () => {
+test("many followers of one thread all receive everything, whenever they begin", async () => {
   const id = await serving.run("talker", { count: 40, delayMs: 20 });
   const stepCount = async () => (await serving.ok<Thread>(`/api/threads/${id}`)).stepCount;
   const following = Array.from({ length: 10 }, async (_, n) => {
@@ -113,7 +113,7 @@ test("many who follow one thread all get all of it, whenever they begin", async 
 
 const textOf = ({ name, data }: Sent): string => `${name} ${JSON.stringify(data)}`;
 
-test("nothing is missed and nothing doubled when the server is killed and started again", async () => {
+test("no message is lost or sent twice when the server is killed and restarted", async () => {
   const other = await ServingProcess.start("talker");
   const id = await other.run("talker", { count: 150, delayMs: 10 });
   const sent: Sent[] = [];
@@ -142,7 +142,7 @@ test("nothing is missed and nothing doubled when the server is killed and starte
   expect(own(events)).toHaveLength(900);
 }, 180_000);
 
-test("a reader that stops reading gets the rest when it goes on", async () => {
+test("a reader that pauses gets the rest when it continues", async () => {
   const id = await serving.run("talker", { count: 24, size: 500_000 });
   await serving.until(id, "completed");
   const socket = await stalled(streamOf(id));
@@ -150,7 +150,7 @@ test("a reader that stops reading gets the rest when it goes on", async () => {
   expect(await readOn(socket)).toContain("event: end");
 }, 180_000);
 
-/** A connection whose reader has stopped after the first bytes. */
+/** A connection whose reader stops after the first bytes. */
 function stalled(path: string) {
   const { promise, resolve } = Promise.withResolvers<ReturnType<typeof connect>>();
   const socket = connect(serving.port, "127.0.0.1", () => {
@@ -181,7 +181,7 @@ function readOn(socket: ReturnType<typeof connect>): Promise<string> {
   return promise;
 }
 
-test("a thread that is removed while it is followed ends its stream", async () => {
+test("a thread removed while it is followed ends its stream", async () => {
   const id = await serving.run("endless");
   const following = follow(serving, streamOf(id));
   await serving.until(id, "running", 3);
@@ -190,7 +190,7 @@ test("a thread that is removed while it is followed ends its stream", async () =
   expect(["removed", "end"]).toContain(sent.at(-1)?.name ?? "");
 });
 
-test("a log that is broken in the middle is sent up to the break, and ends as corrupt", async () => {
+test("a log damaged in the middle is sent up to the damage, and ends as corrupt", async () => {
   const onRoot = await ServingRoot.start("talker");
   const id = await onRoot.run("talker", { count: 2 });
   const { hash } = await onRoot.until(id, "completed");
@@ -200,7 +200,7 @@ test("a log that is broken in the middle is sent up to the break, and ends as co
   const broken = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
   const lines = [start?.replaceAll(id, broken), first, '{"role":1}', ...rest];
   const log = join(logs, `${broken}.data.jsonl`);
-  // Without checksums, as a log of an earlier version: these lines would not be those of their chain.
+  // Removes the checksums, as in a log of an earlier version, because these lines would break their chain.
   const plain = lines.join("\n").replace(/,"sum":"[^"]*"/g, "");
   writeFileSync(log, plain, { mode: 0o600 });
   const sent = await follow(onRoot, streamOf(broken));

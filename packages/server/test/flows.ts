@@ -1,8 +1,8 @@
-/* Step workflows of the tests, as documents. A model's steps speak to the tests' own server. */
+/* Step workflows for tests, as documents. Their model steps call the tests' own server. */
 
 const model = "claude-opus-4-6";
 
-/** Reads a file, has a model write of it, and writes that. */
+/** Reads a file, lets a model write about it, and saves the text. */
 export const writer = {
   version: "3.17",
   name: "writer",
@@ -32,7 +32,7 @@ export const writer = {
   ],
 };
 
-/** Asks for leave, and returns the answer. */
+/** Asks for permission, and returns the answer. */
 export const asking = {
   version: "3.16",
   name: "asking",
@@ -43,7 +43,7 @@ export const asking = {
   ],
 };
 
-/** Has a model write a story in chapters: it takes its time. */
+/** Lets a model write a story in chapters, which takes some time. */
 export const story = {
   version: "3.16",
   name: "story",

@@ -29,7 +29,7 @@ export async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
 
 type Model = Awaited<ReturnType<typeof openaiServer>>;
 
-/** A server, the model that its graphs speak to, and the client of someone who has read the document. */
+/** A server, the model of its graphs, and a client that follows the documentation. */
 export class Drawn {
   readonly serving: Serving;
   readonly model: Model;
@@ -39,7 +39,7 @@ export class Drawn {
     this.model = model;
   }
 
-  /** `reply` answers what an agent is asked, which it gets with the agent's system prompt before it. */
+  /** `reply` returns an agent's answer to its system prompt and request. */
   static async start(
     reply: (asked: string) => Reply,
     more: Record<string, string> = {},
@@ -62,7 +62,7 @@ export class Drawn {
     return await this.serving.ask<Answer>(`/api/${path}`, body);
   }
 
-  /** Follows a stream to its end, or until a message is the last that is wanted. */
+  /** Follows a stream to its end, or until `isLast` accepts a message. */
   async stream(
     path: string,
     body: unknown,
@@ -76,7 +76,7 @@ export class Drawn {
     return await read(response, isLast);
   }
 
-  /** The same by GET. */
+  /** Follows a run by GET. */
   async follow(runId: string, lastEventId?: string): Promise<Message[]> {
     const headers = lastEventId === undefined ? undefined : { "Last-Event-ID": lastEventId };
     return await read(await this.serving.fetch(`/api/run/${runId}/events`, { headers }));
@@ -86,7 +86,7 @@ export class Drawn {
     return await this.serving.ok<RunResult>(`/api/run/${runId}`);
   }
 
-  /** Waits until a run is as it should be. */
+  /** Waits until a run satisfies a condition. */
   async until(runId: string, isSo: (run: RunResult) => boolean): Promise<RunResult> {
     let run = await this.run(runId);
     await until(
@@ -110,7 +110,7 @@ async function read(response: Response, isLast: (message: Message) => boolean = 
 const textOf = (content: unknown): string =>
   typeof content === "string" ? content : JSON.stringify(content);
 
-/** The id of a run that a stream began with. */
+/** Returns the id of the run at the start of a stream. */
 export const runIdOf = ([first]: Message[]): string =>
   first?.type === "start" ? first.runId : JSON.stringify(first);
 
@@ -125,7 +125,7 @@ export const linesOf = (run: RunResult): string[] =>
 
 type Node = { id: string; type: string; data?: object };
 
-/** A graph of nodes and connections, each `source target` or `source handle target`. */
+/** Returns a graph of nodes and connections, each `source target` or `source handle target`. */
 export const graphOf = (nodes: Node[], ...connections: string[]) => ({
   nodes: nodes.map((node, n) => ({ x: n * 100, y: 0, ...node })),
   connections: connections.map((line) => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => drawn.stop(), 180_000);
 
 test.each(["endless", "hung"])(
-  "a cancel aborts an agent that is %s, and nothing else starts",
+  "a cancel aborts an agent that is %s, and no other agent starts",
   async (id) => {
     const graph = graphOf([start("tea"), agent(id), agent("b")], `s ${id}`, `${id} b`);
     const before = drawn.model.came.length;

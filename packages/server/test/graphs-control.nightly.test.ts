@@ -18,7 +18,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 setDefaultTimeout(180_000);
 
 let drawn: Drawn;
-/** The names that fail while they are in this set. */
+/** Names of agents that fail while they are in this set. */
 const broken = new Set<string>();
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function paused(graph: object): Promise<string> {
   return body.runId;
 }
 
-test("a client that leaves does not stop a run: it is seen as running, ends, and has its record", async () => {
+test("a client that disconnects does not stop a run: it is shown as running, ends, and has its record", async () => {
   const graph = graphOf([start("tea"), agent("slow"), agent("b")], "s slow", "slow b");
   const left = await drawn.stream("run-stream", { graph }, ({ type }) => type === "log");
   const runId = runIdOf(left);
@@ -70,7 +70,7 @@ test("a client that leaves does not stop a run: it is seen as running, ends, and
   expect(readFileSync(recordOf(runId), "utf8")).toStartWith('{\n  "runId": ');
 });
 
-test("a stream by GET goes on where it was, over a wait, and ends with 204", async () => {
+test("a stream by GET continues where it was, across a wait, and ends with 204", async () => {
   const runId = await paused(asked);
   const id = await lastIdOf(runId);
   const held = await drawn.serving.fetch(`/api/run/${runId}/events`, {

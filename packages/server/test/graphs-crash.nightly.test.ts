@@ -34,7 +34,7 @@ const graph = graphOf(
   "hung end",
 );
 
-/** Ends the server and all workers as a loss of power would, and starts the server again. */
+/** Kills the server and all workers like a power failure, then starts the server again. */
 async function crash(): Promise<void> {
   const { port } = served;
   await served.stop("SIGKILL");
@@ -47,7 +47,7 @@ const rolesOf = async (runId: string) =>
 
 const requests = () => drawn.model.came.length;
 
-test("a run that waits is answered after the crash, and one in flight goes on when it is asked to, and so does its record", async () => {
+test("a waiting run is answered after a crash, a running one continues on request, and so do their records", async () => {
   hangs = true;
   const paused = resultOf(await drawn.stream("run-stream", { graph }));
   const { runId } = paused;
@@ -76,7 +76,7 @@ test("a run that waits is answered after the crash, and one in flight goes on wh
   expect(done).toMatchObject({ status: "completed", waitingForInput: false });
   expect(await rolesOf(runId)).toEqual(["s", "a", "__wait__", "__input__", "hung", "end"]);
   expect(linesOf(done).join("\n")).not.toContain("Run was interrupted");
-  // Each process that went on right after the answer has reported it.
+  // Each process that continued right after the answer has reported it.
   const streamed = (await drawn.follow(runId)).filter(({ type }) => type === "log");
   const logged = streamed.map((message) => JSON.stringify(message));
   for (const lines of [linesOf(done), logged]) {
@@ -99,14 +99,14 @@ async function untilRecorded(id: string, status: string): Promise<void> {
   );
 }
 
-test("a kill while a record is written leaves the record before it whole, and the next server writes it", async () => {
+test("a kill while a record is written leaves the previous record intact, and the next server writes the record", async () => {
   hangs = false;
   const paused = resultOf(await drawn.stream("run-stream", { graph }));
   const { runId } = paused;
   const { port } = served;
   await served.stop("SIGKILL");
   expect(recorded(runId)).toEqual(paused);
-  // Before its rename, a part of the next record lies beside the one before.
+  // Before its rename, a part of the next record is beside the previous one.
   const part = JSON.stringify({ ...paused, status: "completed" }).slice(0, 200);
   writeFileSync(join(folder(), `.run_${runId}.json.0123abcd.tmp`), part);
   expect(await served.spawn("resume", runId, "--approve", "--wait").exited).toBe(0);

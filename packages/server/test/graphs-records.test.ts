@@ -43,7 +43,7 @@ async function recorded(runId: string, status: RunResult["status"]): Promise<Run
   return read();
 }
 
-test("a record is a copy of the run at its pause and at its end, also when another program brings that about", async () => {
+test("a record is a copy of the run at its pause and at its end, also if another program causes them", async () => {
   const { runId } = (await drawn.post("run", { graph })).body;
   expect(await recorded(runId, "paused")).toEqual(await drawn.run(runId));
   await drawn.serving.ok(`/api/threads/${runId}/input`, {
@@ -56,7 +56,7 @@ test("a record is a copy of the run at its pause and at its end, also when anoth
   expect(await recorded(other, "cancelled")).toMatchObject({ waitingForInput: false });
 });
 
-test("a record is there with the answer, and before the stream says done", async () => {
+test("a record is written before the answer's response, and before the stream ends", async () => {
   const read = (runId: string) =>
     JSON.parse(readFileSync(join(folder, `run_${runId}.json`), "utf8")) as RunResult;
   const asked = await drawn.post("run", { graph });
@@ -75,7 +75,7 @@ test("a record is there with the answer, and before the stream says done", async
   expect(read(other).status).toBe("cancelled");
 });
 
-test("a graph with an id that no run can have is refused, and is not the server's failure", async () => {
+test("a graph with an id that no run can have is refused as a client error", async () => {
   for (const id of ["x".repeat(300), "a\0b", "\ud83d"]) {
     const { status, body } = await drawn.post("run", {
       graph: graphOf([start("tea"), agent(id)], `s ${id}`),
@@ -84,25 +84,25 @@ test("a graph with an id that no run can have is refused, and is not the server'
   }
 });
 
-test("the files to begin with are those of PROJECT_ROOT", async () => {
+test("the default files are those of PROJECT_ROOT", async () => {
   expect((await drawn.serving.ask("/api/default-workflow")).status).toBe(404);
   mkdirSync(join(home, ".config"));
   writeFileSync(join(home, ".config", "default-workflow.json"), JSON.stringify(graph));
   expect((await drawn.serving.ask("/api/default-workflow")).body).toEqual(graph);
 });
 
-test("a version that was collected is built again", async () => {
+test("a garbage-collected version is built again", async () => {
   const { runId } = (await drawn.post("run", { graph: graphOf([start("once")]) })).body;
   await drawn.serving.ok(`/api/threads/${runId}`, undefined, "DELETE");
   const now = Date.now() + 7 * 24 * 3_600_000;
-  // Its worker is there for a little longer.
+  // Its worker stays for a little longer.
   await until(async () => (await drawn.serving.host.collect({ now })).removed.length > 0);
   const again = await drawn.post("run", { graph: graphOf([start("once")]) });
   expect([again.status, again.body.status]).toEqual([200, "completed"]);
 });
 
 test("a run does not depend on its record: a failed write is only reported", async () => {
-  // In one step: the server may be writing a record there.
+  // In one step, because the server may be writing a record there.
   renameSync(folder, join(home, "before"));
   writeFileSync(folder, "no folder");
   const { status, body } = await drawn.post("run", { graph });

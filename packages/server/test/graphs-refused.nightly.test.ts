@@ -17,13 +17,13 @@ afterAll(() => drawn.stop(), 180_000);
 const small = graphOf([start("x"), approval("ok")], "s ok");
 const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/** The JSON refusal of a request. */
+/** Returns a request's error response as JSON. */
 async function refused(path: string, body: unknown): Promise<unknown[]> {
   const { status, body: answer } = await drawn.post(path, body);
   return [status, answer.error];
 }
 
-test("a graph that is not one is refused, on both ways to run one", async () => {
+test("an invalid graph is refused on both paths that run one", async () => {
   const error = [400, "Invalid workflow graph payload"];
   for (const path of ["run", "run-stream"]) {
     expect(await refused(path, { graph: { nodes: {}, connections: [] } })).toEqual(error);
@@ -34,7 +34,7 @@ test("a graph that is not one is refused, on both ways to run one", async () => 
   expect(body.details).toEqual([expect.any(String) as unknown as string]);
 });
 
-test("an id is a whole one of a thread, or digits", async () => {
+test("an id is a complete thread id, or digits", async () => {
   const gets = ["..%2Fx", nobody.slice(1), "@last", nobody, "12345"].map(async (id) => {
     const { status, body } = await drawn.serving.ask<{ error: string }>(`/api/run/${id}`);
     return [status, body.error];
@@ -48,7 +48,7 @@ test("an id is a whole one of a thread, or digits", async () => {
   }
 });
 
-test("a run of another kind is none", async () => {
+test("a thread of another kind is not a run of a graph", async () => {
   await drawn.serving.add("asking", JSON.stringify(asking), "asking.json");
   const runId = await drawn.serving.run("asking");
   expect((await drawn.serving.ask(`/api/run/${runId}`)).status).toBe(404);
@@ -58,7 +58,7 @@ test("a run of another kind is none", async () => {
   }
 });
 
-test("a run that does not wait takes no answer, and a run that has not failed is not retried", async () => {
+test("a run that does not wait accepts no answer, and a run that has not failed can't be retried", async () => {
   const ended = await drawn.post("run", { graph: graphOf([start("x"), agent("a")], "s a") });
   const { runId } = ended.body;
   expect(ended.body.status).toBe("completed");
@@ -71,7 +71,7 @@ test("a run that does not wait takes no answer, and a run that has not failed is
   expect([cancelled.status, cancelled.body]).toEqual([200, ended.body]);
 });
 
-test("the config and the graph to begin with are files, and without one the built-in providers", async () => {
+test("the config and the default graph are files; without a config, the built-in providers apply", async () => {
   const get = (name: string) => drawn.serving.ask<GraphConfig & { error: string }>(`/api/${name}`);
   const { status, body } = await get("config");
   expect(status).toBe(200);

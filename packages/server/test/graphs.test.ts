@@ -31,7 +31,7 @@ const reviewed = graphOf(
   "ok reject c",
 );
 
-test("a graph runs to its approval, and on with the answer", async () => {
+test("a graph runs to its approval, and continues after the answer", async () => {
   const { status, body } = await drawn.post("run", { graph: reviewed });
   expect(status).toBe(200);
   expect(body).toMatchObject({
@@ -56,7 +56,7 @@ test("a graph runs to its approval, and on with the answer", async () => {
   expect(await drawn.run(body.runId)).toEqual(resumed.body);
 });
 
-test("an answer that is not a decision, or to another question, is refused, and the run goes on waiting", async () => {
+test("an invalid decision, or an answer to another question, is refused, and the run still waits", async () => {
   const { question, runId } = (await drawn.post("run", { graph: reviewed })).body;
   for (const other of [0, (question ?? 0) + 1]) {
     const { status, body } = await drawn.post("resume", { runId, input: "yes", question: other });

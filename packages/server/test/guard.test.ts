@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(stopServing);
 
-/** The headers of a program that may do everything. */
+/** Headers of a program with full access. */
 const own = () => ({
   Host: `127.0.0.1:${serving.port}`,
   Authorization: `Bearer ${serving.token}`,
@@ -22,13 +22,13 @@ const own = () => ({
 
 const codeOf = (body: string) => (JSON.parse(body) as Failure).error.code;
 
-/** Sends a request with other headers, and gives the status and the code of the refusal. */
+/** Sends a request with other headers. Returns the status and the error code. */
 async function refusal(first: string, headers: Record<string, string>, body = "") {
   const answer = await send(serving.port, request(first, { ...own(), ...headers }, body));
   return `${answer.status} ${answer.status < 400 ? "" : codeOf(answer.body)}`.trim();
 }
 
-describe("whatever the path and the method", () => {
+describe("for every path and method", () => {
   const paths = [
     "GET /",
     "GET /api/threads",
@@ -46,14 +46,14 @@ describe("whatever the path and the method", () => {
     "",
   ];
 
-  test.each(paths)("%s answers to no foreign Host", async (first) => {
+  test.each(paths)("%s refuses a foreign Host", async (first) => {
     for (const host of hosts) {
       const Host = host.replace("PORT", String(serving.port));
       expect(await refusal(first, { Host })).toMatch(/^403 FOREIGN_HOST$|^400$/);
     }
   });
 
-  test.each(paths)("%s answers to no foreign page", async (first) => {
+  test.each(paths)("%s refuses a foreign page", async (first) => {
     const site = (port: number) => `http://127.0.0.1:${port}`;
     for (const Origin of [
       "null",
@@ -68,7 +68,7 @@ describe("whatever the path and the method", () => {
     }
   });
 
-  test.each(paths)("%s asks for the token", async (first) => {
+  test.each(paths)("%s requires the token", async (first) => {
     expect(await refusal(first, { Authorization: "" })).toBe("401 NO_TOKEN");
     expect(await refusal(first, { Authorization: "Basic abc" })).toBe("401 NO_TOKEN");
     for (const token of ["x", `${serving.token}x`, serving.token.slice(1)]) {
@@ -82,7 +82,7 @@ test("an HTTP/1.0 request without a Host is refused", async () => {
   expect([400, 403]).toContain(status);
 });
 
-test("its own names, and its own page, are answered", async () => {
+test("its own names, and its own page, are accepted", async () => {
   const { port } = serving;
   for (const Host of [
     `127.0.0.1:${port}`,
@@ -100,7 +100,7 @@ describe("the printed URL", () => {
   const visit = (path: string, headers: Record<string, string> = {}) =>
     send(serving.port, request(`GET ${path}`, { Host: `127.0.0.1:${serving.port}`, ...headers }));
 
-  test("gives a browser its cookie, and leaves the address bar without a token", async () => {
+  test("gives a browser its cookie, and redirects to the URL without the token", async () => {
     const { status, headers } = await visit(`/threads?a=1&token=${serving.token}`);
     expect(status).toBe(303);
     expect(headers.get("location")).toBe("/threads?a=1");
@@ -121,7 +121,7 @@ describe("the printed URL", () => {
     expect(headers.get("location") ?? "").not.toMatch(/^(\/\/|\/\\|http)/);
   });
 
-  test("is asked for by a page, where a browser comes without its cookie", async () => {
+  test("is explained on a page if a browser comes without its cookie", async () => {
     const browser = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
     for (const path of ["/", "/threads/x", "/?token=wrong"]) {
       const { status, headers, body } = await visit(path, browser);
@@ -135,7 +135,7 @@ describe("the printed URL", () => {
     expect((await visit("/api/threads", browser)).headers.get("content-type")).toContain("json");
   });
 
-  test("is followed from another site by a page that loads itself again, with the cookie", async () => {
+  test("reloads itself with the cookie if the link is on another site", async () => {
     const link = {
       Accept: "text/html,application/xhtml+xml,*/*;q=0.8",
       "Sec-Fetch-Site": "cross-site",
@@ -152,19 +152,19 @@ describe("the printed URL", () => {
     expect((await visit("/", { ...link, "Sec-Fetch-Dest": "iframe" })).status).toBe(403);
   });
 
-  test("of a host that is not the server's is refused by a page", async () => {
+  test("with a foreign host is refused with a page", async () => {
     const { status, body } = await visit("/", { Host: "evil.example", Accept: "text/html" });
     expect(status).toBe(403);
     expect(body).toContain("<p>Host header not allowed</p>");
   });
 
-  test("is of no use to a page of another site", async () => {
+  test("is useless to a page of another site", async () => {
     const evil = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" };
     expect((await visit(`/?token=${serving.token}`, evil)).status).toBe(403);
   });
 });
 
-test("every response limits what a page of it may do, and none allows another origin", async () => {
+test("every response restricts its page, and none allows another origin", async () => {
   for (const path of ["/", "/api/threads", "/api/nowhere", `/api/threads/${id}`]) {
     const { headers } = await serving.fetch(path);
     expect(headers.get("content-security-policy")).toContain("default-src 'self'");
@@ -179,7 +179,7 @@ test("every response limits what a page of it may do, and none allows another or
 describe("a body", () => {
   const form = "workflow=counter";
 
-  test("of a form is refused, whatever it holds", async () => {
+  test("of a form is refused, whatever its content", async () => {
     for (const type of [
       "application/x-www-form-urlencoded",
       "multipart/form-data; boundary=x",
@@ -213,7 +213,7 @@ describe("a body", () => {
     }
   });
 
-  test("is refused by its own word when it is too long", async () => {
+  test("over the limit is refused with its own code", async () => {
     const most = 1024 * 1024;
     for (const length of [most + 1, 100 * most, 1000 * most]) {
       const headers = {
@@ -227,7 +227,7 @@ describe("a body", () => {
   });
 
   test.each(["/api/threads", "/api/workflows/big?file=big.esm.js"])(
-    "of 100 MB without a length is not held: POST %s",
+    "of 100 MB without a length is not kept in memory: POST %s",
     async (path) => {
       const before = memoryHeld();
       const type = path.includes("?") ? "application/octet-stream" : "application/json";
@@ -239,7 +239,7 @@ describe("a body", () => {
   );
 });
 
-/** Sends 100 MB in chunks until the server answers or hangs up. */
+/** Sends 100 MB in chunks until the server answers or closes the connection. */
 function flood(port: number, path: string, headers: Record<string, string>): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const chunk = `${(65_536).toString(16)}\r\n${" ".repeat(65_536)}\r\n`;
@@ -268,7 +268,7 @@ function flood(port: number, path: string, headers: Record<string, string>): Pro
   return promise;
 }
 
-/** The memory that the server's process holds, in MB. */
+/** The memory of the server's process, in MB. */
 const memoryHeld = (): number => process.memoryUsage.rss() / 1024 ** 2;
 
 test("no parameter leads out of the storage root", async () => {

@@ -23,7 +23,7 @@ async function post(path: string, body: string): Promise<string> {
   return `${response.status} ${code ?? error.code}`;
 }
 
-test("a body that is nested too deeply is refused wherever it is sent, and nothing ends by it", async () => {
+test("a body nested too deeply is refused on every path, and the server survives", async () => {
   const bodies: [string, string][] = [
     ["/api/threads", `{"workflow": "endless", "params": ${deep}}`],
     ["/api/threads", `{"workflow": "endless", "options": {"a": ${deep}}}`],
@@ -37,7 +37,7 @@ test("a body that is nested too deeply is refused wherever it is sent, and nothi
   expect(await serving.ok<Thread>(`/api/threads/${id}`)).toMatchObject({ status: "running" });
 });
 
-test("an answer whose text is such a JSON stays text", async () => {
+test("an answer whose text is such JSON stays text", async () => {
   const asked = await serving.run("asker");
   await serving.until(asked, "waiting");
   const path = `/api/threads/${asked}/input`;
@@ -45,7 +45,7 @@ test("an answer whose text is such a JSON stays text", async () => {
   await serving.until(asked, "completed");
 });
 
-test("a workflow that is sent along is judged as it was sent, however it is nested", async () => {
+test("a workflow in the request is checked as sent, however deeply nested", async () => {
   const broad = nested(900, Array.from({ length: 100_000 }, () => 1).join());
   const step = `{"id": "Set_A", "target": "$a", "value": ${broad}}`;
   const workflow = `{"version": "3.16", "name": "n", "registry": {}, "steps": [${step}]}`;

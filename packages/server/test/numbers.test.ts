@@ -3,7 +3,7 @@ import { Serving, stopServing } from "./serving.ts";
 
 afterAll(stopServing);
 
-test("a number that would be rounded is refused, in any body, and as a text it arrives whole", async () => {
+test("a number that would be rounded is refused in any body, and arrives unchanged as text", async () => {
   const serving = await Serving.start();
   const workflow = JSON.stringify({
     ...{ version: "3.18", name: "keep" },

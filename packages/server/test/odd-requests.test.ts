@@ -35,7 +35,7 @@ test("an unknown path of runs is refused with a message, not with a page", async
   }
 });
 
-test("a part of the console that there is not is not found, and no page", async () => {
+test("a missing file of the console is not found, without a page", async () => {
   const { status, body } = await serving.ask<Failure>("/assets/index-gone.js");
   expect([status, body.error.code]).toEqual([404, "NO_SUCH_PATH"]);
   expect((await serving.fetch("/threads/x")).headers.get("content-type")).toContain("text/html");
@@ -61,7 +61,7 @@ describe("a cookie", () => {
   };
   const name = () => `uncaged-workflow-${serving.port}`;
 
-  test("lets in also beside another of its name, as a page of another port may set it", async () => {
+  test("is accepted beside another cookie of its name, which a page of another port may set", async () => {
     expect(await visit(`${name()}=x; ${name()}=${serving.token}`)).toBe(200);
     expect(await visit(`${name()}=${serving.token}; ${name()}=x`)).toBe(200);
     expect(await visit(`a; ${name()}="${serving.token}"; b=c=d;;`)).toBe(200);
@@ -88,7 +88,7 @@ describe("a number", () => {
     "/workflow/@last/values?step=",
   ];
 
-  test("is a row of digits, and anything else is refused", async () => {
+  test("is a sequence of digits, and anything else is refused", async () => {
     const wrong = ["", "%20", "-1", "-0", "1.5", "1e2", "0x10", "%2B1", "1_0", "NaN", "1&offset=x"];
     for (const place of places()) {
       for (const text of [...wrong, "9".repeat(400), "%D9%A1", "true", "[]", "2025-01-01"]) {
@@ -98,7 +98,7 @@ describe("a number", () => {
     }
   });
 
-  test("of a body is neither a text nor null", async () => {
+  test("in a body must not be a text or null", async () => {
     for (const iteration of [null, "1", true, [], -1, 1.5]) {
       const path = [{ in: "Loop_A", child: "Set_A", iteration }];
       const body = { checkpoint: { threadId: id, steps: 0 }, stepID: "Set_A", path };
@@ -107,7 +107,7 @@ describe("a number", () => {
     }
   });
 
-  test("is described as one", async () => {
+  test("is described as a number", async () => {
     type Parameter = { name: string; in: string; schema: { type?: unknown } };
     type Paths = Record<string, Record<string, { parameters?: Parameter[] }>>;
     const { paths } = await serving.ok<{ paths: Paths }>("/api/openapi.json");
@@ -120,7 +120,7 @@ describe("a number", () => {
   });
 });
 
-describe("a name that a path does not take", () => {
+describe("an unknown name", () => {
   const refusal = async (path: string, sent?: unknown) => {
     const { status, body } = await serving.ask<Failure & { error: string }>(path, sent);
     const { error } = body;
@@ -128,7 +128,7 @@ describe("a name that a path does not take", () => {
   };
   const near = "unknown name; did you mean";
 
-  test("in a query is refused with the nearest that it takes", async () => {
+  test("in a query is refused with the nearest known name", async () => {
     expect(await refusal("/api/threads?limt=2")).toBe(`400 query.limt: ${near} limit?`);
     expect(await refusal("/api/threads?Status=running")).toBe(`400 query.Status: ${near} status?`);
     expect(await refusal(`/api/threads/${id}?x=1`)).toContain("there are steps");
@@ -136,7 +136,7 @@ describe("a name that a path does not take", () => {
     expect(await refusal("/workflow/@last/checkpoint?befor=a")).toContain(`${near} before?`);
   });
 
-  test("in a body is refused, however deep it is", async () => {
+  test("in a body is refused at any depth", async () => {
     const started = { workflow: "counter", promt: "x", maxRound: 3 };
     expect(await refusal("/api/threads", started)).toBe(`400 json.promt: ${near} prompt?`);
     const fork = { edit: { contents: "x" } };

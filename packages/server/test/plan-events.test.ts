@@ -6,7 +6,7 @@ import type { PlanRow } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
-/* The changes of plans as a stream. Mostly this process changes them, as a command or the service would. */
+/* The changes of plans as a stream. Mostly this process changes them, like a command or the service. */
 
 const path = "/api/plans/events";
 let serving: ServingProcess;
@@ -40,7 +40,7 @@ async function create(): Promise<string> {
 
 const has = (sent: Sent[], wanted: string) => sent.some(({ name }) => name === wanted);
 
-/** Follows until that is enough; acts when all that was there before has been read. */
+/** Follows until `enough` is true. Calls `act` when all earlier messages have been read. */
 async function watch(
   act: () => unknown,
   enough: (sent: Sent[]) => boolean,
@@ -60,7 +60,7 @@ const rowsOf = (sent: Sent[], id: string): PlanRow[] =>
     name === "plan" && data.id === id ? [data as unknown as PlanRow] : [],
   );
 
-test("a plan that another process makes, changes and removes comes, each with an id", async () => {
+test("a plan that another process creates, changes and removes is sent, each time with an id", async () => {
   let id = "";
   const steps = [() => plans.reject(id), () => plans.remove(id)];
   const sent = await watch(
@@ -79,7 +79,7 @@ test("a plan that another process makes, changes and removes comes, each with an
   expect(sent.every((one) => one.id !== null)).toBe(true);
 }, 60_000);
 
-test("a client that reconnects behind an id reads nothing again, also after a restart, unless it has missed something", async () => {
+test("a client that reconnects after an id reads nothing again, also after a restart, unless it missed something", async () => {
   const before = await watch(create, (all) => has(all, "plan"));
   const from = before.at(-1)?.id ?? "";
   let id = "";
@@ -100,7 +100,7 @@ test("a client that reconnects behind an id reads nothing again, also after a re
   let second: Promise<Sent[]> = Promise.resolve([]);
   await watch(
     async () => {
-      // The server has looked at the plans by now.
+      // The server has polled the plans by now.
       second = behind(last);
       await renew();
     },

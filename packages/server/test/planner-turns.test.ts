@@ -5,7 +5,7 @@ import type { PlannerConversation } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf, type Sent } from "./sse.ts";
 
-/* A planner turn that another client follows, that is stopped, and that is lost with the server. */
+/* Planner turns that another client follows, that are stopped, and that are lost with the server. */
 
 const replies: Reply[] = [];
 let model: Awaited<ReturnType<typeof anthropicServer>>;
@@ -40,7 +40,7 @@ const plan: Reply = {
   ],
 };
 
-/** Writes to the planner: the stream of the turn, read as far as a message with a name. */
+/** Writes to the planner. Returns the turn's stream, read up to a message with a name. */
 async function write(path: string, text: string) {
   const response = await serving.fetch(path, {
     ...{ method: "POST", body: JSON.stringify({ text }) },
@@ -67,7 +67,7 @@ const read = (session: string) => serving.ok<PlannerConversation>(`/api/planner/
 const follow = (session: string) => serving.fetch(`/api/planner/${session}/events`);
 const sessionIn = ({ data }: Sent): string => String(data.session);
 
-test("a turn is followed by others from its beginning, and stopped; its conversation goes on", async () => {
+test("others follow a turn from its beginning, and stop it; its conversation continues", async () => {
   replies.push(endless);
   const first = await write("/api/plans", "which builds fail?");
   const session = sessionIn(await first.until("begin"));
@@ -106,7 +106,7 @@ test("a turn is followed by others from its beginning, and stopped; its conversa
   ]);
 }, 60_000);
 
-test("a turn that is lost with the server is interrupted, and the conversation goes on", async () => {
+test("a turn lost with the server is interrupted, and the conversation continues", async () => {
   replies.push(question);
   const begun = await write("/api/plans", "which builds fail?");
   const session = sessionIn(await begun.until("begin"));

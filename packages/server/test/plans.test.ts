@@ -13,7 +13,9 @@ import type {
 import { type ApiDescription, ApiDocument } from "./api-document.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 
-/* Plans over HTTP, from a request to a run, with a model that answers by a script. Every response is as described. */
+/*
+ * Plans over HTTP, from a request to a run, with a scripted model. Every response is checked against the description.
+ */
 
 const agent = join(import.meta.dir, "../../cli-workflow/test/agents/agent.sh");
 const replies: Reply[] = [];
@@ -49,7 +51,7 @@ const made = (ids: string[], policy?: string): Reply => ({
   tools: [{ name: "create_workflow", input: definition(ids, policy) }],
 });
 
-/** Asks, and checks the answer against the description. */
+/** Sends a request and checks the answer against the description. */
 async function ask<Answer>(
   described: string,
   { status = 200, send, id = "" }: { status?: number; send?: unknown; id?: string } = {},
@@ -183,7 +185,7 @@ test("a plan is edited, and only the shown definition is confirmed; a failed ste
   expect(again.runs).toHaveLength(3);
 }, 90_000);
 
-test("an edited definition is stored and answered without the value of any secret", async () => {
+test("an edited definition is stored and returned without secret values", async () => {
   const { id } = await plan(["look"]);
   const path = join(serving.path, "plans/secrets.json");
   await Bun.write(path, JSON.stringify({ A_TOKEN: "value-of-a-token" }));
@@ -201,7 +203,7 @@ test("an edited definition is stored and answered without the value of any secre
   await ask("DELETE /api/plans/{id}", { id });
 }, 60_000);
 
-test("who only asks for plans makes no plan home", async () => {
+test("reading plans creates no plan home", async () => {
   const own = await ServingProcess.startWith({});
   const home = join(own.path, "plans");
   expect(await own.ok<PlanRow[]>("/api/plans")).toEqual([]);

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 
 export type Answer = { status: number; headers: Map<string, string>; body: string };
 
-/** Sends bytes as they are, and reads the answer until the server closes, or the body is whole. */
+/** Sends bytes unchanged. Reads the answer until the server closes the connection, or the body is complete. */
 export function send(port: number, text: string): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   let received = "";
@@ -38,7 +38,7 @@ function parse(text: string): Answer | null {
   return { status: Number(first.split(" ")[1]), headers, body: text.slice(end + 4) };
 }
 
-/** A request's text: its first line, its headers as they are given, and its body. */
+/** Returns a request's text: its first line, the given headers, and its body. */
 export function request(first: string, headers: Record<string, string>, body = ""): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const length = body === "" ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import type { RunningServer } from "../src/entry/index.ts";
 import { request } from "./raw.ts";
 
-/** A reader of a stream with a connection of its own: `fetch` opens only so many at once. */
+/** A reader of a stream with its own connection, because `fetch` limits the number of open connections. */
 export class Reader {
   readonly #socket: ReturnType<typeof connect>;
   #text = "";
@@ -29,7 +29,7 @@ export class Reader {
     return this.#text;
   }
 
-  /** Takes the chunks of the transfer apart: where one ends means nothing. */
+  /** Decodes the chunked transfer. Chunk boundaries have no meaning. */
   #takeChunks(): void {
     if (this.#text === "") {
       const end = this.#raw.indexOf("\r\n\r\n") + 4;
@@ -46,7 +46,7 @@ export class Reader {
     }
   }
 
-  /** Waits until it was sent something. */
+  /** Waits until it has received a text. */
   async sees(part: string): Promise<void> {
     if (this.#text.includes(part)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ export class Reader {
     await promise;
   }
 
-  /** Takes nothing from here on, or again. */
+  /** Stops or continues reading. */
   pause(): void {
     this.#socket.pause();
   }

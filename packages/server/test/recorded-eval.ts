@@ -18,7 +18,7 @@ const run = (of: string, score: number | null, more: Partial<CaseRun> = {}): Cas
   ...more,
 });
 
-/** Records an eval of two versions, of which the second has done one case worse and is at another. */
+/** Records an eval of two versions. The second version has one worse case, and is running another. */
 export function recordEval(root: string): void {
   const record = EvalRecord.open(root, head);
   record.openVersion({ hash: first, workflow: "review" });

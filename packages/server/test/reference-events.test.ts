@@ -11,8 +11,8 @@ import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
 /*
- * The table of section 3.1 of the documented API, as it stands there: each event has its keys and no others, in the
- * engine, in the debug log and on the stream of a run.
+ * The table of section 3.1 of the documented API, copied verbatim. Each event has exactly its keys, in the engine, in
+ * the debug log and on the stream of a run.
  */
 const table = new Map(
   readFileSync(join(import.meta.dir, "documented/events.md"), "utf8")
@@ -114,7 +114,7 @@ async function inEngine(document: WorkflowDocument, abort = false): Promise<Even
   }
 }
 
-/** The same of a thread: its stream, and its debug log. */
+/** Returns the same events of a thread: its stream, and its debug log. */
 async function inThread(
   workflow: WorkflowDocument,
   abort = false,
@@ -144,7 +144,7 @@ async function inThread(
 const typesOf = (events: Event[]): string[] =>
   [...new Set(events.map(({ type }) => type))].toSorted();
 
-/** The keys of events that differ from the table's: `type: keys`. */
+/** Returns the keys of events that differ from the table's, as `type: keys`. */
 function strangers(events: Event[], more: (type: string) => string[] = () => []): string[] {
   return events.flatMap(({ type, payload }) => {
     const documented = [...(table.get(type) ?? []), ...more(type)];
@@ -178,7 +178,7 @@ test("each event has the keys of the table, in the engine, the log and the strea
     inEach.engine.push(...engine);
     inEach.log.push(...logged);
     inEach.stream.push(...streamed);
-    // The stream matches the log, except for the end of a run that was ended from outside.
+    // The stream matches the log, except for the end of a run that a client ended.
     expect(streamed.filter(({ type }) => type !== "workflow_cancelled")).toEqual(logged);
   }
   for (const [place, events] of Object.entries(inEach)) {
@@ -187,7 +187,7 @@ test("each event has the keys of the table, in the engine, the log and the strea
   const types = [...table.keys()].sort();
   expect(typesOf(inEach.engine)).toEqual(types);
   expect(typesOf(inEach.stream)).toEqual(types);
-  // Only its reader knows that a thread was killed.
+  // Only a reader's status shows that a thread was killed.
   const recorded = types.filter((type) => type !== "workflow_cancelled");
   expect(typesOf(inEach.log)).toEqual(recorded);
   for (const type of ["file_start", "file_done"]) {

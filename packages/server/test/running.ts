@@ -9,7 +9,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 
 type Refused = { error: string; messages?: string[] };
 
-/** A server with the step workflows of `flows.ts`, and the model that they speak to. */
+/** A server with the step workflows of `flows.ts`, and their model. */
 export class Running {
   readonly serving: Serving;
   readonly #stopModel: () => Promise<unknown>;
@@ -37,18 +37,18 @@ export class Running {
     return new Running(serving, () => model.stop());
   }
 
-  /** Ends the server with its workers, and then the model that they may still speak to. */
+  /** Stops the server with its workers, and then the model, which they may still call. */
   async stop(): Promise<void> {
     await stopServing();
     await this.#stopModel();
   }
 
-  /** Starts a run and gives its id. */
+  /** Starts a run and returns its id. */
   async run(body: object): Promise<string> {
     return (await this.serving.ok<{ runID: string }>("/workflow/run", body)).runID;
   }
 
-  /** Runs again and gives the new run's id. */
+  /** Starts a rerun and returns its id. */
   async rerun(body: object): Promise<string> {
     return (await this.serving.ok<{ runID: string }>("/workflow/rerun", body)).runID;
   }
@@ -66,12 +66,12 @@ export class Running {
     return this.serving.ok(`/workflow/${runID}/checkpoint${query}`);
   }
 
-  /** Sends a POST and returns its response, also a refusal. */
+  /** Sends a POST and returns its response, also an error response. */
   post(path: string, body: unknown = {}): Promise<{ status: number; body: Refused }> {
     return this.serving.ask<Refused>(`/workflow/${path}`, body);
   }
 
-  /** The events of a run to its end, or behind one of them. */
+  /** Returns the events of a run to its end, or after one of them. */
   events(runID: string, lastEventId?: string): Promise<Sent[]> {
     const from = lastEventId === undefined ? {} : { lastEventId };
     return follow(this.serving, `/workflow/${runID}/events`, from);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(stopServing, 180_000);
 
-/** Three rounds of a loop, of two steps each. */
+/** A loop with three rounds of two steps each. */
 const rounds = {
   version: "3.18",
   name: "rounds",
@@ -48,7 +48,7 @@ async function ran(workflow: string, status: ThreadRow["status"] = "completed"):
 }
 
 describe("the checkpoint of a run's first steps", () => {
-  test("is the state after them, from none of them to all", async () => {
+  test("is the state after them, for every number of steps", async () => {
     const runID = await ran("rounds");
     const at = (steps: number) => get<RunCheckpoint>(runID, `checkpoint?steps=${steps}`);
     expect(await at(0)).toMatchObject({ steps: 0, status: "running", variables: { $out: null } });
@@ -63,7 +63,7 @@ describe("the checkpoint of a run's first steps", () => {
     expect(await at(7)).toEqual(before);
   });
 
-  test("is refused where there are not so many, and where two points are asked for", async () => {
+  test("is refused for too many steps, and for two points in one request", async () => {
     const runID = await ran("rounds");
     expect(await statusOf(runID, "checkpoint?steps=9")).toBe(404);
     expect(await statusOf("01ARZ3NDEKTSV4RRFFQ69G5FAV", "checkpoint?steps=0")).toBe(404);
@@ -76,7 +76,7 @@ describe("the checkpoint of a run's first steps", () => {
 describe("a step of a loop's second round", () => {
   const second = 3;
 
-  test("has the values that it began with", async () => {
+  test("has the values at its start", async () => {
     const runID = await ran("rounds");
     expect(await get<RunValues>(runID, `values?step=${second}`)).toEqual({
       steps: 2,
@@ -113,7 +113,7 @@ describe("a step of a loop's second round", () => {
     expect(await serving.until(threadId, "completed")).toEqual(source);
   });
 
-  test("is refused at a place that the steps do not lead to, and nothing is begun", async () => {
+  test("is refused at a path that the steps don't reach, and no run begins", async () => {
     const threadId = await ran("rounds");
     const checkpoint = { threadId, steps: 4 };
     const body = { checkpoint, stepID: "Set_Out", path: [] as object[] };
@@ -141,7 +141,7 @@ describe("a step of a loop's second round", () => {
   });
 });
 
-test("a run that goes on on another host is not run again here", async () => {
+test("a run that continues on another host is not run again here", async () => {
   const here = await ServingRoot.start();
   await addRounds(here);
   const threadId = await here.run("rounds");
@@ -156,7 +156,7 @@ test("a run that goes on on another host is not run again here", async () => {
   });
 });
 
-describe("a rerun of a document that has no name yet", () => {
+describe("a rerun of an unnamed document", () => {
   const edited = {
     ...rounds,
     steps: rounds.steps.map((step) =>
@@ -164,7 +164,7 @@ describe("a rerun of a document that has no name yet", () => {
     ),
   };
 
-  test("goes on from a run of the version before, and keeps its steps", async () => {
+  test("continues from a run of the previous version, and keeps its steps", async () => {
     const source = await ran("rounds");
     const checkpoint = { threadId: source, steps: 7 };
     const runID = await rerun({ workflow: edited, checkpoint, stepID: "Set_Last" });
@@ -173,7 +173,7 @@ describe("a rerun of a document that has no name yet", () => {
     expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited b2");
   });
 
-  test("is refused when it is invalid, or beside a name", async () => {
+  test("is refused if it is invalid, or sent together with a name", async () => {
     const checkpoint = { currentStepID: "Set_Last" };
     const invalid = { ...edited, steps: [{ id: "Foo_A" }] };
     const refused = await serving.ask("/workflow/rerun", { workflow: invalid, checkpoint });

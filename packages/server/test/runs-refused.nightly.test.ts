@@ -16,14 +16,14 @@ afterAll(() => running.stop(), 180_000);
 
 const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 
-describe("a workflow that is sent along", () => {
+describe("a workflow in the request", () => {
   const own = {
     ...failing,
     name: "own",
     steps: [{ id: "Set_N", target: "$n", value: "=$n + 41" }],
   };
 
-  test("runs without a name, and can be run again by its own", async () => {
+  test("runs without a name, and can be rerun under its own name", async () => {
     const runID = await running.run({ workflow: own });
     expect((await running.until(runID, "completed")).variables).toMatchObject({ $n: 42 });
     const workflows = await serving.ok<{ name: string }[]>("/api/workflows");
@@ -62,7 +62,7 @@ describe("a workflow that is sent along", () => {
     }
   }, 180_000);
 
-  test("is refused with each of its errors", async () => {
+  test("is refused with all its errors", async () => {
     const steps = [{ id: "Set_A", target: "$none", value: 1, next: "Set_B" }];
     const { status, body } = await running.post("run", { workflow: { ...own, steps } });
     expect(status).toBe(400);
@@ -72,7 +72,7 @@ describe("a workflow that is sent along", () => {
   });
 });
 
-describe("a checkpoint of no known run", () => {
+describe("a checkpoint of an unknown run", () => {
   test("and a changed checkpoint wins over its run", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");
@@ -86,7 +86,7 @@ describe("a checkpoint of no known run", () => {
 describe("refused requests", () => {
   const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-  test("are requests for unknown runs, in the words of the documented API", async () => {
+  test("are requests for unknown runs, with the documented texts", async () => {
     for (const what of ["status", "variables", "artifacts"]) {
       const { status, body } = await serving.ask<object>(`/workflow/${nobody}/${what}`);
       expect({ status, body }).toEqual({ status: 404, body: { error: "not found" } });
@@ -107,7 +107,7 @@ describe("refused requests", () => {
     expect(await response.text()).toBe("");
   });
 
-  test("are workflows and params that can't run", async () => {
+  test("are invalid workflows and params", async () => {
     expect((await running.post("run", { workflowName: "nothing" })).status).toBe(404);
     expect((await running.post("run", {})).status).toBe(400);
     expect((await running.post("run", { workflowName: "writer", workflow: writer })).status).toBe(
@@ -123,7 +123,7 @@ describe("refused requests", () => {
     expect(list.status).toBe(400);
   });
 
-  test("are checkpoints that can't be gone on from", async () => {
+  test("are checkpoints that can't be continued", async () => {
     const runID = await running.run({ workflowName: "failing" });
     await running.until(runID, "failed");
     const checkpoint = await running.checkpoint(runID);

@@ -19,7 +19,7 @@ const eventsPath = (runID: string) => `/workflow/${runID}/events`;
 const names = (sent: Sent[]) => sent.map(({ name }) => name);
 const ids = (sent: Sent[]) => sent.map(({ id }) => Number(id));
 
-test("a run is started, followed, looked at, and run again from a step with another value", async () => {
+test("a run is started, followed, read, and run again from a step with another value", async () => {
   const runID = await running.run({
     workflowName: "writer",
     params: { topic: "Leaves" },
@@ -79,7 +79,7 @@ test("a run is started, followed, looked at, and run again from a step with anot
   expect(await serving.until(runID, "completed")).toEqual(source);
 }, 180_000);
 
-describe("a stream that is taken up again", () => {
+describe("a resumed stream", () => {
   let runID: string;
   let whole: Sent[];
 
@@ -88,13 +88,13 @@ describe("a stream that is taken up again", () => {
     whole = await running.events(runID);
   }, 180_000);
 
-  test("continues after every id with unsent messages only", async () => {
+  test("continues after every id with only unsent messages", async () => {
     for (const [at, { id }] of whole.slice(0, -1).entries()) {
       expect(await running.events(runID, id ?? "")).toEqual(whole.slice(at + 1));
     }
   });
 
-  test("has nothing more after the end, or beyond it", async () => {
+  test("has no more messages after the end, or beyond it", async () => {
     const last = Number(whole.at(-1)?.id);
     for (const id of [last, last + 5, 999_999]) {
       const headers = { "Last-Event-ID": String(id) };
@@ -103,7 +103,7 @@ describe("a stream that is taken up again", () => {
     expect(await running.events(runID, "5a")).toEqual(whole);
   });
 
-  test("sends what comes from now on to a client whose id is beyond what there is", async () => {
+  test("sends only new messages to a client whose id is beyond the end", async () => {
     const own = await running.run({ workflowName: "asking" });
     await running.until(own, "paused");
     const rest = running.events(own, "100000");
@@ -121,7 +121,7 @@ describe("a stream that is taken up again", () => {
   });
 });
 
-describe("a run that is aborted", () => {
+describe("an aborted run", () => {
   test("is cancelled, and its stream ends with that", async () => {
     const runID = await running.run({ workflowName: "story", params: { chapters: ["for ever"] } });
     const following = follow(serving, eventsPath(runID));
@@ -144,7 +144,7 @@ describe("a run that is aborted", () => {
   }, 180_000);
 });
 
-test("a run whose rounds are used up has failed", async () => {
+test("a run without remaining rounds has failed", async () => {
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {
     workflow: "story",
     params: { chapters: [1, 2, 3] },
@@ -157,7 +157,7 @@ test("a run whose rounds are used up has failed", async () => {
 });
 
 describe("a Pause", () => {
-  test("takes one answer with its token, and no other", async () => {
+  test("accepts one answer with its token, and no other", async () => {
     const runID = await running.run({ workflowName: "asking" });
     const { paused } = await running.until(runID, "paused");
     expect(paused?.nodeID).toBe("Pause_Leave");
@@ -190,7 +190,7 @@ describe("a Pause", () => {
 });
 
 // Clients set a content type on every request, even without a body.
-test("a run is held from outside, and goes on by a request with nothing to send", async () => {
+test("a run is paused by a client, and continues after a request without a body", async () => {
   const json = { "content-type": "application/json" };
   const chapters = Array.from({ length: 40 }, (_n, n) => n);
   const runID = await running.run({ workflowName: "story", params: { chapters } });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(stopServing, 180_000);
 
-/** The status and the code of an error response that reveals nothing that it must not. */
+/** Returns the status and the code of an error response, and checks that it reveals no secret. */
 async function refusal(first: string, body?: string, type = "application/json"): Promise<string> {
   const [method = "", path = ""] = first.split(" ");
   const headers = { "Content-Type": type };
@@ -26,14 +26,14 @@ async function refusal(first: string, body?: string, type = "application/json"):
   return `${response.status} ${code ?? error.code}`;
 }
 
-/** A thread that has ended, and where its log lies. */
+/** Returns an ended thread with the path of its log. */
 async function ended(): Promise<{ id: string; log: string }> {
   const id = await serving.run("counter");
   const { hash } = await serving.until(id, "completed");
   return { id, log: join(serving.path, "logs", hash, `${id}.data.jsonl`) };
 }
 
-test("no response reveals the path of a log that is broken", async () => {
+test("no response reveals the path of a damaged log", async () => {
   const { id, log } = await ended();
   appendFileSync(log, "{\n{}\n");
   const thread = `/api/threads/${id}`;
@@ -51,7 +51,7 @@ test("no response reveals the path of a log that is broken", async () => {
   expect(await refusal(`DELETE ${thread}`)).toBe("409 NOT_A_FILE");
 });
 
-test("no response reveals the path of a bundle that was changed, or is gone", async () => {
+test("no response reveals the path of a changed or missing bundle", async () => {
   const { hash } = await serving.ok<{ hash: string }>("/api/bundles/asker");
   const bundle = join(serving.path, "bundles", `${hash}.esm.js`);
   appendFileSync(bundle, "// more");
@@ -61,7 +61,7 @@ test("no response reveals the path of a bundle that was changed, or is gone", as
   expect(await refusal("GET /api/bundles/asker/source")).toBe("404 BUNDLE_MISSING");
 });
 
-test("no response reveals the path of a registry that is broken", async () => {
+test("no response reveals the path of a damaged registry", async () => {
   const registry = join(serving.path, "workflow.yaml");
   renameSync(registry, `${registry}.kept`);
   writeFileSync(registry, "{");
@@ -75,7 +75,7 @@ test("no response reveals the path of a registry that is broken", async () => {
   renameSync(`${registry}.kept`, registry);
 });
 
-test("no response reveals the folder of an upload, or what the server was started with", async () => {
+test("no response reveals an upload's folder, or the server's arguments", async () => {
   const path = "POST /api/workflows/new?file=a.ts";
   const source = (code: string) => refusal(path, code, "application/octet-stream");
   expect(await source('import x from "./nope.ts"; export const y = x;')).toBe("400 BUILD_FAILED");

@@ -8,7 +8,7 @@ import { follow } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 const begun = Date.now() - 1;
-/** For the tests that leave it as it is. */
+/** Shared by the tests that do not change it. */
 let serving: ServingProcess;
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ afterAll(stopServing, 180_000);
 
 const addressOf = (of: ServingProcess) => join(of.path, "run/server.json");
 
-test("the token lies where only its owner can read it, and stays over a restart", async () => {
+test("the token is readable only by its owner, and survives a restart", async () => {
   const own = await ServingProcess.start();
   const { token, port } = own;
   expect(token).toMatch(/^[\w-]{43}$/);
@@ -33,7 +33,7 @@ test("the token lies where only its owner can read it, and stays over a restart"
   expect(own.token).not.toBe(token);
 });
 
-test("a port in use is one line, which shows no token of the server that has it", async () => {
+test("a port in use is reported in one line, without the token of the server that uses it", async () => {
   const own = serving.spawn("serve", "--port", String(serving.port));
   expect(await own.exited).toBe(1);
   const printed = await own.stderr.text();
@@ -49,7 +49,7 @@ test("a port in use is one line, which shows no token of the server that has it"
   expect((await serving.fetch("/api/server")).status).toBe(200);
 });
 
-test("a wrong port and a wrong address are refused", async () => {
+test("an invalid port and an invalid address are refused", async () => {
   const refused = [
     ["--port", "65536"],
     ["--host", "192.0.2.1"],
@@ -62,7 +62,7 @@ test("a wrong port and a wrong address are refused", async () => {
   await Promise.all(refused);
 });
 
-test("Ctrl-C ends it at once, also with an open stream", async () => {
+test("Ctrl-C ends it at once, even with an open stream", async () => {
   const own = await ServingProcess.start("endless");
   const id = await own.run("endless");
   const following = follow(own, `/api/threads/${id}/events`);
@@ -73,7 +73,7 @@ test("Ctrl-C ends it at once, also with an open stream", async () => {
   await own.until(id, "running");
 });
 
-test("--open opens the console by a URL that is valid once, and does not have the token in it", async () => {
+test("--open opens the console with a URL that is valid once and does not contain the token", async () => {
   const opened = join(serving.folder, "opened");
   for (const name of ["xdg-open", "open"]) {
     const script = `#!/bin/sh\nprintf %s "$1" > '${opened}.new' && mv '${opened}.new' '${opened}'\n`;
@@ -99,7 +99,7 @@ test("--open opens the console by a URL that is valid once, and does not have th
   expect(await child.exited).toBe(0);
 });
 
-test("an address that others reach is warned of, and answers to the machine's names alone", async () => {
+test("an address reachable by others gets a warning, and only the machine's names are accepted", async () => {
   const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
   const { value } = await child.stdout.getReader().read();
   const url = new URL(new TextDecoder().decode(value).trim());
@@ -113,7 +113,7 @@ test("an address that others reach is warned of, and answers to the machine's na
   expect(await child.stderr.text()).toContain("others can reach this address");
 });
 
-test("it listens on loopback alone", async () => {
+test("it listens only on loopback", async () => {
   const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp", "/proc/net/tcp6"]);
   const port = serving.port.toString(16).toUpperCase().padStart(4, "0");
   const listening = [...stdout.toString().matchAll(/^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A /gm)];
@@ -151,14 +151,14 @@ test("it reports its version, its start time, and its storage root", async () =>
   expect(server.startedAt).toBeLessThanOrEqual(Date.now());
 });
 
-test("without a built console there is a page about that", async () => {
+test("without a built console, a page explains that", async () => {
   const page = await serving.fetch("/");
   expect(page.headers.get("content-type")).toMatch(/^text\/html/);
   const isBuilt = existsSync(join(import.meta.dir, "../../../apps/web/dist/index.html"));
   expect(await page.text()).toContain(isBuilt ? "<script" : "The console is not built here");
 });
 
-test("a storage root that vanishes is an empty one, and comes back", async () => {
+test("a storage root that vanishes counts as empty, and may come back", async () => {
   const own = await ServingProcess.start("counter", "endless");
   const id = await own.run("counter");
   await own.until(id, "completed");
@@ -185,7 +185,7 @@ test("no response contains the token or the storage root without a reason", asyn
   expect(readFileSync(addressOf(serving), "utf8")).toContain(token);
 });
 
-test("a thread that was interrupted is resumed by a server with --resume, and by no other", async () => {
+test("an interrupted thread is resumed only by a server with --resume", async () => {
   const own = await ServingProcess.start("endless", "asker");
   const id = await own.run("endless", { delayMs: 50 });
   await own.until(id, "running", 1);
@@ -209,7 +209,7 @@ test("a thread that was interrupted is resumed by a server with --resume, and by
   await own.until(id, "running", stepCount + 1);
 }, 180_000);
 
-test("a server that is killed in the middle has lost nothing that it has answered", async () => {
+test("a killed server has lost nothing that it has confirmed", async () => {
   const own = await ServingProcess.start("counter");
   const ids = Array.from(
     { length: 20 },
@@ -221,7 +221,7 @@ test("a server that is killed in the middle has lost nothing that it has answere
   const enough = Promise.withResolvers<void>();
   const started = Promise.all(
     ids.map(async (threadId, n) => {
-      // Some come when the server is already gone.
+      // Some requests arrive after the server was killed.
       if (n >= 10) await enough.promise;
       const outcome = await start(threadId).catch(() => null);
       if ((answered += 1) === 5) enough.resolve();

@@ -17,7 +17,7 @@ import type { StartedThread, Thread } from "../src/entry/api-types.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../src/entry/index.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
-/** Publishes what it does in each step, as a model would. */
+/** Publishes events in each step, like a model. */
 const talker = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "talk", payload });
@@ -31,12 +31,12 @@ ${bundleOf(`
 
 const bundles = { counter, asker, endless, talker };
 
-/** The bundles that a server may be started with. */
+/** The bundles that a server can start with. */
 export type BundleName = keyof typeof bundles;
 
 const made: Serving[] = [];
 
-/** Ends the servers and the workers of all that was made, and removes their folders. */
+/** Stops the servers and workers of all instances, and removes their folders. */
 export async function stopServing(): Promise<void> {
   await Promise.all(made.splice(0).map((serving) => serving.remove()));
 }
@@ -45,26 +45,26 @@ type Asked<T> = { status: number; body: T };
 
 type Address = { port: number; token: string };
 
-/** A server in this process, whose threads run in this process too, over a store in memory. */
+/** A server in this process over a store in memory; its threads run in this process too. */
 export class Serving {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
-  /** The folder that the host names as its root: the server's address, records of graphs and evals lie there. */
+  /** The folder that the host names as its root. It holds the server's address, and the records of graphs and evals. */
   readonly path = join(this.folder, "root");
-  /** More in the environment that the server gives to its threads. */
+  /** Additional environment variables for the server's threads. */
   more: Record<string, string> = {};
   /** Options of the server other than its host and its port. */
   options: Partial<ServerOptions> = {};
   #host: Host | null = null;
   #server: RunningServer | null = null;
 
-  /** A server with the named bundles registered by it. */
+  /** Starts a server and registers the named bundles. */
   static async start<S extends Serving>(this: new () => S, ...names: BundleName[]): Promise<S> {
     const serving = new this();
     await serving.begin(...names);
     return serving;
   }
 
-  /** As {@link start}, with more in the server's environment. */
+  /** Like {@link start}, with additional environment variables. */
   static async startWith<S extends Serving>(
     this: new () => S,
     more: Record<string, string>,
@@ -83,7 +83,7 @@ export class Serving {
     for (const name of names) await this.add(name, bundles[name]);
   }
 
-  /** The host that is served. */
+  /** The served host. */
   get host(): Host {
     return (this.#host ??= this.openHost());
   }
@@ -113,7 +113,7 @@ export class Serving {
     return this.#server;
   }
 
-  /** Starts the server; on the same port when it ran before. */
+  /** Starts the server, on its previous port after a restart. */
   async serve(port = 0): Promise<void> {
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
     const { host, env, folder: cwd } = this;
@@ -121,7 +121,7 @@ export class Serving {
     this.#server = startServer({ ...parts, ...this.options });
   }
 
-  /** Ends the server; the host stays. */
+  /** Stops the server; the host stays open. */
   async end(): Promise<void> {
     await this.#server?.stop();
     this.#server = null;
@@ -134,7 +134,7 @@ export class Serving {
     return fetch(`http://127.0.0.1:${this.port}${path}`, { ...init, headers });
   }
 
-  /** Sends JSON, or asks with GET when there is nothing to send, and gives status and answer. */
+  /** Sends JSON, or a GET request without a value, and returns the status and the answer. */
   async ask<T>(path: string, send?: unknown, method?: string): Promise<Asked<T>> {
     const sends = send !== undefined;
     const response = await this.fetch(path, {
@@ -147,7 +147,7 @@ export class Serving {
     return { status: response.status, body: (await response.json()) as T };
   }
 
-  /** Returns the body of {@link ask}. Throws for a refusal. */
+  /** Returns the body of {@link ask}. Throws for an error response. */
   async ok<T>(path: string, send?: unknown, method?: string): Promise<T> {
     const { status, body } = await this.ask<T>(path, send, method);
     if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
@@ -163,7 +163,7 @@ export class Serving {
     });
   }
 
-  /** Starts a thread and gives its id. */
+  /** Starts a thread and returns its id. */
   async run(workflow: string, options: Record<string, unknown> = {}): Promise<string> {
     const started = await this.ok<StartedThread>("/api/threads", {
       workflow,
@@ -173,7 +173,7 @@ export class Serving {
     return started.threadId;
   }
 
-  /** Waits until a thread has the status, and at least so many steps. */
+  /** Waits until a thread has a status, and at least a number of steps. */
   async until(id: string, status: Status, steps = 0): Promise<Thread> {
     const read = () => this.ok<Thread>(`/api/threads/${id}`);
     let thread = await read();
@@ -191,7 +191,7 @@ export class Serving {
     return path;
   }
 
-  /** Ends the server and its threads, and removes the folder. */
+  /** Stops the server and its threads, and removes the folder. */
   async remove(): Promise<void> {
     await this.end();
     await this.#host?.close();
@@ -199,7 +199,7 @@ export class Serving {
   }
 }
 
-/** The same over a storage root: threads run in workers, and a test may reach the files. */
+/** Like {@link Serving}, over a storage root: threads run in workers, and tests can access the files. */
 export class ServingRoot extends Serving {
   protected override openHost(): Host {
     return openLocalHost({ path: this.path, env: this.env });
@@ -213,7 +213,7 @@ export class ServingRoot extends Serving {
     };
   }
 
-  /** Ends the workers as a crash would. */
+  /** Kills the workers, as in a crash. */
   async killWorkers(): Promise<void> {
     if (!existsSync(join(this.path, "run"))) return;
     await signalWorkers(openRoot({ path: this.path }), "SIGKILL");
@@ -226,7 +226,7 @@ export class ServingRoot extends Serving {
   }
 }
 
-/** The same, served by the command in a process of its own. */
+/** Like {@link ServingRoot}, served by the command in a separate process. */
 export class ServingProcess extends ServingRoot {
   /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
@@ -246,7 +246,7 @@ export class ServingProcess extends ServingRoot {
     return this.spawnIn({}, ...args);
   }
 
-  /** The same, with more in its environment. */
+  /** Like {@link spawn}, with additional environment variables. */
   spawnIn(env: Record<string, string>, ...args: string[]) {
     return Bun.spawn([command, ...args], {
       cwd: this.folder,
@@ -266,7 +266,7 @@ export class ServingProcess extends ServingRoot {
     this.#running = { child, port: taken, token };
   }
 
-  /** Ends the server's process, and gives its exit code. */
+  /** Stops the server's process, and returns its exit code. */
   async stop(signal: NodeJS.Signals = "SIGINT"): Promise<number> {
     const child = this.#running?.child;
     if (!child) throw new Error("no server runs");

@@ -7,7 +7,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { type RunningServer, startServer } from "../src/entry/index.ts";
 import { request } from "./raw.ts";
 
-/* A pace that a test can wait for: the server runs in this process. */
+/* A short pace, so that tests need not wait long. The server runs in this process. */
 const folder = mkdtempSync(join(tmpdir(), "uw-slow-"));
 const servers: RunningServer[] = [];
 
@@ -24,7 +24,7 @@ function serve(graceMs: number, bytesPerMs = 1): RunningServer {
   return server;
 }
 
-/** Sends a body of JSON, a piece each time, and gives what was answered when the server has closed. */
+/** Sends a JSON body piece by piece. Returns the answer when the server has closed the connection. */
 function sent(
   server: RunningServer,
   path: string,
@@ -62,7 +62,7 @@ function sent(
   return promise;
 }
 
-test("a body that trickles in is refused with the token too, and its connection closed", async () => {
+test("a slow body is refused even with the token, and its connection is closed", async () => {
   const trickle = ['{"workflow":"', ...Array.from({ length: 2_000 }, () => "x"), '"}'];
   const server = serve(400);
   for (const path of ["/api/threads", "/workflow/run"]) {
@@ -72,7 +72,7 @@ test("a body that trickles in is refused with the token too, and its connection 
   }
 });
 
-test("a client that goes away within its body leaves no trace of an error", async () => {
+test("a client that disconnects within its body causes no logged error", async () => {
   const server = serve(60_000);
   const printed = spyOn(console, "error");
   const headers = {
@@ -91,7 +91,7 @@ test("a client that goes away within its body leaves no trace of an error", asyn
     await new Promise((written) => socket.write(`${head}5\r\n{"a":\r\n`, written));
     socket.destroy();
   }
-  // Each request that the server answers from now on comes after those.
+  // Later requests are answered after those.
   for (let n = 0; n < 20; n += 1) {
     const url = `http://127.0.0.1:${server.port}/api/server`;
     await (await fetch(url, { headers })).text();
@@ -100,9 +100,9 @@ test("a client that goes away within its body leaves no trace of an error", asyn
   printed.mockRestore();
 });
 
-test("a large body that keeps up the pace is taken, however long it takes", async () => {
+test("a large body that keeps the pace is accepted, however long it takes", async () => {
   const pieces = ['{"workflow":"', ...Array.from({ length: 30 }, () => "x".repeat(2_000)), '"}'];
-  // All pieces together take longer than the grace.
+  // All pieces together take longer than the grace period.
   const answer = await sent(serve(1_000, 0.01), "/api/threads", pieces, 50);
   expect(answer).toMatch(/^HTTP\/1.1 (400|404) /);
 });

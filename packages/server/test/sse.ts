@@ -1,6 +1,6 @@
 import type { Serving } from "./serving.ts";
 
-/** A server-sent event as its reader has it. */
+/** A server-sent event, as received. */
 export type Sent = { name: string; id: string | null; data: Record<string, unknown> };
 
 /** Reads a stream to its end, or until `enough` is true for the received messages. */
@@ -42,7 +42,7 @@ export async function follow(
   }
 }
 
-/** The events of an answer, as they come. A connection that breaks ends them. */
+/** Yields the events of an answer as they arrive. Ends if the connection breaks. */
 export async function* eventsOf({ body }: Response): AsyncGenerator<Sent> {
   const decoder = new TextDecoder();
   let text = "";
@@ -57,7 +57,7 @@ export async function* eventsOf({ body }: Response): AsyncGenerator<Sent> {
       }
     }
   } catch {
-    // The server was ended, or the reader has enough.
+    // The server was stopped, or the reader has enough.
   }
 }
 

@@ -5,7 +5,7 @@ import { approval, graphOf, start } from "./graph-client.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf } from "./sse.ts";
 
-/* A proxy such as nginx holds a stream back unless its headers say otherwise. */
+/* A proxy such as nginx buffers a stream unless its headers forbid it. */
 
 setDefaultTimeout(180_000);
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const opened = new Map<string, Response>();
 
-/** Opens the stream of a route, as `GET /api/threads/{id}/events`, with `id` in its path. */
+/** Opens the stream of a route such as `GET /api/threads/{id}/events`, with `id` in its path. */
 async function open(route: string, body?: object, id = "nonesuch"): Promise<Response> {
   const [method = "", path = ""] = route.split(" ");
   const response = await serving.fetch(path.replace(/\{\w+\}/, id), {
@@ -48,7 +48,7 @@ const flow = {
   steps: [{ id: "Pause_A", reason: "wait", resumeResultTarget: "$a", next: "RETURN" }],
 };
 
-test("every stream of the API tells a proxy to pass it on at once", async () => {
+test("every stream of the API tells proxies not to buffer it", async () => {
   const { paths } = await serving.ok<ApiDescription>("/api/openapi.json");
   const streams = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations)

@@ -18,8 +18,8 @@ import { eventsOf } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 /*
- * Limits that a test can't wait for as they are, so that the server runs in this process with others;
- * the log is written by the test itself.
+ * The real limits are too long for a test, so the server runs in this process with shorter ones. The test itself writes
+ * the log.
  */
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -56,7 +56,7 @@ afterEach(async () => {
 const headers = () => ({ Authorization: `Bearer ${server.token}` });
 const open = () => fetch(`http://127.0.0.1:${server.port}${path}`, { headers: headers() });
 
-test("a reader that takes nothing for long is disconnected, and reconnects where it was", async () => {
+test("a reader that stops reading for long is disconnected, and reconnects at the same position", async () => {
   serve({ most: 1, patienceMs: 300 });
   for (let n = 0; n < 40; n += 1) appendFileSync(log, stepOf("x".repeat(500_000)));
   const socket = connect(server.port, "127.0.0.1", () => {
@@ -71,7 +71,7 @@ test("a reader that takes nothing for long is disconnected, and reconnects where
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // The only stream that may be open is closed once another one is accepted.
+    // Only one stream may be open, so another is accepted only after the stalled one was closed.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();
@@ -91,7 +91,7 @@ test("a reader that takes nothing for long is disconnected, and reconnects where
   }
 }, 180_000);
 
-test("a silent stream sends a comment now and then, and still what comes", async () => {
+test("a silent stream sends comments, and later messages", async () => {
   serve({ most: 10, patienceMs: 60_000, heartbeatMs: 100 });
   const reader = new Reader(server, path);
   await reader.sees(": still here\n\n: still here\n\n");
@@ -101,7 +101,7 @@ test("a silent stream sends a comment now and then, and still what comes", async
   reader.close();
 }, 180_000);
 
-test("the number of open streams is limited, and a closed stream makes room", async () => {
+test("the number of open streams is limited, and closing a stream allows another", async () => {
   serve({ most: 3, patienceMs: 60_000 });
   const three = [await open(), await open(), await open()];
   expect(three.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -114,7 +114,7 @@ test("the number of open streams is limited, and a closed stream makes room", as
   expect(status).toBe(200);
 });
 
-test("a log that is truncated while it is followed ends the stream, and not the server", async () => {
+test("a log truncated while it is followed ends the stream, but not the server", async () => {
   serve({ most: 10, patienceMs: 60_000 });
   appendFileSync(log, stepOf("one"));
   const response = await open();
@@ -139,7 +139,7 @@ test("a server without plans stops while requests about plans are open", async (
   expect([list.status, events.status]).toEqual([404, 404]);
   const watching = await get("events?plans=");
   const left = get("plans").catch(() => null);
-  // The runner fails a test that leaves a rejection without a handler.
+  // The test runner fails a test that leaves an unhandled rejection.
   await server.stop();
   await Promise.all([left, watching.text().catch(() => null)]);
 });

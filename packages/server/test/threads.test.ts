@@ -21,13 +21,13 @@ beforeAll(async () => {
 });
 afterAll(stopServing, 180_000);
 
-/** Returns the status and the code of a refusal. */
+/** Returns the status and the code of an error response. */
 async function refusal(path: string, send?: unknown, method?: string): Promise<string> {
   const { status, body } = await serving.ask<Failure>(path, send, method);
   return `${status} ${body.error.code}`;
 }
 
-test("a thread is the same as the host's view, with its last step and failure", async () => {
+test("a thread equals the host's view, with its last step and failure", async () => {
   const id = await serving.run("counter", { count: 4 });
   const thread = await serving.until(id, "completed");
   const { stepCount, last, failure, ...whole } = thread;
@@ -60,7 +60,7 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(row).toMatchObject({ role: "__wait__", spent: { tokens: 0, cost: 0, unpriced: 0 } });
 });
 
-test("a list has the role at work, before its first step is committed", async () => {
+test("a list has the running role before its first step is committed", async () => {
   const id = await serving.run("talker", { delayMs: 600_000 });
   const rowOf = async () =>
     (await serving.ok<ThreadRow[]>("/api/threads?details=true")).find((row) => row.threadId === id);
@@ -70,7 +70,7 @@ test("a list has the role at work, before its first step is committed", async ()
   expect(await rowOf()).toMatchObject({ status: "killed", role: null });
 });
 
-test("a list has the total where it is known, and the address of the next page", async () => {
+test("a list has the total if it is known, and the URL of the next page", async () => {
   const page = async (path: string) => {
     const { headers, ...response } = await serving.fetch(path).then(async (answer) => ({
       headers: answer.headers,
@@ -194,7 +194,7 @@ describe("a fork", () => {
     await serving.until(id, "completed");
   });
 
-  test("goes on from the steps that it keeps, edited, and is one of the family", async () => {
+  test("continues from the kept, edited steps, and belongs to the same family", async () => {
     const forked = await serving.ok<ForkedThread>(`/api/threads/${id}/fork`, {
       keep: { atStep: 2 },
       edit: { content: "another" },

@@ -34,7 +34,7 @@ const send = async (file: string, files: Record<string, string>) => {
   return { status, ...body.error };
 };
 
-test("an uploaded source imports no file of the server, by whatever path", async () => {
+test("an uploaded source can't import a file of the server, by any path", async () => {
   const folder = serving.folder;
   const upwards = `../../../../../../../..${secret}`;
   const mapped = JSON.stringify({ compilerOptions: { paths: { "#x": [secret] } } });
@@ -58,7 +58,7 @@ test("an uploaded file imports other uploaded files, and our own package", async
   expect((await send("flow.ts", files)).status).toBe(200);
 });
 
-test("an uploaded step workflow runs no document of the server", async () => {
+test("an uploaded step workflow can't run a document of the server", async () => {
   const path = `../../../../../../../..${serving.folder}/child.json`;
   const parent = {
     ...child,

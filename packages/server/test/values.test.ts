@@ -30,7 +30,7 @@ async function shortened(): Promise<Shortened["output"]> {
   return payload.output;
 }
 
-test("a value that an event shortened is given in full, as JSON", async () => {
+test("a value that an event shortened is returned in full, as JSON", async () => {
   const { at, length, _truncated } = await shortened();
   expect({ at, _truncated }).toEqual({ at: 0, _truncated: true });
   const response = await serving.fetch(`/api/threads/${id}/values/${at}`);
@@ -50,7 +50,7 @@ test.each([
   expect(`${status} ${body.error.code}`).toBe(refusal);
 });
 
-test("a value of no thread is refused", async () => {
+test("a value of a missing thread is refused", async () => {
   for (const name of ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "..%2F..%2Fvalues", "%00"]) {
     const { status } = await serving.ask<Failure>(`/api/threads/${name}/values/0`);
     expect(status).toBe(404);

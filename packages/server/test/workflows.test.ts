@@ -63,7 +63,7 @@ test("a source is built and registered, and its versions are listed", async () =
   expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: second.hash });
 });
 
-test("a version is shown with its descriptor, its form and its texts", async () => {
+test("a version is shown with its descriptor, its schema and its texts", async () => {
   const { hash } = await added("shown", source("shown"), "shown.ts");
   const bundle = await serving.ok<Bundle>("/api/bundles/shown");
   expect(bundle).toMatchObject({ workflow: "shown", hash, descriptor: { description: "shown" } });
@@ -83,7 +83,7 @@ test("a version is shown with its descriptor, its form and its texts", async () 
   expect((await serving.ask("/api/bundles/shown/source?file=x")).status).toBe(404);
 });
 
-test("errors of a file name its line, and the file as it was sent", async () => {
+test("an error names the line and the file as the client sent it", async () => {
   const text = 'import "left-pad";\nexport default 1;\nexport const descriptor = 1;\n';
   const { status, code, message, details } = await refused("bad", text, "bad.esm.js");
   expect({ status, code }).toEqual({ status: 400, code: "BUNDLE_REFUSED" });
@@ -129,7 +129,7 @@ test("a step workflow is checked, built and registered, and its errors name thei
   expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);
 });
 
-describe("files that are sent together", () => {
+describe("files sent together", () => {
   const flow = `import { greeting } from "./lib/greeting.ts";\n${source("whole")}`.replace(
     "content: prompt",
     "content: greeting + prompt",
@@ -147,7 +147,7 @@ describe("files that are sent together", () => {
     return { status, ...answer, ...answer.error };
   };
 
-  test("are built into one bundle, whose sources they are", async () => {
+  test("are built into one bundle and are its sources", async () => {
     expect(await send("flow.ts", { files: whole })).toMatchObject({ status: 200, name: "whole" });
     const { sources } = await serving.ok<Bundle>("/api/bundles/whole");
     expect(sources.toSorted()).toEqual(["flow.ts", "lib/greeting.ts", "word.ts"]);
@@ -156,7 +156,7 @@ describe("files that are sent together", () => {
     expect(last?.content).toStartWith("Hi, ");
   });
 
-  test("may lie in folders, and give the same version wherever they were sent from", async () => {
+  test("may be in folders, and build the same version from any place", async () => {
     const { hash } = await send("flow.ts", { files: whole });
     const moved = Object.fromEntries(
       Object.entries(whole).map(([path, text]) => [`my flows/${path}`, text]),
@@ -167,7 +167,7 @@ describe("files that are sent together", () => {
     });
   });
 
-  test("are named as they were sent in errors, also an imported file", async () => {
+  test("keep the client's names in errors, also for an imported file", async () => {
     const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
     const answer = await send("flow.ts", { files: broken });
     expect({ status: answer.status, code: answer.code }).toEqual({
@@ -189,7 +189,7 @@ describe("files that are sent together", () => {
     expect((await serving.ask("/api/workflows/broken")).status).toBe(404);
   });
 
-  test("must bring what they import", async () => {
+  test("must include what they import", async () => {
     const { "word.ts": _, ...rest } = whole;
     const answer = await send("flow.ts", { files: rest });
     expect(answer.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);
@@ -230,7 +230,7 @@ describe("files that are sent together", () => {
     expect(await send("flow.ts", { files: { ...whole, [path]: "" } })).toMatchObject(badName);
   });
 
-  test("have names of a length that a disk takes", async () => {
+  test("have names of a length that a disk can store", async () => {
     for (const path of [
       `${"a".repeat(256)}.ts`,
       `${"ü".repeat(130)}.ts`,
@@ -245,7 +245,7 @@ describe("files that are sent together", () => {
     });
   });
 
-  test("have names of their own, and the workflow's file is one of them", async () => {
+  test("have distinct names, and include the workflow's file", async () => {
     const codes = async (file: string, files: unknown) => {
       const { status, code } = await send(file, { files });
       return `${status} ${code}`;
@@ -288,7 +288,7 @@ test("a name is removed, and its threads stay", async () => {
   expect((await serving.ask(`/api/threads/${id}`)).status).toBe(200);
 });
 
-test("the descriptor, the form and the text of a missing version are not found", async () => {
+test("the descriptor, the schema and the text of a missing version are not found", async () => {
   for (const path of ["", "/descriptor", "/form", "/source"]) {
     const { status, body } = await serving.ask<Failure>(`/api/bundles/nobody${path}`);
     expect(`${status} ${body.error.code}`).toBe("404 WORKFLOW_NOT_FOUND");

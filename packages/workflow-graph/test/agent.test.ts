@@ -30,7 +30,7 @@ describe("an agent's prompt", () => {
 });
 
 describe("a node", () => {
-  test("that does not exist is reported and not run, one of no known type has no output", async () => {
+  test("that does not exist is reported and does not run, and a node of unknown type has no output", async () => {
     const nodes = [start("s"), { id: "odd", type: "Start" }, agent("a", { userPrompt: "ask" })];
     const { log, result } = await published(() => drawn(nodes, "s -> odd, gone; odd -> a"));
     expect(texts(result)).toEqual(["s: in", "odd: ", "a: a(ask)"]);
@@ -42,14 +42,14 @@ describe("a node", () => {
     ]);
   });
 
-  test("of the type start is missed, and nothing runs", async () => {
+  test("of type start is required, or nothing runs", async () => {
     const { log, result } = await published(() => drawn([agent("a")], "a -> a"));
     const message = "No start node found in workflow graph";
     expect(result).toMatchObject({ status: "failed", message, steps: [] });
     expect(log).toEqual([`system error: ${message}`]);
   });
 
-  test("is one of 2,000, in a chain and beside all others", async () => {
+  test("runs as one of 2,000, in a chain and in parallel", async () => {
     const many = Array.from({ length: 2_000 }, (_, at) => agent(`n${at}`));
     const nodes = [start("s"), ...many];
     const agents: GraphAgents = async ({ nodeId }) => ({ output: nodeId });
@@ -72,7 +72,7 @@ describe("an agent", () => {
     agent("d"),
   ];
 
-  test("logs its start, its prompt and its answer, and records what it spent", async () => {
+  test("logs its start, its prompt and its answer, and records its spending", async () => {
     const usage = {
       input_tokens: 3,
       output_tokens: 4,
@@ -152,14 +152,14 @@ describe("an agent", () => {
     }
   });
 
-  test("that throws a text fails with it", async () => {
+  test("that throws a text fails with that text", async () => {
     const agents: GraphAgents = () => Promise.reject("just a text");
     const { result, log } = await published(() => drawn(nodes, "s -> a", { agents }));
     expect(result.status).toBe("failed");
     expect(log).toContain("a llm_error: just a text");
   });
 
-  test("that never answers is left when the thread is killed", async () => {
+  test("that never answers does not block a kill of the thread", async () => {
     const kill = new AbortController();
     const agents: GraphAgents = (_, { thread }) =>
       new Promise((_resolve, reject) => {
@@ -171,7 +171,7 @@ describe("an agent", () => {
     expect(texts(outcome)).toEqual(["s: in"]);
   });
 
-  test("works beside at most eight others, or as many as the thread allows", async () => {
+  test("runs with at most eight agents at once, or the thread's limit", async () => {
     const most = async (maxConcurrency?: number) => {
       let [now, peak] = [0, 0];
       const agents: GraphAgents = async ({ nodeId }) => {

@@ -21,13 +21,13 @@ describe("an approval", () => {
     expect(texts(outcome).at(-1)).toBe("b: b(a(in))");
   });
 
-  test("has the old name input", async () => {
+  test("may have its old name input", async () => {
     const old = nodes.map((node) => (node.id === "ask" ? { ...node, type: "input" } : node));
     const outcome = await drawn(old, links);
     expect(outcome).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
   });
 
-  test("that is rejected without a connection for it ends the path", async () => {
+  test("that is rejected without a connection for the rejection ends the path", async () => {
     const outcome = await drawn(nodes, "s -> a; a -> ask; ask -approve-> b", {
       answers: ["reject"],
     });
@@ -35,7 +35,7 @@ describe("an approval", () => {
     expect(outcome.steps.map(({ role }) => role)).not.toContain("b");
   });
 
-  test("hands its note to the next agent once, whatever it passes on its way", async () => {
+  test("passes its note to the next agent once, through any nodes in between", async () => {
     const { result, log } = await published(() =>
       drawn(nodes, links, { answers: [rejected("shorter"), "yes"] }),
     );
@@ -55,7 +55,7 @@ describe("an approval", () => {
     ]);
   });
 
-  test("hands its note over where the prompt places it, and only there", async () => {
+  test("puts its note only where the prompt has a placeholder", async () => {
     const userPrompt = "{{PREVIOUS_OUTPUT}}|{{APPROVAL_DECISION}}|{{APPROVAL_NOTE}}";
     const placed = [...nodes.slice(0, 3), agent("b", { userPrompt })];
     const twoPaths = "s -> a, b; a -> ask; ask -approve-> b; ask -reject-> b";
@@ -101,8 +101,8 @@ describe("an approval", () => {
   });
 });
 
-describe("approvals beside other work", () => {
-  test("of two at once the second waits for its turn", async () => {
+describe("approvals beside running nodes", () => {
+  test("ask one after the other if two are reached at once", async () => {
     const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
     const { result, log } = await published(() =>
       drawn(both, "s -> p, q; p -approve-> a; q -approve-> b", { answers: ["approve", "approve"] }),
@@ -122,7 +122,7 @@ describe("approvals beside other work", () => {
     expect(result.status).toBe("completed");
   });
 
-  test("let a slow agent end, and its successors wait for the answer and their turn", async () => {
+  test("wait for a slow agent, and its successors wait for the answer and their turn", async () => {
     const order: string[] = [];
     const agents: GraphAgents = async ({ nodeId }) => {
       order.push(`+${nodeId}`);
@@ -144,7 +144,7 @@ describe("approvals beside other work", () => {
     expect(order.slice(4)).toEqual(["+next", "-next", "+late1", "-late1", "+late2", "-late2"]);
   });
 
-  test("are not asked about when an agent fails meanwhile", async () => {
+  test("do not ask if an agent fails meanwhile", async () => {
     const agents: GraphAgents = async () => {
       await Bun.sleep(1);
       throw new Error("broken");
@@ -157,7 +157,7 @@ describe("approvals beside other work", () => {
   });
 });
 
-test("an answer to an approval that the graph no longer has changes nothing", async () => {
+test("an answer to an approval that was removed from the graph changes nothing", async () => {
   const asked = await drawn(nodes, links);
   const answered = [
     ...asked.steps,

@@ -5,14 +5,14 @@ import { agent, approval, condition, lines, type Node, start } from "./parts.ts"
 const blockerOf = (nodes: readonly Node[], connections = "", ...more: object[]) =>
   runBlocker({ nodes: [...nodes], connections: [...lines(connections), ...(more as never[])] });
 
-/** Each graph has the error that its reason names and all that come after it, but for the one Start too many. */
+/** Each graph has the error of its reason and of all later reasons, except for an extra start node. */
 const lead = agent("lead", { tools: { subagents: true } });
 const ends = [condition("if", { operator: "equal", value: "x" }), approval("p")];
 const dead = "s -> if, p";
 const rule = "lead -subagent-> if";
 const lost = { source: "if", target: "gone" };
 
-describe("a run is not offered", () => {
+describe("a run is blocked", () => {
   test.each([
     ["without a Start", blockerOf([lead, ...ends], rule, lost), "no_start", "Add a Start node."],
     [
@@ -22,49 +22,49 @@ describe("a run is not offered", () => {
       "Remove all Start nodes but one: there are s and t.",
     ],
     [
-      "with a connection to nothing",
+      "with a connection to a missing node",
       blockerOf([start("s"), lead, ...ends], rule, lost),
       "broken_connection",
       "Remove the broken connection if -> gone: a node of it does not exist.",
     ],
     [
-      "with a connection that has no source",
+      "with a connection without a source",
       blockerOf([start("s"), lead, ...ends], rule, { target: "lead" }),
       "broken_connection",
       "Remove the broken connection (nothing) -> lead: a node of it does not exist.",
     ],
     [
-      "with a subagent that is none",
+      "with an invalid subagent",
       blockerOf([start("s"), lead, ...ends], rule),
       "subagent_rule",
       "Subagent connection lead -> if: if is not an agent",
     ],
     [
-      "with a Start that leads nowhere",
+      "with a Start without a successor",
       blockerOf([start("s"), lead, ...ends]),
       "start_not_connected",
       "Connect s to the node that the run is to begin with.",
     ],
     [
-      "with a Start that leads to itself alone",
+      "with a Start that leads only to itself",
       blockerOf([start("s"), lead, ...ends], "s -> s"),
       "nothing_reachable",
       "Connect s to another node than itself: nothing would run.",
     ],
     [
-      "with a condition that leads nowhere",
+      "with a condition without a successor",
       blockerOf([start("s"), lead, ...ends], dead),
       "condition_without_branch",
       "Connect a branch of the condition if.",
     ],
     [
-      "with an approval that leads nowhere",
+      "with an approval without a successor",
       blockerOf([start("s"), lead, ...ends], `${dead}; if -false-> lead`),
       "approval_without_branch",
       "Connect Approve or Reject of the approval p.",
     ],
     [
-      "with two nodes of one id",
+      "with a duplicate node id",
       blockerOf([start("s"), start("s")]),
       "unreadable",
       'two nodes have the id "s"',
@@ -80,20 +80,20 @@ describe("a run is not offered", () => {
     );
   });
 
-  test("with the part of the graph that it is about", () => {
+  test("with the path of the faulty part", () => {
     expect(blockerOf([start("s"), ...ends], dead)?.path).toEqual(["nodes", 1]);
     expect(blockerOf([start("s"), start("t")])?.path).toEqual(["nodes", 1]);
     expect(blockerOf([start("s"), lead], "s -> lead", lost)?.path).toEqual(["connections", 1]);
   });
 });
 
-test("a run is offered with a cycle, and with nodes that nothing reaches", () => {
+test("a run is allowed with a cycle, and with unreachable nodes", () => {
   expect(blockerOf([start("s"), lead, ...ends], "s -> lead; lead -> lead")).toBeNull();
   expect(blockerOf([start("s"), ...ends], "s -> p; p -reject-> p")).toBeNull();
   expect(blockerOf([start("s"), lead, ...ends], "s -> if; if -true-> lead")).toBeNull();
 });
 
-describe("a further connection", () => {
+describe("an additional connection", () => {
   const on = (id: string) => agent(id, { tools: { subagents: true } });
   const nodes = [start("s"), on("a"), on("b"), on("c"), agent("off")];
   const broken = (before: string, next: string): string | null => {
@@ -101,13 +101,13 @@ describe("a further connection", () => {
     return newViolation({ nodes, connections: lines(before) }, connection);
   };
 
-  test("breaks no rule", () => {
+  test("violates no rule", () => {
     expect(broken("s -> a", "a -subagent-> b")).toBeNull();
     expect(broken("s -> a; a -subagent-> b", "b -subagent-> c")).toBeNull();
     expect(broken("s -> a; off -subagent-> b", "s -> c")).toBeNull();
   });
 
-  test("closes a cycle, beside what is wrong already", () => {
+  test("closes a cycle, in addition to existing violations", () => {
     const message = "Subagent cycle detected: b -> c -> a -> b";
     expect(broken("a -subagent-> b; b -subagent-> c", "c -subagent-> a")).toContain("cycle");
     expect(broken("b -subagent-> c; a -subagent-> b; s -> off", "c -subagent-> a")).toBe(message);
@@ -117,7 +117,7 @@ describe("a further connection", () => {
   });
 });
 
-test("new nodes are as the format wants them", () => {
+test("new nodes match the format", () => {
   const nodes = Object.entries(nodeDefaults).map(([type, data]) => ({ id: type, type, data }));
   const { errors, warnings } = checkGraph({ nodes, connections: [] });
   expect(errors).toEqual([]);

@@ -8,20 +8,20 @@ afterEach(removeStores);
 const before = [start("s"), agent("a"), agent("old"), approval("ask"), agent("b")];
 const links = "s -> a; a -> old; old -> ask; ask -approve-> b";
 
-/** Continues the first steps of a run with another graph. */
+/** Continues a run with another graph after its first steps. */
 async function goneOn(kept: number, nodes: Node[], connections: string, answers = ["yes"]) {
   const { steps } = await drawn(before, links, { answers: ["yes"] });
   const outcome = await drawn(nodes, connections, { steps: steps.slice(0, kept), answers });
   return [outcome.status, ...texts(outcome).slice(kept)];
 }
 
-describe("a run that goes on with a changed graph", () => {
+describe("a run that continues with a changed graph", () => {
   const without = before.filter(({ id }) => id !== "old");
 
-  test("ignores the steps of a node that there is no more", async () => {
+  test("ignores the steps of a removed node", async () => {
     expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
     expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
-    // Rerun from the node before it: from there on the changed graph is followed.
+    // Reruns from the node before it; the changed graph applies from there on.
     const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
     expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
       ...["completed", "a", "__wait__", "__input__", "b"],
@@ -46,7 +46,7 @@ describe("a run that goes on with a changed graph", () => {
     expect(outcome.at(-1)).toStartWith("b: ");
   });
 
-  test("goes on from a question that the changed graph has too", async () => {
+  test("continues from a question that the changed graph has too", async () => {
     const renamed = [...before.slice(0, 4), agent("other")];
     const outcome = await goneOn(4, renamed, "s -> a; old -> ask; ask -approve-> other");
     expect(outcome.map((text) => text.replace(/: .*/, ""))).toEqual([

@@ -30,7 +30,7 @@ describe("a condition", () => {
 
   const nodes = [start("s"), agent("a"), agent("b")];
 
-  test("passes its input through and follows the handle of its match, of the first also as true", async () => {
+  test("passes its input through and follows its match's handle, for the first match also true", async () => {
     const links = "s -> if; if -true-> a; if -false-> b";
     const outcome = await drawn([...nodes, condition("if", contains("IN"))], links);
     expect(texts(outcome)).toEqual(["s: in", "if: in", "a: a(in)"]);

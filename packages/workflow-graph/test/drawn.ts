@@ -28,7 +28,7 @@ export async function drawn(
   return await runThread(timeless(run), { prompt: "in", ...rest });
 }
 
-/** A workflow without what differs from run to run. */
+/** Returns a workflow without values that differ from run to run. */
 export const timeless = (run: WorkflowFn): WorkflowFn =>
   async function* (input, options) {
     const thread = run(input, options);
@@ -44,11 +44,11 @@ export const timeless = (run: WorkflowFn): WorkflowFn =>
     }
   };
 
-/** The steps as `role: content`. */
+/** Returns the steps as `role: content`. */
 export const texts = ({ steps }: ThreadOutcome): string[] =>
   steps.map(({ content, role }) => `${role}: ${content}`);
 
-/** Events that a workflow publishes while a function runs. */
+/** Returns the events that a workflow publishes while a function runs. */
 export async function published<T>(
   run: () => Promise<T>,
 ): Promise<{ result: T; events: WorkflowEvent[]; log: string[] }> {

@@ -6,7 +6,7 @@ import type { Step } from "@uncaged/workflow";
 import { type GraphAgents, graphBundle } from "../src/entry/index.ts";
 import { agent, approval, lines, start } from "./drawn.ts";
 
-/* A graph with a loop by an approval, and two agents at once, answered by a fixture of itself. */
+/* A graph with a loop through an approval and two concurrent agents, replayed from its own fixture. */
 const nodes = [start("s"), agent("a"), agent("b"), approval("p"), agent("c")];
 const connections = lines("s -> a, b; a -> p; b -> p; p -reject-> a; p -approve-> c");
 let asked = 0;
@@ -23,7 +23,7 @@ const counting: GraphAgents = async ({ nodeId }) => ({
   cost: 1,
 });
 
-test("a fixture answers the agents of a graph, each run of a node by its own", async () => {
+test("a fixture answers the agents of a graph, each run of a node with its own answer", async () => {
   const { run } = graphBundle({ nodes, connections }, { agents: counting });
   const answers = [{ content: "again", meta: { value: { decision: "reject" } } }, "yes"];
   const first = await runThread(run, { prompt: "go", answers });

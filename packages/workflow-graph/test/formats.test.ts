@@ -41,7 +41,7 @@ const documents: [string, unknown][] = [
 ];
 
 describe("a document of another format", () => {
-  test.each(documents)("is named: %s", (name, document) => {
+  test.each(documents)("is recognized: %s", (name, document) => {
     const errors = errorsOf(document);
     expect(errors).toHaveLength(1);
     expect(errors[0]).toStartWith(`this is ${name}`);
@@ -50,7 +50,7 @@ describe("a document of another format", () => {
     );
   });
 
-  test("is named with its file when it is added, unless it is another kind of source", () => {
+  test("is named with its file by add, unless it is another kind of source", () => {
     for (const [name, document] of documents) {
       if (typeof document === "string") continue;
       const text = JSON.stringify(document);
@@ -67,7 +67,7 @@ describe("a document of another format", () => {
   });
 
   test.each([[null], [5], ["text"], [[]], [{}], [{ nodes: [] }], [{ connections: [], nodes: 1 }]])(
-    "is not guessed at: %j",
+    "is not recognized: %j",
     (document) => {
       const errors = errorsOf(document);
       expect(errors.length).toBeGreaterThan(0);
@@ -76,10 +76,10 @@ describe("a document of another format", () => {
   );
 });
 
-describe("a graph that a newer version wrote", () => {
+describe("a graph written by a newer version", () => {
   const graph = { nodes: [start("s"), agent("a")], connections: lines("s -> a") };
 
-  test("is refused when it says so", () => {
+  test("is refused if its version says so", () => {
     expect(errorsOf({ ...graph, version: 1 })).toEqual([]);
     expect(errorsOf({ ...graph, version: "mine" })).toEqual([]);
     expect(errorsOf({ ...graph, version: 2 })).toEqual([
@@ -98,13 +98,13 @@ describe("a graph that a newer version wrote", () => {
     expect(kept).toEqual(document as never);
   });
 
-  test("is refused in one line for a value that is not known", () => {
+  test("is refused in one line for an unknown value", () => {
     const nodes = [start("s"), agent("a", { join: "first" })];
     expect(errorsOf({ ...graph, nodes })).toEqual(["nodes[1].data.join must be one of all, each"]);
   });
 });
 
-describe("a document with names of JavaScript", () => {
+describe("a document with names of JavaScript's prototypes", () => {
   test("is read like any other document", () => {
     const text =
       '{"__proto__":{"nodes":1},"nodes":[{"id":"s","type":"start","__proto__":{"id":"x"},"data":{"__proto__":{"join":"x"}}},{"id":"constructor","type":"agent","data":{"tools":{"__proto__":true,"toString":false}}}],"connections":[{"source":"s","target":"constructor"}]}';

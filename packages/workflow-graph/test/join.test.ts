@@ -4,7 +4,7 @@ import { agent, approval, condition, drawn, start, texts } from "./drawn.ts";
 const never = { operator: "equal", value: "nothing has this" };
 const nodes = [start("s"), agent("a"), agent("b"), agent("c")];
 
-describe("a node that several paths reach", () => {
+describe("a node reached by several paths", () => {
   test("runs once, after all of them, with their texts in the order of the connections", async () => {
     const slow = {
       agents: async ({ nodeId, prompt }: { nodeId: string; prompt: string }) => {
@@ -27,7 +27,7 @@ describe("a node that several paths reach", () => {
     expect(outcome.steps.slice(3).map(({ meta }) => meta.run)).toEqual([1, 2]);
   });
 
-  test("does not wait for a side behind a condition that was not taken", async () => {
+  test("does not wait for a path behind a condition that was not taken", async () => {
     const withCondition = [...nodes, condition("if", never)];
     const links = "s -> if, b; if -condition-0-> a; a -> c; b -> c";
     const outcome = await drawn(withCondition, links);
@@ -35,7 +35,7 @@ describe("a node that several paths reach", () => {
     expect(texts(outcome).at(-1)).toBe("c: c(b(in))");
   });
 
-  test("waits behind an approval for its answer", async () => {
+  test("waits for the answer of an approval on a path", async () => {
     const withApproval = [...nodes.slice(0, 1), ...nodes.slice(2), approval("ask")];
     const links = "s -> ask, b; ask -approve-> c; b -> c";
     const asked = await drawn(withApproval, links);

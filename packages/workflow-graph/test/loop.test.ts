@@ -18,7 +18,7 @@ describe("a loop", () => {
     expect(runs).toEqual([1, 2, 3]);
   });
 
-  test("that never ends fails at maxRounds, and an end with the last round is one", async () => {
+  test("that never ends fails at maxRounds, and a run that ends in the last round completes", async () => {
     const endless = [...nodes.slice(0, 2), condition("if", { operator: "equal", value: "" })];
     const failed = await drawn(endless, loop, { maxRounds: 10 });
     expect(failed).toMatchObject({ status: "failed", message: "Round limit reached" });
@@ -70,7 +70,7 @@ describe("a loop", () => {
     expect(outcome.steps.map(({ role }) => role)).toContain("x");
   });
 
-  test("by an approval directly on itself asks again", async () => {
+  test("from an approval directly to itself asks again", async () => {
     const ask = [start("s"), approval("ask")];
     const answers = ["reject", "reject", "approve"];
     const outcome = await drawn(ask, "s -> ask; ask -reject-> ask", { answers });

@@ -42,7 +42,7 @@ describe("an agent's model", () => {
     expect(log.slice(2)).toEqual(["a start_prompt: in", `a llm_error: ${message}`]);
   });
 
-  test("answers with its provider's key, model and effort", async () => {
+  test("uses its provider's key, model and effort", async () => {
     const server = await openaiServer([{ text: "salt" }]);
     ends.push(server.stop);
     const env = { OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };
@@ -56,7 +56,7 @@ describe("an agent's model", () => {
 describe("an agent's tools", () => {
   const program = join(import.meta.dir, "../../workflow-agents/test/mcp/server.ts");
 
-  test("are those of an MCP server too, by the names that its node switches on", async () => {
+  test("include an MCP server's tools, by the names that its node enables", async () => {
     const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-mcp-"));
     const kill = new AbortController();
     ends.push(() => rmSync(folder, { recursive: true, force: true }));
@@ -90,7 +90,7 @@ describe("an agent's tools", () => {
     await until(() => !pids.some(isAlive));
   });
 
-  test("that were not given are missed", async () => {
+  test("that were not provided are reported as missing", async () => {
     const agents = modelAgents({ models: scripted({ helpful: ["never asked"] }) });
     const { result } = await asked({ tools: { readFile: true } }, {}, agents);
     expect(result).toMatchObject({
@@ -111,7 +111,7 @@ describe("the calls of a subagent", () => {
     return published(() => drawn(team, "s -> a; a -subagent-> b", { agents }));
   };
 
-  test("without ids get them by their tool and number", async () => {
+  test("without ids get ids from their tool and number", async () => {
     const provider = scriptedProvider({
       "You lead": [
         [
@@ -122,7 +122,7 @@ describe("the calls of a subagent", () => {
       ],
       "You help": ["help"],
     });
-    // As a provider that gives no ids.
+    // Like a provider that gives no ids.
     const answer: ModelProvider["answer"] = async (...given) => {
       const { toolUses, ...answered } = await provider.answer(...given);
       return { ...answered, toolUses: toolUses.map((use) => ({ ...use, id: "" })) };
@@ -136,7 +136,7 @@ describe("the calls of a subagent", () => {
     expect(ids("subagent_call_end").sort()).toEqual(ids("subagent_call_start"));
   });
 
-  test("end after 20 turns, and the caller learns why", async () => {
+  test("end after 20 turns, with the reason as the caller's result", async () => {
     let runs = 0;
     const again = tool({
       name: "again",

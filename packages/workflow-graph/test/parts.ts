@@ -13,7 +13,7 @@ export const approval = node("approval");
 export const condition = (id: string, ...conditions: { operator: string; value: string }[]): Node =>
   node("if")(id, { conditions });
 
-/** The connections of a text: `a -> b, c` and `a -reject-> b`, one to a line or after a semicolon. */
+/** Parses connections: `a -> b, c` and `a -reject-> b`, one per line or after a semicolon. */
 export const lines = (text: string): Connection[] =>
   text
     .split(/[;\n]/)

@@ -12,7 +12,7 @@ import { expectCounted } from "../../workflow-agents/test/counted.ts";
 const folder = mkdtempSync(join(tmpdir(), "uncaged-marking-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
-test("an agent with a subagent asks for the approval of its own calls, as its subagent does for its own", async () => {
+test("an agent with a subagent asks for the approval of its own calls, and so does the subagent", async () => {
   const host = openLocalHost({ path: join(folder, "root") });
   const lead = await anthropicServer(({ messages }) => {
     if (messages.length > 1) return { text: JSON.stringify(messages.at(-1)) };

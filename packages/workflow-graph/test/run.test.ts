@@ -25,7 +25,7 @@ const resultOf = (status: string, steps: object[], more = {}) =>
   });
 
 describe("the result of a run", () => {
-  test("of each status of its thread", async () => {
+  test("matches each status of its thread", async () => {
     const { steps } = await drawn(nodes, "s -> a; a -> p; p -approve-> b");
     const shown = (status: string, of: object[], more = {}) => {
       const { currentNodeId, logs, status: shownAs, waitingForInput } = resultOf(status, of, more);
@@ -37,7 +37,7 @@ describe("the result of a run", () => {
     expect(shown("interrupted", working)).toEqual(["failed", false, "s", "Run was interrupted"]);
     expect(shown("corrupt", working)[0]).toBe("failed");
     expect(shown("killed", working)).toEqual(["cancelled", false, "s"]);
-    // The approval is reached, and the question not committed yet.
+    // The approval is reached, and the question is not committed yet.
     expect(shown("running", steps.slice(0, 2))).toEqual(["paused", true, "p"]);
     expect(shown("waiting", steps)).toEqual(["paused", true, "p"]);
     const failed = { result: { summary: "no worker" } };
@@ -56,7 +56,7 @@ describe("the result of a run", () => {
     expect(shown).toEqual(["in", "in", "in", "c(a(in)\n\nb(in))"]);
   });
 
-  test("names the question from the moment it is recorded, before its thread waits", async () => {
+  test("names the question as soon as it is recorded, before its thread waits", async () => {
     const { steps } = await drawn(nodes, "s -> a; a -> p; p -approve-> b");
     expect(steps.at(-1)?.role).toBe("__wait__");
     const questions = ["running", "waiting", "killed"].map((one) => resultOf(one, steps).question);
@@ -64,7 +64,7 @@ describe("the result of a run", () => {
     expect(resultOf("running", steps.slice(0, -1)).question).toBeNull();
   });
 
-  test("has the message of a failure once, and nothing of a completed run at work", async () => {
+  test("has a failure's message once, and no running node in a completed run", async () => {
     const failing = { ...line, type: "llm_error", content: "gone" } as const;
     const thread = { status: "failed", steps: [], createdAt: 1, result: { summary: "gone" } };
     const { logs } = runResult({ runId: "1", document, logs: [failing], thread });
@@ -83,7 +83,7 @@ describe("the result of a run", () => {
   });
 });
 
-describe("a line of the log that was too long for its event", () => {
+describe("a log line too long for its event", () => {
   const content = `"quoted"\n${"ä".repeat(20_000)}`;
   const event = {
     ...{ seq: 1, timestamp: 5, type: "graph_log", stepID: "a" },
@@ -94,13 +94,13 @@ describe("a line of the log that was too long for its event", () => {
     },
   };
 
-  test("begins as the whole does", () => {
+  test("begins like the whole line", () => {
     const shown = logEntryOf(event)?.content ?? "";
     expect(shown.endsWith("…")).toBe(true);
     expect(content.startsWith(shown.slice(0, -1))).toBe(true);
   });
 
-  test("is read whole where the values of the thread are, and shortened where they are lost", async () => {
+  test("is read whole from the thread's values, and shortened if they are lost", async () => {
     const at = {
       ...event,
       payload: { ...event.payload, content: { ...event.payload.content, at: 9 } },
@@ -112,7 +112,7 @@ describe("a line of the log that was too long for its event", () => {
   });
 });
 
-describe("a run's record of another program", () => {
+describe("another program's record of a run", () => {
   const all = [start("s"), agent("a"), approval("p"), approval("q"), agent("b"), agent("c")];
   const connections = "s -> a, p, q; a -> c; p -approve-> b; q -approve-> b";
   const workflow = { nodes: all, connections: lines(connections) };
@@ -151,7 +151,7 @@ describe("a run's record of another program", () => {
     expect(texts(done).filter((text) => !text.startsWith("__"))).toEqual([
       ...["c: c(work)", "b: b(in\n\nasked)"],
     ]);
-    // Each worker that goes on with it finds the same.
+    // Each worker that continues it finds the same state.
     for (let kept = 2; kept < done.steps.length; kept += 1) {
       const steps = done.steps.slice(0, kept);
       const again = await runThread(run, { options, steps, answers: ["yes"] });
@@ -189,7 +189,7 @@ describe("a run's record of another program", () => {
     expect(importProblem({ ...record, ...change })).toBe(message);
   });
 
-  test("is taken when it waits for an answer", () => {
+  test("is accepted if it waits for an answer", () => {
     expect(importProblem(record)).toBeNull();
     expect(importProblem("half a file")).toBe("it does not wait for an answer");
   });

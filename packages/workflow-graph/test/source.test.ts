@@ -17,7 +17,7 @@ const nodes = [
 const sound = { nodes, connections: lines("s -> a; a -> if; if -false-> p; p -reject-> a") };
 const fits = new Ajv2020({ strict: false }).compile(published);
 
-/** The first error of a text, or what else it gives. */
+/** Returns the first error of a text, or else its other result. */
 function errorOf(text: string, file = "g.json"): string {
   try {
     return JSON.stringify(checkedGraph(text, file, { tools: ["readFile"] }).warnings);
@@ -32,13 +32,13 @@ const withLinks = (...more: unknown[]) =>
   JSON.stringify({ nodes, connections: [...sound.connections, ...more] });
 
 describe("a graph's file", () => {
-  test("that is sound has no error and no warning, in JSON and in YAML", () => {
+  test("that is valid has no error and no warning, in JSON and in YAML", () => {
     expect(errorOf(JSON.stringify(sound))).toBe("[]");
     expect(errorOf(Bun.YAML.stringify(sound), "g.yaml")).toBe("[]");
     expect(fits(sound)).toBe(true);
   });
 
-  test("is refused with the line and column of the fault", () => {
+  test("is refused with the line and column of the error", () => {
     const text =
       '{\n  "nodes": [\n    {"id": "s", "type": "start", "x": "left"}\n  ],\n  "connections": {}\n}';
     expect(errorOf(text)).toBe('g.json:3:39: nodes[0].x must be a number, not "left" (and 1 more)');
@@ -64,17 +64,17 @@ describe("a graph's file", () => {
       "nodes[4].data.conditions must be an array, not an object",
     ],
     [
-      "a value that is a number",
+      "a number as value",
       withNode({ id: "b", type: "if", data: { conditions: [{ operator: "equal", value: 5 }] } }),
       "nodes[4].data.conditions[0].value must be a text, not 5",
     ],
     [
-      "a join that there is not",
+      "an unknown join",
       withNode(agent("b", { join: "some" })),
       "nodes[4].data.join must be one of all, each",
     ],
     [
-      "a tool that there is not",
+      "an unknown tool",
       withNode(agent("b", { tools: { web_search: true } })),
       'b: no tool "web_search" found; tools: readFile, subagents',
     ],
@@ -84,7 +84,7 @@ describe("a graph's file", () => {
       "connections[4].source is missing",
     ],
     [
-      "no start",
+      "a missing start",
       JSON.stringify({ nodes: [agent("a")], connections: [] }),
       "no node of the type start found",
     ],
@@ -100,17 +100,17 @@ describe("a graph's file", () => {
     ],
     ["a second start", withNode(start("b")), "b: a run begins at s, not here"],
     [
-      "a handle that there is not",
+      "an unknown handle",
       withLinks({ source: "if", target: "a", sourceHandle: "condition-9" }),
       'if: no handle \\"condition-9\\" found',
     ],
     [
-      "a connection to nothing",
+      "a connection to a missing node",
       withLinks({ source: "a", target: "gone" }),
       'no node \\"gone\\" found',
     ],
     [
-      "an operator that there is not",
+      "an unknown operator",
       withNode(condition("b", { operator: "is", value: "x" })),
       '\\"is\\" counts as equal',
     ],
@@ -123,7 +123,7 @@ describe("a graph's file", () => {
     expect(errorOf(text)).toContain(message);
   });
 
-  test("has the ids, the notes and the sizes that it likes", async () => {
+  test("may have any ids, notes and sizes", async () => {
     const odd = ["constructor", "toString", "a b", "é"].map((id) => agent(id));
     const outcome = await drawn(
       [start("s"), ...odd],
@@ -153,7 +153,7 @@ describe("a source", () => {
     expect(isGraph(text, "g.json")).toBe(expected);
   });
 
-  test("is built of files of the package that exist", async () => {
+  test("refers only to existing files of the package", async () => {
     const { resolve } = await graphSource(() => undefined).module(JSON.stringify(sound), "g.json");
     expect(Object.keys(resolve).sort()).toEqual([
       "@uncaged/workflow-graph",
@@ -162,7 +162,7 @@ describe("a source", () => {
     expect(Object.values(resolve).filter((path) => !existsSync(path))).toEqual([]);
   });
 
-  test("becomes the same module for the same graph, with the providers that it uses alone", async () => {
+  test("builds the same module for the same graph, with only the providers that it uses", async () => {
     const source = graphSource(() => undefined);
     const code = async (text: string, file = "g.json") => (await source.module(text, file)).code;
     const plain = await code(JSON.stringify({ $schema: "x", ...sound }, null, 2));
@@ -189,7 +189,7 @@ describe("a bundle", () => {
     expect(graphBundle({ nodes: many }).descriptor).toMatchObject({ roles: {}, strict: false });
   });
 
-  test("refuses invalid step names as ids, and reads a value other than a list as empty", async () => {
+  test("refuses invalid step names as ids, and reads any value except a list as empty", async () => {
     expect(() => graphBundle({ nodes: [start("__x")], connections: [] })).toThrow("reserved");
     expect(() => graphBundle({ nodes: [start("x"), agent("x")], connections: [] })).toThrow(
       "two nodes",

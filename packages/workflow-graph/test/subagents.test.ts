@@ -31,7 +31,7 @@ const nodes = [
 const links = "s -> root; root -subagent-> mid; mid -subagent-> leaf";
 
 describe("a tree of subagents", () => {
-  test("reaches what plays the agents, nested, without the prompts of the subagents", async () => {
+  test("reaches the agents' runner, nested, without the prompts of the subagents", async () => {
     const requests: AgentRequest[] = [];
     const agents: GraphAgents = async (request) => {
       requests.push(request);
@@ -62,7 +62,7 @@ describe("a tree of subagents", () => {
     ]);
   });
 
-  test("is called as tools, each call an attempt in its caller's, and all spending is the node's", async () => {
+  test("is called as tools, each call an attempt in its caller's, and all spending belongs to the node", async () => {
     const agents = scripted({
       "You lead": [
         [
@@ -111,7 +111,7 @@ describe("a tree of subagents", () => {
     );
   });
 
-  test("records what each call does for that call, also when two of one turn are asked the same", async () => {
+  test("records the work of each call separately, even for two identical calls in one turn", async () => {
     const agents = scripted({
       "You lead": [["mid", "mid"].map((tool) => ({ tool, input: { message: "look" } })), "done"],
       "You research": [[{ tool: "leaf", input: { message: "read" } }], "found"],
@@ -121,7 +121,7 @@ describe("a tree of subagents", () => {
     const record = async (key: string) => keys.push(key) > 0;
     const journal: Journal = { read: async () => [], record };
     await drawn(nodes, links, { agents, options: { journal } });
-    // Two turns and two results of the lead; of each call two turns and a result, and within it a turn.
+    // Two turns and two results of the lead; for each call two turns and a result, with one turn inside it.
     const counts = [...Map.groupBy(keys, (key) => key).values()].map(({ length }) => length);
     expect(counts.sort((a, b) => a - b)).toEqual([1, 1, 3, 3, 4]);
   });
@@ -154,7 +154,7 @@ describe("a tree of subagents", () => {
     expect(others).toEqual(["Subagents: A, B, C, D +2 more."]);
   });
 
-  test("whose call fails is answered with the reason, and a throw ends each open call", async () => {
+  test("whose call fails returns the reason to the caller, and a throw ends each open call", async () => {
     const failing = scripted({
       "You lead": [[{ tool: "mid", input: { message: "look" } }], "went on"],
     });
@@ -180,7 +180,7 @@ describe("a tree of subagents", () => {
   });
 });
 
-describe("a connection of subagents that breaks a rule", () => {
+describe("a subagent connection that violates a rule", () => {
   const on = (id: string) => agent(id, lead);
   const all = [start("s"), on("a"), on("b"), on("c"), agent("off"), condition("if")];
   test.each([
@@ -199,7 +199,7 @@ describe("a connection of subagents that breaks a rule", () => {
     expect(errors.map((error) => error.message)).toContain(`Subagent connection ${message}`);
   });
 
-  test("by its handle, or by a cycle, is named too", async () => {
+  test("by its handle, or by a cycle, is reported too", async () => {
     const connections = [
       ...lines("s -> off"),
       { source: "a", target: "b", sourceHandle: "subagent", targetHandle: "output" },

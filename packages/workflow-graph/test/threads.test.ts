@@ -20,7 +20,7 @@ const begun = (store: TestStore): string[] => {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 };
 
-test("a worker killed with agents in flight, at a question and behind an answer repeats nothing that was done", async () => {
+test("a worker killed with running agents, at a question and after an answer repeats no finished work", async () => {
   const store = new TestStore();
   const host = openLocalHost({ path: store.root });
   const ref = await store.start(await store.add(held), "go");
@@ -30,14 +30,14 @@ test("a worker killed with agents in flight, at a question and behind an answer 
   };
   const resume = () => host.control(ref, { kind: "resume", env: store.env });
 
-  // An agent is in flight, the one beside it is done.
+  // One agent is running, and the concurrent one is done.
   await store.whenSteps(ref, 2);
   await until(() => begun(store).length === 2);
   expect((await kill()).status).toBe("interrupted");
   writeFileSync(join(store.folder, "go-slow"), "");
   await resume();
 
-  // It waits: no worker is needed.
+  // It waits, so it needs no worker.
   await store.whenStatus(ref, "waiting");
   expect((await kill()).status).toBe("waiting");
   const value = { decision: "reject", note: "shorter" };

@@ -18,8 +18,8 @@ const cases = [
   { name: "files", most: 160, said: "go docs/1.md true function", lacks: ["ANTHROPIC_API_KEY"] },
 ] as const;
 
-describe.each(cases)("a bundle with the adapters of $name alone", ({ name, most, said, lacks }) => {
-  test(`is one file of at most ${most} KB that keeps the rules, and runs alone`, async () => {
+describe.each(cases)("a bundle with only the adapters of $name", ({ name, most, said, lacks }) => {
+  test(`is one valid file of at most ${most} KB, and runs alone`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

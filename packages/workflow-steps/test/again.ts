@@ -14,7 +14,7 @@ export const set = (id: string, target: string, value: unknown, next = "RETURN")
   value,
   next,
 });
-/** A workflow of these steps. */
+/** A workflow of the given steps. */
 export const flow = (
   steps: StepDocument[],
   vars: string[],
@@ -26,7 +26,7 @@ export const flow = (
   steps,
 });
 
-/** A workflow, and threads of it. */
+/** A workflow and its threads. */
 export class Trial {
   readonly document: WorkflowDocument;
   readonly subflows: Record<string, WorkflowDocument>;
@@ -36,7 +36,7 @@ export class Trial {
     this.subflows = subflows;
   }
 
-  /** Runs a thread with given steps to its end or its failure. */
+  /** Runs a thread to its end or failure, starting with the given steps. */
   async run(before: RoleOutput[] = []): Promise<RecordedThread> {
     const steps = [...before];
     const { run } = stepsBundle(this.document, { subflows: this.subflows, customHandlers: works });
@@ -55,7 +55,7 @@ export class Trial {
     return recordedValues(this, thread, number, coming);
   }
 
-  /** Runs again from the run that a step belongs to: the roles that ran then, and the variables. */
+  /** Reruns a thread from the run of a step. Returns the roles that ran and the variables. */
   async again(
     thread: RecordedThread,
     number: number,
@@ -82,6 +82,6 @@ const works = {
   },
 };
 
-/** The number of a role's step, of the first or a later one. */
+/** The number of a role's step: its first, or its `nth`. */
 export const numberOf = ({ steps }: RecordedThread, role: string, nth = 1): number =>
   steps.flatMap((step, index) => (step.role === role ? [index + 1] : []))[nth - 1] ?? 0;

@@ -61,7 +61,7 @@ describe("the API adapter", () => {
     expect(await ask("/empty")).toMatchObject({ status: 204, data: null });
   });
 
-  test("gives bytes where they are wanted", async () => {
+  test("returns bytes on request", async () => {
     expect((await ask("/json", { bytes: true })).data).toEqual(Buffer.from('{"ok":true}'));
   });
 
@@ -87,19 +87,19 @@ describe("the API adapter", () => {
 
   const failures: [string, () => Promise<unknown>, object][] = [
     [
-      "a server that is too slow",
+      "a slow server",
       () => ask("/hang", { timeout: 30 }),
       { type: "timeout", message: "users did not answer in 30 ms" },
     ],
     ["JSON that is none", () => ask("/broken"), { type: "json_parse_error" }],
     ["an answer that breaks off", () => ask("/cut"), { type: "connection_error" }],
     [
-      "a server that is not there",
+      "a missing server",
       () => ask("", { url: "http://127.0.0.1:1/x?token=s3cret" }),
       { type: "connection_error", message: expect.stringContaining("can't reach 127.0.0.1:1") },
     ],
     [
-      "an answer that is too long",
+      "a long answer",
       () => ask("/long", {}, { mostBytes: 100 }),
       { type: "bad_request", code: "ANSWER_TOO_LARGE" },
     ],
@@ -119,13 +119,13 @@ describe("the API adapter", () => {
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];
 
-  test.each(failures)("says of %s what it is", async (_, work, expected) => {
+  test.each(failures)("reports %s", async (_, work, expected) => {
     const failure = await failureOf(work());
     expect(failure).toMatchObject(expected);
     expect(String(failure)).not.toContain("s3cret");
   });
 
-  test("leaves a status to the step, whose failure has what the server answered", async () => {
+  test("returns error statuses to the step, whose failure has the server's answer", async () => {
     expect(await ask("/failed")).toMatchObject({ status: 503, data: "{" });
     const registry = { apis: [{ id: "users", url: `${at}/failed` }] };
     const went = await carryOut({ id: "API_users" }, { api: apiAdapter() }, { registry });

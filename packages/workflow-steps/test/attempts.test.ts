@@ -10,7 +10,7 @@ const vars = ["$a(ARRAY) = []", "$answer(OBJECT)"];
 
 type Open = AttemptSpec & { id: string; parent: string | null; outcome: string | null };
 
-/** Runs a bundle as a host that records attempts does, and keeps what it sees. */
+/** Runs a bundle like a host that records attempts. Returns the attempts and events. */
 async function hosted(
   steps: StepDocument[],
   given: { adapters?: Adapters; answer?: unknown } = {},
@@ -78,7 +78,7 @@ const llm = {
 };
 
 describe("the attempts of a step workflow", () => {
-  test("of four iterations at once have each its own events, inputs and commit", async () => {
+  test("of four concurrent iterations each have their own events, inputs and commit", async () => {
     const { events, log, of } = await hosted(
       [
         {
@@ -120,7 +120,7 @@ describe("the attempts of a step workflow", () => {
     }
   });
 
-  test("of a step that its if leaves out ends as skipped", async () => {
+  test("of a step with a false if end as skipped", async () => {
     const { events, of } = await hosted([
       { id: "Loop_A", source: [0, 1], children: ["Work_A"], next: "RETURN" },
       { id: "Work_A", if: "_index == 1", next: "RETURN" },
@@ -131,7 +131,7 @@ describe("the attempts of a step workflow", () => {
     expect(skipped).toMatchObject([{ attempt: first?.id, stepID: "Work_A" }]);
   });
 
-  test("of a Branch that a Stop ended are done with the Stop, and a loop around them is cancelled", async () => {
+  test("of a Branch that a Stop ended are done with the Stop, and an enclosing loop is cancelled", async () => {
     const { events, of } = await hosted([
       { id: "Loop_A", source: [0, 1], children: ["Branch_A"], next: "RETURN" },
       { id: "Branch_A", cases: [["ELSE", "Branch_B"]], next: "RETURN" },
@@ -157,7 +157,7 @@ describe("the attempts of a step workflow", () => {
     ]);
   });
 
-  test("of a step with children are two: its own work, and the work of its children", async () => {
+  test("of a step with children are two: its own work, and its children's work", async () => {
     const { log, of } = await hosted([
       { id: "Work_A", children: ["Work_B"], next: "RETURN" },
       { id: "Work_B", next: "RETURN" },
@@ -171,7 +171,7 @@ describe("the attempts of a step workflow", () => {
     expect(of("Work_B")[0]?.parent).toBe(join?.id ?? "");
   });
 
-  test("of a Pause hold none of the time that it waits", async () => {
+  test("of a Pause include none of the waiting time", async () => {
     const { events, log, of } = await hosted(
       [{ id: "Pause_A", resumeResultTarget: "$answer", next: "RETURN" }],
       { answer: { ok: true } },
@@ -187,7 +187,7 @@ describe("the attempts of a step workflow", () => {
     expect(types(answered?.id)).toEqual(["var_changed", "pause_resumed", "step_done"]);
   });
 
-  test("of a child workflow are those of its own steps, and lie in that of the step that runs it", async () => {
+  test("of a child workflow belong to its own steps, and their parent is the attempt of the calling step", async () => {
     const { events, of } = await hosted(
       [{ id: "Subflow_A", in: { workflow_path: "child.json" }, next: "RETURN" }],
       { adapters: { llm } as unknown as Adapters },
@@ -201,7 +201,7 @@ describe("the attempts of a step workflow", () => {
   });
 });
 
-test("an Engine's events carry the attempt and the path of their step", async () => {
+test("an Engine's events have the attempt and the path of their step", async () => {
   const { events } = await ran(
     flow(
       [

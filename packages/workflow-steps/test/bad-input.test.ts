@@ -13,7 +13,7 @@ const simple = flow(
   registry,
 );
 
-/** The code of the error before any event. */
+/** The code of an error thrown before any event. */
 async function refused(run: (engine: Engine) => Promise<unknown>, document = simple) {
   const { engine, events } = trial(document);
   const code = await run(engine).then(
@@ -24,7 +24,7 @@ async function refused(run: (engine: Engine) => Promise<unknown>, document = sim
   return code;
 }
 
-test("a required param that is missing is named, before any event", async () => {
+test("a missing required param is named, before any event", async () => {
   const { engine, events } = trial(simple);
   const failure = engine.execute({ n: 1 });
   expect(failure).rejects.toMatchObject({
@@ -35,7 +35,7 @@ test("a required param that is missing is named, before any event", async () => 
   expect(events).toEqual([]);
 });
 
-test("an invalid workflow is refused before any event, with all that is wrong", async () => {
+test("an invalid workflow is refused with all its errors, before any event", async () => {
   const document = flow([
     { id: "Set_A", target: "$x", value: 1, next: "Set_Z" },
     { id: "Set_A", target: "$x", value: 1, next: "RETURN" },
@@ -57,7 +57,7 @@ test("a value that is not a workflow is reported, not thrown", () => {
   }
 });
 
-test("a cycle whose steps are all left out fails instead of running for ever", async () => {
+test("a cycle of skipped steps fails instead of running forever", async () => {
   const document = flow([
     { id: "Noop_S", next: "Noop_A" },
     { id: "Noop_A", if: "false", next: "Noop_A" },
@@ -72,7 +72,7 @@ const good = async (): Promise<Checkpoint> => {
   return checkpoints[0] as Checkpoint;
 };
 
-test("a checkpoint that is none is refused before any event", async () => {
+test("an invalid checkpoint is refused before any event", async () => {
   const checkpoint = await good();
   const { variables: _gone, ...half } = checkpoint;
   const text = JSON.stringify(checkpoint);
@@ -115,13 +115,13 @@ test("a checkpoint that is none is refused before any event", async () => {
   expect(({} as Record<string, unknown>).x).toBeUndefined();
 });
 
-test("a checkpoint at a step that the workflow does not have is refused, and names it", async () => {
+test("a checkpoint at an unknown step is refused, and the error names the step", async () => {
   const checkpoint = await good();
   const failure = trial(simple).engine.executeFrom({ ...checkpoint, currentStepID: "Set_Z" });
   expect(failure).rejects.toMatchObject({ message: expect.stringContaining("Set_Z") });
 });
 
-test("overrides of nothing known, or of a wrong kind, are refused before any event", async () => {
+test("overrides of unknown names or wrong types are refused before any event", async () => {
   const checkpoint = await good();
   const bad: [Record<string, unknown>, string][] = [
     [{ $zzz: 1 }, "OVERRIDE_UNKNOWN"],
@@ -143,7 +143,7 @@ test("overrides of nothing known, or of a wrong kind, are refused before any eve
   }
 });
 
-test("a value of an override that no variable can hold is refused before any event", async () => {
+test("an override with an unstorable value is refused before any event", async () => {
   const checkpoint = await good();
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;
@@ -153,7 +153,7 @@ test("a value of an override that no variable can hold is refused before any eve
   }
 });
 
-test("a prompt that is broken JSON fills no param but a text", async () => {
+test("a prompt with broken JSON sets only a text param", async () => {
   const steps: StepDocument[] = [
     { id: "Set_A", target: "$o", value: { goal: "=goal", n: "=n" }, next: "RETURN" },
   ];

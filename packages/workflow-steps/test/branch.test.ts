@@ -10,7 +10,7 @@ const seen = (id: string, next = "RETURN"): StepDocument => ({
   next,
 });
 
-/** A Branch on `$n`, with a Set behind each case and one behind the Branch. */
+/** A Branch on `$n`, with one Set in each case and one after the Branch. */
 const branching = (n: number | null, more: Partial<StepDocument> = {}) =>
   flow(
     [
@@ -35,7 +35,7 @@ const branching = (n: number | null, more: Partial<StepDocument> = {}) =>
     { vars },
   );
 
-test("the first case that holds runs to its end, then what follows the Branch", async () => {
+test("the first case that holds runs to its end, then the step after the Branch", async () => {
   const { variables, payloads, started, of } = await ran(branching(8));
   expect(variables.$seen).toEqual(["Set_Middle", "Set_End"]);
   expect(payloads("step_done", "Branch_A")).toEqual([{ outputs: null, selected: "Set_Middle" }]);
@@ -49,7 +49,7 @@ test("a Branch is done when its chain has joined", async () => {
   expect(done).toEqual(["Set_N", "Set_High", "Set_High2", "Branch_A", "Set_End", "Stop_A"]);
 });
 
-test("without a case that holds and without ELSE the run continues after the Branch", async () => {
+test("without a true case and without ELSE, the run continues after the Branch", async () => {
   const { variables, payloads } = await ran(branching(null));
   expect(variables.$seen).toEqual(["Set_End"]);
   expect(payloads("step_done", "Branch_A")).toEqual([{ outputs: null, selected: null }]);
@@ -69,7 +69,7 @@ test("a case that can't be evaluated fails the Branch", async () => {
   expect(of("Branch_A")).toBe("step_start step_error");
 });
 
-test("a step whose `if` is false is left out with all its children, and says only that", async () => {
+test("a step whose `if` is false is skipped with its children, and publishes only that", async () => {
   const steps: StepDocument[] = [
     { id: "Noop_A", if: "$n == 1", children: ["Set_A", "Set_B"], print: "no", next: "Set_C" },
     seen("Set_A"),
@@ -106,7 +106,7 @@ test("a Branch may lead back to an earlier step, until a Stop", async () => {
     { id: "Branch_A", cases: [["$n < 5", "Set_N"]], next: "Stop_A" },
     { id: "Stop_A", reason: "='at ' + $n" },
   ];
-  // The cycle needs an entry of its own.
+  // The cycle needs its own entry.
   const entry: StepDocument = { id: "Set_Start", target: "$n", value: 0, next: "Set_N" };
   const { variables, status, payloads } = await ran(flow([entry, ...steps], { vars }));
   expect([status, variables.$n]).toEqual(["stopped", 5]);

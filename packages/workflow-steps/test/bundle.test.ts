@@ -18,14 +18,14 @@ const set = (id: string, target: string, value: unknown, next = "RETURN"): StepD
   next,
 });
 
-/** Drives a bundle as an engine does: its outputs become steps, a question gets an answer. */
+/** Drives a bundle as an engine does: outputs become steps, and questions get an answer. */
 async function drive(
   document: WorkflowDocument,
   given: BundleOptions & {
     prompt?: string;
     steps?: Step[];
     answer?: (question: Step) => Omit<Step, "timestamp"> | null;
-    /** How many steps there may be. */
+    /** Maximum number of steps. */
     most?: number;
   } = {},
 ) {
@@ -100,7 +100,7 @@ test("the summary is the Stop's reason, else its title, else the workflow's name
   expect(await summaryOf(flow([{ id: "Noop_A", next: "RETURN" }]))).toBe("flow");
 });
 
-test("a step that fails is thrown with its id", async () => {
+test("the error of a failed step names its id", async () => {
   const failing = flow([set("Set_A", "$a", "=1 / 0")], { vars });
   expect(drive(failing)).rejects.toMatchObject({ stepID: "Set_A" });
 });
@@ -127,7 +127,7 @@ const input = (meta: Record<string, unknown>) => () => ({
   meta,
 });
 
-test("a Pause is a question, and its answer goes on with the thread", async () => {
+test("a Pause is a question, and the thread continues with its answer", async () => {
   const { steps, result } = await drive(pausing, {
     answer: ({ meta }) => input({ token: meta.token, value: { yes: 1 }, requestId: "r" })(),
   });
@@ -160,7 +160,7 @@ test("a Pause that was answered without a worker continues from the log", async 
   expect(timedOut.slice(3).map(({ role }) => role)).toEqual(["Pause_A", "Set_Late", "Stop_A"]);
 });
 
-/** Constructs in each other, and steps that must not run twice: they count. */
+/** Nested constructs, with counting steps that must not run twice. */
 const counting = flow(
   [
     { id: "Loop_A", source: [0, 1, 2], children: ["Branch_A"], next: "Noop_F" },
@@ -192,7 +192,7 @@ const counting = flow(
   { vars: ["$a(INT) = 0", "$list(ARRAY) = []", "$e(STRING)"] },
 );
 
-test("cut off behind any step, a thread goes on without doing a step twice", async () => {
+test("a thread cut off after any step continues without repeating a step", async () => {
   const whole = await drive(counting);
   const end = fold(counting, { threadId: "01JTHREAD", prompt: "", steps: whole.steps });
   expect(end.variables).toMatchObject({ $a: 2 * 1100 + 10 + 2 * 10_000 + 100_000, $e: "end" });
@@ -215,7 +215,7 @@ test("cut off behind any step, a thread goes on without doing a step twice", asy
   }
 });
 
-test("an invalid workflow makes no bundle", () => {
+test("an invalid workflow is not a bundle", () => {
   expect(() => stepsBundle(flow([{ id: "Set_A", target: "$x", value: 1 }]))).toThrow(
     expect.objectContaining({ code: "WORKFLOW_INVALID" }),
   );

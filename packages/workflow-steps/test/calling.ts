@@ -21,7 +21,7 @@ type Around = {
   events?: Published[];
 };
 
-/** Carries one step out, as the interpreter does. Expressions are not evaluated: a field is its value. */
+/** Runs one step as the interpreter does, but without evaluating expressions: a field is its value. */
 export async function carryOut(
   step: Partial<StepDocument> & { id: string },
   adapters: Adapters,
@@ -53,7 +53,7 @@ export async function carryOut(
   return went;
 }
 
-/** The types of the events in order. */
+/** The types of the events, in order. */
 export const typesOf = ({ events }: Went): string => events.map(({ type }) => type).join(" ");
 
 /** The payload of the only event of a type. */
@@ -63,7 +63,7 @@ export function payloadOf({ events }: Went, type: string): Record<string, unknow
   return event.payload;
 }
 
-/** An adapter that gives one result, and remembers what it was asked. */
+/** An adapter that returns one result and records its requests. */
 export function answering(result: Partial<LLMResult> = {}) {
   const asked: LLMParams[] = [];
   const llm: LLMAdapter = {

@@ -30,7 +30,7 @@ const linear = flow(
 
 const copied = (checkpoint: Checkpoint): Checkpoint => JSON.parse(JSON.stringify(checkpoint));
 
-test("a checkpoint has the documented form, and is JSON", async () => {
+test("a checkpoint has the documented form, as JSON", async () => {
   const { checkpoints, context } = await ran(linear, { params: { goal: "x" } });
   const [first] = checkpoints;
   expect(first).toEqual({
@@ -62,7 +62,7 @@ test("a checkpoint has the documented form, and is JSON", async () => {
   expect(copied(first as Checkpoint)).toEqual(first as Checkpoint);
 });
 
-test("a checkpoint comes after each step that is done, and names the step that comes next", async () => {
+test("a checkpoint follows each finished step and names the next step", async () => {
   const { checkpoints } = await ran(linear);
   expect(checkpoints.map((one) => [one.completedSteps.at(-1), one.currentStepID])).toEqual([
     ["Set_A", "Set_B"],
@@ -72,7 +72,7 @@ test("a checkpoint comes after each step that is done, and names the step that c
   ]);
 });
 
-test("a checkpoint does not change with later steps, nor the run with it", async () => {
+test("a checkpoint does not change with later steps, and changing it does not change the run", async () => {
   const document = flow(
     [
       set("Set_A", "$out.a", { deep: [1] }, "Set_B"),
@@ -94,7 +94,7 @@ test("a checkpoint does not change with later steps, nor the run with it", async
   expect(checkpoints.at(-1)?.completedSteps).toEqual(["Set_A", "Set_B", "Set_C", "Set_Z"]);
 });
 
-test("each completed step stands once, however often it ran", async () => {
+test("each completed step appears once, however often it ran", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: "=$list", children: ["Set_A"], next: "RETURN" },
@@ -106,7 +106,7 @@ test("each completed step stands once, however often it ran", async () => {
   expect(context.checkpoint().completedSteps).toEqual(["Set_A", "Loop_A"]);
 });
 
-test("inside of constructs a checkpoint names the outermost one", async () => {
+test("inside constructs, a checkpoint names the outermost construct", async () => {
   const { checkpoints } = await ran(nested);
   const within = checkpoints.filter(({ currentStepID }) => currentStepID === "Loop_Out");
   expect(within.length).toBeGreaterThan(10);
@@ -115,7 +115,7 @@ test("inside of constructs a checkpoint names the outermost one", async () => {
   );
 });
 
-/** Constructs in each other; each step may run twice without another result. */
+/** Nested constructs. Repeating a step does not change the result. */
 const nested: WorkflowDocument = flow(
   [
     set("Set_Begin", "$a", 1, "Loop_Out"),
@@ -166,7 +166,7 @@ const nested: WorkflowDocument = flow(
   { vars },
 );
 
-test("from every checkpoint of a run with nested constructs the end is the same", async () => {
+test("a run with nested constructs has the same end from each of its checkpoints", async () => {
   const whole = await ran(nested);
   expect(whole.variables).toEqual({
     $a: 1,
@@ -200,7 +200,7 @@ test("from every checkpoint of a run with nested constructs the end is the same"
   }
 });
 
-test("a listener of checkpoints that throws or rejects changes nothing", async () => {
+test("a checkpoint listener that throws or rejects has no effect", async () => {
   for (const onCheckpoint of [
     () => {
       throw new Error("no");
@@ -212,7 +212,7 @@ test("a listener of checkpoints that throws or rejects changes nothing", async (
   }
 });
 
-test("a variable of ten million characters is written, checkpointed and taken up again", async () => {
+test("a variable of ten million characters is written, checkpointed and restored", async () => {
   const text = "x".repeat(10_000_000);
   const document = flow(
     [
@@ -232,7 +232,7 @@ test("a variable of ten million characters is written, checkpointed and taken up
   expect([again.variables.$a, again.variables.$note === text]).toEqual([10_000_000, true]);
 });
 
-test("concurrent writes to one variable are the same in the checkpoint and in memory", async () => {
+test("concurrent writes to one variable give the same checkpoint and memory", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Work_A", "Work_B", "Work_C"], next: "RETURN" },

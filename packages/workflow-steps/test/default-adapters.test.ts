@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const archive = zipSync({ "a.txt": strToU8("from the archive"), "b/c.md": strToU8("# c") });
 
-/** Runs steps with the default adapters, against a model that replies so and a server of files. */
+/** Runs steps with the default adapters, against a model with these replies and a file server. */
 async function running(steps: (url: string) => object[], replies: Reply[] = []) {
   const model = await anthropicServer(replies);
   const files = Bun.serve({
@@ -100,7 +100,7 @@ test("models, tools, endpoints, downloads and archives work together, each with 
   expect(readFileSync(join(cwd, "docs/b/c.md"), "utf8")).toBe("# c");
 });
 
-test("a model that fails leads to its handler, in the documented order", async () => {
+test("a failed model call leads to its handler, in the documented order", async () => {
   const fault = { kind: "status", status: 400, type: "", message: "bad word" } as const;
   const { status, variables, of } = await running(
     () => [
@@ -123,7 +123,7 @@ test("a model that fails leads to its handler, in the documented order", async (
   ]);
 });
 
-test("a tool that fails ends the run, unless its step allows it", async () => {
+test("a failed tool ends the run, unless its step allows errors", async () => {
   const steps = (more: object) => () => [
     { id: "Tool_010_ReadFile", input: { file_path: "../x" }, ...more, next: "Stop_End" },
     { id: "Stop_End" },

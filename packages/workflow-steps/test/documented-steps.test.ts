@@ -20,7 +20,7 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 const adapters = () => ({ file: fileAdapter({ cwd }), tool: toolAdapter(stepTools(), { cwd }) });
 const subflows = { [workerPath]: worker };
 
-test.each(documentedSteps)("$what runs in an Engine as it stands", async (one) => {
+test.each(documentedSteps)("$what runs unchanged in an Engine", async (one) => {
   const engine = new Engine(one.document, { subflows });
   expect(engine.validate()).toEqual([]);
   const context = await engine.execute({}, adapters());
@@ -28,12 +28,12 @@ test.each(documentedSteps)("$what runs in an Engine as it stands", async (one) =
   expect(context.snapshot().variables).toMatchObject(one.variables);
 });
 
-test.each(documentedSteps)("$what runs in an Engine that reads what it runs", async (one) => {
+test.each(documentedSteps)("$what runs in an Engine that reads the files it runs", async (one) => {
   const context = await new Engine(one.document).execute({}, adapters());
   expect(context.snapshot().variables).toMatchObject(one.variables);
 });
 
-test.each(documentedSteps)("$what runs as a thread as it stands", async (one) => {
+test.each(documentedSteps)("$what runs unchanged as a thread", async (one) => {
   const { run } = stepsBundle(one.document, { subflows, adapters: () => adapters() });
   const { status, steps } = await runThread(run, { params: {}, cwd });
   expect(status).toBe("completed");

@@ -1,6 +1,6 @@
 import type { StepDocument, WorkflowDocument } from "../src/entry/index.ts";
 
-/* The steps of the documented API and of its note on tools, as they stand there, character by character. */
+/* The steps of the documented API and of its note on tools, copied character by character. */
 
 const readSpec = `{
   "id": "Tool_010_ReadSpec",
@@ -72,7 +72,7 @@ const runWorker = `{
   "next": "RETURN"
 }`;
 
-/** The workflow that the last one runs. */
+/** The workflow that the last step runs. */
 export const workerPath = "examples/workflows/vlclaw-worker-spec.json";
 export const worker: WorkflowDocument = {
   version: "3.16",
@@ -100,7 +100,7 @@ const handled: StepDocument = {
 export type Documented = {
   what: string;
   document: WorkflowDocument;
-  /** The variables that a run comes to. */
+  /** The variables at the end of the run. */
   variables: Record<string, unknown>;
 };
 
@@ -120,7 +120,7 @@ const documented = (
   };
 };
 
-/** Each in a workflow that has what it names: the variables, the params and the steps around it. */
+/** Each step in a workflow with the variables, params and steps that it refers to. */
 export const documentedSteps: Documented[] = [
   documented(
     "5.6: a tool step",
@@ -166,7 +166,7 @@ export const documentedSteps: Documented[] = [
   ),
 ];
 
-/** The files that they read, by their paths. */
+/** The files that the steps read, by path. */
 export const documentedFiles: Record<string, string> = {
   "docs/spec.md": "# Spec\n",
   "Apps/Main.vx": "old\n",

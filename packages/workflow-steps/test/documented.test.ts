@@ -6,9 +6,7 @@ import * as entryPoint from "../src/entry/index.ts";
 import { type Adapters, type Checkpoint, Engine, type RunEvent } from "../src/entry/index.ts";
 import { flow } from "./ran.ts";
 
-/*
- * The samples of the documented API, as its readers would write them.
- */
+/* The samples of the documented API. */
 
 let folder: string;
 beforeEach(() => {
@@ -27,7 +25,7 @@ const workflow = flow(
   { params: ["projectName(STRING)"], vars },
 );
 
-/** Answers with its request; fails while it is told to. */
+/** A model that returns its request, or fails on demand. */
 function claude() {
   const state = { calls: 0, isDown: false };
   const adapter: NonNullable<Adapters["llm"]> = {
@@ -168,7 +166,7 @@ test("4.7: the checkpoints of parallel branches, and the resume of the missing b
   expect(ctx.snapshot().variables.$plan).toEqual({ a: 1, b: 2, c: 3 });
 });
 
-test("4.8: the resume of a loop in its middle", async () => {
+test("4.8: resume in the middle of a loop", async () => {
   const document = flow(
     [
       { id: "Loop_Process", source: "=$plan", children: ["Set_Item"], next: "RETURN" },
@@ -245,7 +243,7 @@ test("8.1: a rerun as a broker does it", async () => {
   expect([ctx.workflowID, ctx.status]).toEqual([first.workflowID, "stopped"]);
 });
 
-test("10: all that the documents export is there", () => {
+test("10: every documented export exists", () => {
   const documented = `Engine ExpressionEvaluator toBool toFloat Registry parseServiceSignature
     parseVariableDeclaration parseParamDeclaration ParallelExecutor ParallelError WorkflowType
     StepType getStepType ExecutionStatus WriteMode LoopMode ParallelErrorStrategy RunEventType
@@ -255,7 +253,7 @@ test("10: all that the documents export is there", () => {
   expect(missing).toEqual([]);
 });
 
-test("10: the constants and the small functions are as documented", () => {
+test("10: the constants and small functions behave as documented", () => {
   expect(entryPoint.isV310OrLater("3.9")).toBe(false);
   expect(entryPoint.isV310OrLater("3.10")).toBe(true);
   expect([...entryPoint.SUPPORTED_VERSIONS]).toEqual(

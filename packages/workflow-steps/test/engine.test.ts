@@ -11,7 +11,7 @@ const set = (id: string, target: string, value: unknown, next = "RETURN"): StepD
   next,
 });
 
-test("runs of one engine at once know nothing of each other", async () => {
+test("concurrent runs of one engine are independent", async () => {
   const engine = new Engine(
     flow([{ id: "Work_A", out: "$a", next: "Set_B" }, set("Set_B", "$b", "=$a + n")], {
       params: ["n(INT)"],
@@ -30,7 +30,7 @@ test("runs of one engine at once know nothing of each other", async () => {
   expect(all.map((context) => context.snapshot().variables.$b)).toEqual([11, 22, 33]);
 });
 
-test("a run is aborted from inside of onCheckpoint", async () => {
+test("a run can be aborted inside onCheckpoint", async () => {
   const holder: { abort: () => void } = { abort: () => undefined };
   const { engine, events, checkpoints } = trial(
     flow([set("Set_A", "$a", 1, "Set_B"), set("Set_B", "$b", 2)], { vars }),
@@ -50,7 +50,7 @@ test("a failed run without a waiting caller has no side effects", async () => {
   await settled();
 });
 
-test("an entry that fails is dropped by `continue`, and the run completes", async () => {
+test("`continue` drops a failed entry, and the run completes", async () => {
   const document = flow([{ id: "Work_A", next: "RETURN" }, set("Set_B", "$b", 2)], { vars });
   const fail = () => {
     throw new Error("no");
@@ -86,7 +86,7 @@ test("files that can't be removed at the end do not block an abort", async () =>
   expect(["completed", "cancelled"]).toContain(context.status);
 });
 
-test("abort ends a run whose file is never written", async () => {
+test("abort ends a run with a pending file write", async () => {
   const writing = held();
   const { engine } = trial(flow([{ id: "Write_A", target: "/a", value: "a", next: "RETURN" }]));
   const context = engine.start(
@@ -110,7 +110,7 @@ test("abort ends a run whose file is never written", async () => {
   expect(context.status).toBe("cancelled");
 });
 
-test("a file that is never written does not hold up a Pause once its step was aborted", async () => {
+test("a file write that never ends does not delay a Pause once its step is aborted", async () => {
   const writing = held();
   const document = flow(
     [

@@ -1,6 +1,6 @@
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 
-/** The error for a user that a function throws. */
+/** The WorkflowError that a function throws. */
 export function errorOf(run: () => unknown): WorkflowError {
   try {
     run();

@@ -12,7 +12,7 @@ const setting = flow(
   { params: ["goal(STRING) = g"], vars },
 );
 
-test("a run publishes what happens in order, with the documented payloads", async () => {
+test("a run publishes its events in order, with the documented payloads", async () => {
   const { events, context } = await ran(setting, { clientRunToken: "client:1" });
   expect(events.map(({ type, stepID, payload }) => [type, stepID, payload])).toEqual([
     ["workflow_start", null, { name: "flow", version: "3.18", params: { goal: "g" } }],
@@ -73,7 +73,7 @@ test("an event has every documented key, also for a value that JSON cannot hold"
   ]);
 });
 
-test("without a clientRunToken events have none", async () => {
+test("without a clientRunToken, events have no token", async () => {
   const { events } = await ran(setting);
   expect(events.every((event) => !("clientRunToken" in event))).toBe(true);
 });
@@ -84,7 +84,7 @@ test("two runs never have the same id", async () => {
   expect(new Set(all.map(({ runID }) => runID)).size).toBe(3);
 });
 
-test("a variable that gets the value that it has is not published", async () => {
+test("writing a variable's current value publishes nothing", async () => {
   const { payloads } = await ran(
     flow(
       [
@@ -106,7 +106,7 @@ test("inputs that can't be evaluated are null in the event, and fail the step", 
   expect(of("Service_F")).toBe("step_start step_error");
 });
 
-test("a listener that throws or rejects changes nothing, and others hear everything", async () => {
+test("a listener that throws or rejects has no effect on the run or on other listeners", async () => {
   const { engine, events } = trial(setting, {
     onEvent: () => {
       throw new Error("no");
@@ -125,14 +125,14 @@ test("a listener that throws or rejects changes nothing, and others hear everyth
   expect(heard).toHaveLength(10);
 });
 
-test("a listener that is slow does not hold the run up", async () => {
+test("a slow listener does not delay the run", async () => {
   const { status } = await ran(setting, {
     onEvent: () => new Promise(() => null) as unknown as undefined,
   });
   expect(status).toBe("stopped");
 });
 
-test("a listener may end its listening from inside", async () => {
+test("a listener may remove itself", async () => {
   const heard: string[] = [];
   const { engine } = trial(setting);
   const context = engine.start();
@@ -145,7 +145,7 @@ test("a listener may end its listening from inside", async () => {
   stop();
 });
 
-test("a listener that is added by another hears what comes from then on", async () => {
+test("a listener added by another listener receives the later events", async () => {
   const heard: string[] = [];
   const { engine } = trial(setting);
   const context = engine.start();
@@ -166,7 +166,7 @@ test("a listener that is added by another hears what comes from then on", async 
   ]);
 });
 
-test("a listener may abort the run: the step that it heard of is the last", async () => {
+test("a listener may abort the run: the step of that event is the last", async () => {
   const { engine, events } = trial(setting);
   const context = engine.start();
   context.onEvent(({ type }) => {
@@ -183,7 +183,7 @@ test("a listener may abort the run: the step that it heard of is the last", asyn
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
 });
 
-test("a run that is aborted before its first event says that it began and was cancelled", async () => {
+test("a run aborted before its first event reports its start and its cancellation", async () => {
   const byCaller = trial(setting);
   const context = byCaller.engine.start();
   context.abort();
@@ -195,14 +195,14 @@ test("a run that is aborted before its first event says that it began and was ca
   expect([context.status, bySignal.status]).toEqual(["cancelled", "cancelled"]);
 });
 
-test("an abort after the end is without effect", async () => {
+test("an abort after the end has no effect", async () => {
   const { context, events } = await ran(setting);
   context.abort();
   await settled();
   expect([context.status, events.length]).toEqual(["stopped", 10]);
 });
 
-test("a run that fails says so last, and rejects with the step and the context", async () => {
+test("a failed run reports the failure last, and rejects with the step and the context", async () => {
   const document = flow([{ id: "Work_A", next: "RETURN" }]);
   const { error, events, context, of } = await ran(document, {
     work: {
@@ -221,7 +221,7 @@ test("a run that fails says so last, and rejects with the step and the context",
   });
 });
 
-test("a snapshot shows the run as it is, and is a copy", async () => {
+test("a snapshot is a copy of the run's current state", async () => {
   const { context, events } = await ran(setting);
   const snapshot = context.snapshot();
   expect(snapshot).toEqual({
@@ -241,14 +241,14 @@ test("a snapshot shows the run as it is, and is a copy", async () => {
   expect(context.snapshot().variables.$a).toBe(1);
 });
 
-test("the elapsed time of a run that is over stands still", async () => {
+test("the elapsed time of a finished run does not change", async () => {
   const { context } = await ran(setting);
   const before = context.snapshot().elapsedMs;
   await Bun.sleep(15);
   expect(context.snapshot().elapsedMs).toBe(before);
 });
 
-test("a workflow that is changed after its engine was made runs as it was", async () => {
+test("changing a workflow after creating its engine does not change the run", async () => {
   const document = structuredClone(setting);
   const { engine } = trial(document);
   const [first] = document.steps;
@@ -257,7 +257,7 @@ test("a workflow that is changed after its engine was made runs as it was", asyn
   expect(context.snapshot().variables.$a).toBe(1);
 });
 
-test("an event's copy of a variable does not change with later writes, nor the variable with the copy", async () => {
+test("an event's copy of a variable is independent of later writes, and the variable of the copy", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [1, 2, 3], children: ["Set_A"], next: "Set_C" },

@@ -27,7 +27,7 @@ const generating = flow(
   registry,
 );
 
-/** A model that says what it was asked. */
+/** A model that returns its request. */
 function model() {
   const asked: unknown[] = [];
   const llm = {
@@ -39,7 +39,7 @@ function model() {
   return { asked, llm };
 }
 
-test("overrides win over the checkpoint: of variables, locals and params", async () => {
+test("overrides of variables, locals and params win over the checkpoint", async () => {
   const first = await ran(generating, {
     params: { projectName: "MyApp" },
     adapters: { llm: model().llm },
@@ -60,7 +60,7 @@ test("overrides win over the checkpoint: of variables, locals and params", async
   expect(first.context.checkpoint().variables.$plan).toBe("answer 1");
 });
 
-test("a checkpoint of version 1, without marks, goes on as if nothing of a construct were done", async () => {
+test("a checkpoint of version 1, without marks, restarts its construct", async () => {
   const document = forked();
   const { started, variables } = await ran(document, {
     from: {
@@ -91,7 +91,7 @@ const forked = () =>
     { vars },
   );
 
-test("a body is not run again when a child is marked", async () => {
+test("a body does not run again if a child is marked", async () => {
   const document = flow(
     [
       { id: "Work_Body", children: ["Set_A", "Set_B"], next: "RETURN" },
@@ -112,7 +112,7 @@ test("a body is not run again when a child is marked", async () => {
   expect(bodies).toBe(1);
 });
 
-test("a step inside of a fork runs the rest of its chain, the siblings that are not marked, and the join", async () => {
+test("a resume inside a fork runs the rest of its chain, the unmarked siblings and the join", async () => {
   const { started, status } = await ran(forked(), {
     from: { currentStepID: "Set_A2", completedBranches: { Noop_Fork: ["Set_B"] } },
   });
@@ -120,7 +120,7 @@ test("a step inside of a fork runs the rest of its chain, the siblings that are 
   expect([started.at(-1), status]).toEqual(["Set_End", "completed"]);
 });
 
-test("a step inside of a loop goes on in its iteration, then with the later ones", async () => {
+test("a resume inside a loop continues its iteration, then runs the later iterations", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: ["a", "b", "c"], children: ["Set_A"], next: "RETURN" },
@@ -135,7 +135,7 @@ test("a step inside of a loop goes on in its iteration, then with the later ones
   expect(variables.$seen).toEqual(["b1", "Set_A", "c2"]);
 });
 
-test("a step that lies in several constructs is refused, and they are listed", async () => {
+test("a step in several constructs is refused, and the error lists them", async () => {
   const document = flow(
     [
       { id: "Noop_Fork", children: ["Set_A"], next: "Noop_Other" },
@@ -151,7 +151,7 @@ test("a step that lies in several constructs is refused, and they are listed", a
   });
 });
 
-test("a run that was completed has nothing left to do", async () => {
+test("a completed run has nothing left to do", async () => {
   const first = await ran(forked());
   const { started, events, status } = await ran(forked(), { from: first.context.checkpoint() });
   expect(started).toEqual([]);
@@ -159,7 +159,7 @@ test("a run that was completed has nothing left to do", async () => {
   expect(status).toBe("completed");
 });
 
-test("marks stand for the first time that a construct is come to, not for the next", async () => {
+test("marks apply to the first time that a construct runs, not to the next", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [0, 1, 2], children: ["Noop_Fork"], next: "RETURN" },
@@ -211,7 +211,7 @@ const looped = flow(
   { vars },
 );
 
-test("a step before a loop that was completed runs it again, as a rerun from there means", async () => {
+test("a rerun before a completed loop runs the loop again", async () => {
   const first = await ran(looped);
   const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Init" };
   expect(checkpoint.loopProgress).toEqual({ Loop_A: 3, Loop_B: 2 });
@@ -219,21 +219,21 @@ test("a step before a loop that was completed runs it again, as a rerun from the
   expect(variables.$seen).toEqual(["Set_Init", "a", "b", "c", 1, 2]);
 });
 
-test("a step inside of a loop that was completed runs that loop again", async () => {
+test("a rerun inside a completed loop runs that loop again", async () => {
   const first = await ran(looped);
   const checkpoint = { ...first.context.checkpoint(), currentStepID: "Set_Item" };
   const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
   expect(variables.$seen).toEqual(["a", "b", "c", 1, 2]);
 });
 
-test("a loop whose progress is whole does not run its body when the run begins at it", async () => {
+test("a resume at a fully marked loop does not run its body", async () => {
   const first = await ran(looped);
   const checkpoint = { ...first.context.checkpoint(), currentStepID: "Loop_A" };
   const { variables } = await ran(looped, { from: checkpoint, overrides: { $seen: [] } });
   expect(variables.$seen).toEqual([1, 2]);
 });
 
-test("marks that the caller gives for a later construct count when it is come to", async () => {
+test("the caller's marks for a later construct apply when it runs", async () => {
   const { variables } = await ran(looped, {
     from: { currentStepID: "Set_Init", loopProgress: { Loop_A: 2 } },
   });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Engine } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
-test("every field that may hold an expression gets its value", async () => {
+test("every field that may have an expression gets its value", async () => {
   const registry = {
     params: ["goal(STRING)"],
     vars: ["$n(INT) = 2", "$a(ARRAY)", "$text(STRING)", "$r(OBJECT)", "$reply(OBJECT)"],
@@ -85,7 +85,7 @@ test("every field that may hold an expression gets its value", async () => {
   expect(events.at(-1)).toMatchObject({ type: "workflow_done", payload: { stop_id: "Stop_A" } });
 });
 
-test("print is published after the success of a step of any type, before its step_done", async () => {
+test("print is published after any step succeeds, before its step_done", async () => {
   const steps = [
     { id: "Noop_A", print: "='fork of ' + 2", children: ["Set_A", "Set_B"], next: "Branch_A" },
     { id: "Set_A", target: "$x", value: 1, print: "=$x", next: "RETURN" },

@@ -1,10 +1,10 @@
-/** A document with one thing wrong, all that is reported of it, and whether the JSON Schema refuses it too. */
+/** A document with one fault, all reports about it, and whether the JSON Schema refuses it too. */
 export type Faulty = { what: string; document: unknown; payloads: string[]; inSchema?: true };
 
-/** A step, or other fields. */
+/** A step, or additional fields. */
 export type Fields = Record<string, unknown>;
 
-/** A valid workflow of the steps given; `more` replaces fields of the document. */
+/** A valid workflow of the given steps. `more` replaces fields of the document. */
 export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   version: "3.18",
   name: "sample",
@@ -13,7 +13,7 @@ export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   ...more,
 });
 
-/** Steps one after the other, the last one before a Stop. */
+/** Steps in sequence, followed by a Stop. */
 export const chain = (...steps: Fields[]): Fields[] => [
   ...steps.map((step, index) => ({ next: steps[index + 1]?.id ?? "Stop_End", ...step })),
   { id: "Stop_End" },
@@ -27,7 +27,7 @@ export const error = (text: string) => `error: ${text}`;
 /** Returns the report of a warning. */
 export const warning = (text: string) => `warning: ${text}`;
 
-/** A Set that is valid, less what `fields` makes of it. */
+/** A valid Set, changed by `fields`. */
 export const set = (fields: Fields = {}): Fields => ({
   id: "Set_A",
   target: "$x",
@@ -42,13 +42,13 @@ export const llm = (fields: Fields) => one({ id: "LLM_A", ...fields });
 /** Documents with errors as a whole. */
 export const faultyDocuments: Faulty[] = [
   {
-    what: "no object",
+    what: "a document that is not an object",
     document: [],
     payloads: [error("a workflow must be an object, not an array")],
     inSchema: true,
   },
   {
-    what: "no version",
+    what: "a missing version",
     document: workflow(chain({ id: "Noop_A" }), { version: undefined }),
     payloads: [error('version is missing: give one from "3.0" to "3.18"')],
     inSchema: true,
@@ -68,7 +68,7 @@ export const faultyDocuments: Faulty[] = [
     }),
   ),
   {
-    what: "neither name nor registry nor steps",
+    what: "missing name, registry and steps",
     document: { version: "3.18" },
     payloads: [error("name is missing"), error("registry is missing"), error("steps is missing")],
     inSchema: true,
@@ -86,7 +86,7 @@ export const faultyDocuments: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "no steps",
+    what: "missing steps",
     document: workflow([]),
     payloads: [error("steps must be an array that is not empty, not an empty array")],
     inSchema: true,
@@ -132,12 +132,12 @@ export const faultyRegistries: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a param that is declared twice",
+    what: "a duplicate param",
     document: withRegistry({ params: ["a(INT)", "a(STRING)"] }),
     payloads: [error('registry.params[1]: "a" is declared twice')],
   },
   {
-    what: "a service that is declared twice",
+    what: "a duplicate service",
     document: withRegistry({ services: ["F()", "F(a(INT))"] }),
     payloads: [error('registry.services[1]: "F" is declared twice')],
   },
@@ -160,7 +160,7 @@ export const faultyRegistries: Faulty[] = [
     }),
   ),
   {
-    what: "a type that is not known",
+    what: "an unknown type",
     document: withRegistry({ vars: ["$a(DATE)"] }),
     payloads: [
       warning(

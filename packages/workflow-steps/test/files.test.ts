@@ -18,7 +18,7 @@ const text = (path: string): string => readFileSync(join(cwd, path), "utf8");
 const writing = (step: Partial<StepDocument>, registry: RegistryDocument = {}, trial: Trial = {}) =>
   ran(flow([{ id: "Write_A", next: "RETURN", ...step }], { vars, ...registry }), { cwd, ...trial });
 
-test("a Write writes texts as they are, objects as JSON with two spaces, null as nothing", async () => {
+test("a Write writes texts unchanged, objects as JSON with two spaces, and null as an empty file", async () => {
   await writing({ target: "/a.txt", value: "plain" });
   await writing({ target: "/o.json", value: { a: [1] } });
   await writing({ target: "='d/n' + '.txt'", value: null });
@@ -45,7 +45,7 @@ test("a Write reports its file, which is in the snapshot and the checkpoint", as
   });
 });
 
-test("a file adapter may report nothing: the size is that of the data", async () => {
+test("without a reported size, the size is that of the data", async () => {
   const files = new Map<string, unknown>();
   const file: FileAdapter = {
     read: async () => "",
@@ -85,7 +85,7 @@ test("a file outside registry.files.artifacts is refused", async () => {
   expect((await writing({ target: "/a.md", value: "x" }, registry)).status).toBe("completed");
 });
 
-test("a file of `out` is written beside the variables, and shown without its content", async () => {
+test("a file of `out` is written together with the variables, and shown without its content", async () => {
   const { payloads, variables } = await writing(
     {
       id: "Work_A",
@@ -113,7 +113,7 @@ test("a Write that fails is handled by onError", async () => {
   expect([status, variables.$o]).toMatchObject(["completed", { stepID: "Write_A" }]);
 });
 
-test("temporary files go when the run is done, and stay when it fails", async () => {
+test("temporary files are deleted when the run completes, and kept when it fails", async () => {
   const steps = (last: StepDocument): StepDocument[] => [
     { id: "Write_A", target: "/.tmp/x.txt", value: "x", next: last.id },
     last,
@@ -125,7 +125,7 @@ test("temporary files go when the run is done, and stay when it fails", async ()
   expect(text(`.tmp/${failed.context.runID}/x.txt`)).toBe("x");
 });
 
-test("a file that a run reads is below its folder", async () => {
+test("a run reads files only below its folder", async () => {
   writeFileSync(join(cwd, "child.json"), JSON.stringify(flow([{ id: "Noop_C", next: "RETURN" }])));
   const document = (path: string) =>
     flow([{ id: "Subflow_A", in: { workflow_path: path }, next: "RETURN" }]);

@@ -10,7 +10,7 @@ import { fileAdapter } from "../src/adapters/file.ts";
 import { stepsBundle, type WorkflowDocument } from "../src/entry/index.ts";
 import { run as marking } from "./bundles/marking.ts";
 
-/* Threads of step workflows that replay a recorded thread: without calls and without files. */
+/* Threads of step workflows that replay a recorded thread, without calls and without files. */
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 function newFolder(): string {
@@ -26,7 +26,7 @@ function fixtureFrom(outcome: ThreadOutcome, prompt = "") {
 
 type Fixture = ReturnType<typeof fixtureFrom>;
 
-/** Answers a thread and its questions by a fixture, in a folder of its own. */
+/** Replays a thread and its answers from a fixture, in its own folder. */
 async function answered(
   run: WorkflowFn,
   fixture: Fixture,
@@ -53,7 +53,7 @@ const written = ({ steps }: Pick<ThreadOutcome, "steps">) =>
     })
     .toSorted((a, b) => a.localeCompare(b));
 
-test("a fork, loops, a branch and a child workflow go the way that was recorded", async () => {
+test("a fork, loops, a branch and a child workflow replay the recorded run", async () => {
   const first = await runThread(marking, { prompt: "all", cwd: newFolder(), maxRounds: 1000 });
   expect(first.status).toBe("completed");
   const fixture = fixtureFrom(first, "all");
@@ -61,7 +61,7 @@ test("a fork, loops, a branch and a child workflow go the way that was recorded"
   const second = await answered(marking, fixture, { at });
   expect([second.status, written(second)]).toEqual(["completed", written(first)]);
   expect(readdirSync(at)).toEqual([]);
-  // Resumed after any of its steps, it goes the same way.
+  // A thread resumed after any of its steps replays the same run.
   for (let kept = 1; kept < second.steps.length; kept += 4) {
     const again = await answered(marking, fixture, { steps: second.steps.slice(0, kept) });
     expect([kept, written(again)]).toEqual([kept, written(first)]);
@@ -90,7 +90,7 @@ const document: WorkflowDocument = {
   ],
 };
 
-/** The bundle's `run`, and the steps that were carried out. */
+/** The bundle's `run`, and a list of the executed steps. */
 function working() {
   const done: string[] = [];
   const { run } = stepsBundle(document, {
@@ -106,7 +106,7 @@ function working() {
   return { run, done };
 }
 
-test("handlers, files, an error that was handled, a Pause and a step that is come to again", async () => {
+test("handlers, files, a handled error, a Pause and a repeated step replay", async () => {
   const { run, done } = working();
   const at = newFolder();
   const first = await runThread(run, { cwd: at, answers: ["yes"] });
@@ -156,7 +156,7 @@ const failing: WorkflowDocument = {
   ],
 };
 
-/** A workflow whose steps fail in each way that does not fail the run, and how often they were carried out. */
+/** A workflow whose steps fail in each way that does not fail the run, and a count of executed calls. */
 function failingRun() {
   const done: string[] = [];
   const { run } = stepsBundle(failing, {
@@ -179,7 +179,7 @@ function failingRun() {
 
 const env = { LUCK_API_KEY: "s3cret-of-the-key" };
 
-test("steps that failed fail again as they did: handled, repeated, dropped, and in a child workflow", async () => {
+test("failed steps fail again in the replay: handled, repeated, dropped, and in a child workflow", async () => {
   const { run, done } = failingRun();
   const first = await runThread(run, { env, maxRounds: 1000 });
   expect(first).toMatchObject({ status: "completed" });
@@ -198,7 +198,7 @@ test("steps that failed fail again as they did: handled, repeated, dropped, and 
       value: { type: "rate_limit", code: "E_LUCK", retryable: true, message, stepID: "Work_Half" },
     },
   ]);
-  // A replayed thread is a fixture as well, and a resumed thread replays the same way.
+  // A replayed thread is a fixture too, and a resumed thread replays the same run.
   const third = await answered(run, fixtureFrom(second));
   expect(written(third)).toEqual(written(second));
   for (let kept = 1; kept < second.steps.length; kept += 1) {
@@ -208,12 +208,12 @@ test("steps that failed fail again as they did: handled, repeated, dropped, and 
   expect(done).toEqual(carriedOut);
 }, 30_000);
 
-/** Steps without the secret that the one has, and the other was not given. */
+/** Steps without the secret, which only one of the threads has. */
 const bare = (steps: Step[]): Step[] =>
   JSON.parse(JSON.stringify(steps).replaceAll(env.LUCK_API_KEY, "***")) as Step[];
 
 test.each(["Work_Again", "Work_Half", "Work_Odd", "Subflow_Child/Work_Inner"])(
-  "a missing answer of %s fails the thread: it is no error to handle or to drop",
+  "a missing answer of %s fails the thread, even with a handler",
   async (id) => {
     const { run, done } = failingRun();
     const first = await runThread(run, { env, maxRounds: 1000 });

@@ -4,7 +4,7 @@ import { flow, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$a(INT)", "$b(INT)", "$c(INT)", "$all(ARRAY) = []"];
 
-/** A fork of `Work_` steps, and a Stop behind it. */
+/** A fork of `Work_` steps, followed by a Stop. */
 const forked = (children: string[], more: Partial<StepDocument> = {}, steps: StepDocument[] = []) =>
   flow(
     [
@@ -38,7 +38,7 @@ test("the step after a fork runs after its slowest child", async () => {
   expect(done()).toEqual(["Work_B", "Work_A", "Fork_A", "Noop_After", "Stop_A"]);
 });
 
-test("a child that fails ends the run at once, with its id, and aborts its siblings", async () => {
+test("a failed child ends the run at once, with its id, and aborts its siblings", async () => {
   const late = held();
   const began = held();
   let signalled = false;
@@ -70,7 +70,7 @@ test("a child that fails ends the run at once, with its id, and aborts its sibli
   expect(of("Tool_B")).toBe("step_start tool_start");
 });
 
-test("`continue` drops a child that fails, and the run goes on", async () => {
+test("`continue` drops a failed child, and the run continues", async () => {
   const document = forked(["Work_A", "Set_B"], { errorStrategy: "continue" }, [
     { id: "Set_B", target: "$b", value: 2, next: "RETURN" },
   ]);
@@ -80,7 +80,7 @@ test("`continue` drops a child that fails, and the run goes on", async () => {
   expect(of("Fork_A")).toBe("step_start step_done");
 });
 
-test("`collect` waits for all, then fails with every error and the step that each is of", async () => {
+test("`collect` waits for all children, then fails with every error and its step", async () => {
   const slow = held();
   const document = forked(["Work_A", "Work_B", "Noop_C", "Work_D"], {}, [
     { id: "Noop_C", next: "Work_C" },
@@ -117,7 +117,7 @@ test("a fork's own strategy wins over the engine's", async () => {
   expect(status).toBe("stopped");
 });
 
-test("a failed inner fork is dropped with all its chains by an outer fork that continues", async () => {
+test("an outer fork with `continue` drops a failed inner fork with all its chains", async () => {
   const late = held();
   const steps: StepDocument[] = [
     { id: "Fork_B", children: ["Work_A", "Write_B"], next: "RETURN" },
@@ -156,7 +156,7 @@ test("a failed inner fork is dropped with all its chains by an outer fork that c
   expect(checkpoints.at(-1)?.variables).toEqual(context.snapshot().variables);
 });
 
-test("no more than maxConcurrency children run at once", async () => {
+test("at most maxConcurrency children run at once", async () => {
   let now = 0;
   let most = 0;
   const work = async (): Promise<void> => {
@@ -174,7 +174,7 @@ test("no more than maxConcurrency children run at once", async () => {
   expect(most).toBe(5);
 });
 
-test("a step with a body does it once, before its children", async () => {
+test("a step with a body runs it once, before its children", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$a", value: 1, children: ["Set_B", "Set_C"], next: "Stop_A" },
@@ -190,7 +190,7 @@ test("a step with a body does it once, before its children", async () => {
   expect(context.checkpoint().completedBranches).toEqual({});
 });
 
-test("several entries are a fork that no step stands for", async () => {
+test("several entries are an implicit fork", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$a", value: 1, next: "Set_C" },
@@ -206,7 +206,7 @@ test("several entries are a fork that no step stands for", async () => {
   expect(events.at(-1)?.payload).not.toHaveProperty("stop_id");
 });
 
-test("a Stop in one child ends the run: the siblings are aborted, and nothing comes after the end", async () => {
+test("a Stop in one child ends the run: the siblings are aborted, and no event follows the end", async () => {
   const late = held();
   const document = forked(["Work_A", "Noop_B", "Set_C"], {}, [
     { id: "Noop_B", next: "Stop_B" },
@@ -224,7 +224,7 @@ test("a Stop in one child ends the run: the siblings are aborted, and nothing co
   expect(context.snapshot().variables.$a).toBeNull();
 });
 
-test("a ParallelExecutor gives results in order, and drops or collects what fails", async () => {
+test("a ParallelExecutor returns results in order, and drops or collects failures", async () => {
   const one = (stepID: string, run: () => Promise<number>) => ({ stepID, run });
   const tasks = [one("a", async () => 1), one("b", fails("no")), one("c", async () => 3)];
   expect(await new ParallelExecutor({ errorStrategy: "continue" }).run(tasks)).toEqual([
@@ -238,7 +238,7 @@ test("a ParallelExecutor gives results in order, and drops or collects what fail
   });
 });
 
-test("a ParallelExecutor hands on a signal that is aborted already", async () => {
+test("a ParallelExecutor passes on an aborted signal", async () => {
   const signal = AbortSignal.abort(new Error("stop"));
   const seen: boolean[] = [];
   const run = async (inner: AbortSignal): Promise<void> => void seen.push(inner.aborted);

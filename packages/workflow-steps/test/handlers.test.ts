@@ -14,7 +14,7 @@ const vars = ["$a(INT)", "$b(INT)", "$e(OBJECT)"];
 const working = (more: Partial<StepDocument> = {}, steps: StepDocument[] = []) =>
   flow([{ id: "Work_A", next: "Stop_A", ...more }, ...steps, { id: "Stop_A" }], { vars });
 
-test("a handler gets its engine, a context and its step, and its value is _result", async () => {
+test("a handler receives its engine, a context and its step, and its value is _result", async () => {
   const document = working({ in: { x: "=1 + 1" }, out: { $a: "=_result * 2" } });
   let seen: unknown[] = [];
   const engine = new Engine(document, {
@@ -59,7 +59,7 @@ test("a prefix without a handler is an error", () => {
   expect(new Engine(working()).validate()).toEqual([expect.stringMatching(/^Work_A: .*Work/)]);
 });
 
-test("a handler that maps its outputs itself has them mapped once", async () => {
+test("outputs that a handler maps itself are mapped once", async () => {
   let maps = 0;
   const document = working({ out: { $a: "=$a + _result" } });
   const { variables, of } = await ran(document, {
@@ -109,7 +109,7 @@ test("values that a handler sets before it fails are kept, and are in the checkp
   expect(checkpoints[0]).toMatchObject({ completedSteps: ["Set_E"], variables: { $a: 7 } });
 });
 
-test("_error is readable in the handler of the failure alone", async () => {
+test("_error is readable only in the handler of the failure", async () => {
   const document = working({ onError: "Set_E" }, [
     { id: "Set_E", target: "$e", value: "=_error.message", next: "Set_F" },
     { id: "Set_F", target: "$b", value: "=_error == null", next: "Stop_A" },
@@ -124,7 +124,7 @@ test("_error is readable in the handler of the failure alone", async () => {
   expect(variables).toMatchObject({ $e: "no", $b: true });
 });
 
-test("a handler's failure goes on to its own onError", async () => {
+test("a handler's failure leads to its own onError", async () => {
   const document = working({ onError: "Work_B" }, [
     { id: "Work_B", onError: "Set_E", next: "Stop_A" },
     { id: "Set_E", target: "$e", value: "=_error", next: "Stop_A" },
@@ -141,7 +141,7 @@ test("a handler's failure goes on to its own onError", async () => {
   ]);
 });
 
-test("_result is gone behind its step", async () => {
+test("_result is not available after its step", async () => {
   const document = working({ next: "Set_E" }, [
     { id: "Set_E", target: "$a", value: "=_result == null && _meta == null", next: "Stop_A" },
   ]);
@@ -195,7 +195,7 @@ test("a handler may abort its own run", async () => {
   ]);
 });
 
-test("a handler can't write a variable that is not declared, nor where objects inherit", async () => {
+test("a handler can't write an undeclared variable or an inherited property", async () => {
   for (const path of [["$zzz"], ["$e", "__proto__", "x"], ["a"]]) {
     const { error } = await ran(working(), {
       work: { Work_A: (context) => context.set(path, 1, "Work_A") },

@@ -12,7 +12,7 @@ const document: WorkflowDocument = {
   ],
 };
 
-test("a driver of one's own keeps commits, answers questions and gets the result", async () => {
+test("a custom driver keeps commits, answers questions and gets the result", async () => {
   const run = interpret(document, { params: { n: 3 } }, {}, { runID: "own" });
   const kept: { role: string; content: string; meta: Commit }[] = [];
   let answer: Parameters<typeof run.next>[0];
@@ -31,7 +31,7 @@ test("a driver of one's own keeps commits, answers questions and gets the result
   expect(fold(document, thread).variables).toEqual({ $sum: 3, $answer: "yes" });
 });
 
-test("a driver of one's own goes on from a checkpoint, under its id", async () => {
+test("a custom driver continues from a checkpoint, under its id", async () => {
   const from = { currentStepID: "Stop_End", workflowID: "wf_7", variables: { $answer: "no" } };
   const ids = new Set<string | undefined>();
   const types: string[] = [];
@@ -43,6 +43,6 @@ test("a driver of one's own goes on from a checkpoint, under its id", async () =
   expect(types).toEqual(["workflow_start", "step_start", "step_done", "workflow_done"]);
 });
 
-test("wrong params are refused before anything happens", () => {
+test("wrong params are refused before any event", () => {
   expect(() => interpret(document, { params: {} })).toThrow("n (INT) is missing");
 });

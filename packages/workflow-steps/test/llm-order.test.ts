@@ -68,7 +68,7 @@ test("the thinking of a model that does not stream is published in one piece, be
   expect(streamed.payloads("llm_thinking")).toEqual([{ delta: "h" }, { delta: "m" }]);
 });
 
-test("an LLM step publishes all that happens in exactly this order", async () => {
+test("an LLM step publishes its events in exactly this order", async () => {
   const { events, variables } = await ran(asking(), { adapters: { llm: agentic, file } });
   const own = events.filter(({ stepID }) => stepID === "LLM_A");
   expect(own.map(({ type, payload }) => [type, payload])).toEqual([
@@ -116,7 +116,7 @@ test("an LLM step publishes all that happens in exactly this order", async () =>
   });
 });
 
-test("without a handler the failure fails the run, and no adapter is asked twice", async () => {
+test("without a handler the failure fails the run, and the adapter is called once", async () => {
   let calls = 0;
   const llm: LLMAdapter = {
     call: () => {

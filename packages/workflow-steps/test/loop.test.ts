@@ -29,20 +29,20 @@ const copy: StepDocument = {
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** Where a run is taken up at the loop. */
+/** A checkpoint at the loop. */
 const at = (progress: number | null, items: unknown) => ({
   currentStepID: "Loop_A",
   variables: { $items: items },
   ...(progress !== null && { loopProgress: { Loop_A: progress } }),
 });
 
-test("a serial loop shows its progress after every iteration", async () => {
+test("a serial loop publishes its progress after every iteration", async () => {
   const { checkpoints, context } = await ran(looping(), { from: at(null, ["x", "y", "z"]) });
   expect(checkpoints.map(({ loopProgress }) => loopProgress.Loop_A)).toEqual([1, 2, 3, 3, 3, 3]);
   expect(context.snapshot().variables.$dirs).toEqual(["Loop_A_0", "Loop_A_1", "Loop_A_2"]);
 });
 
-test("a parallel loop shows its progress once, at its end, and each iteration has its own index", async () => {
+test("a parallel loop publishes its progress once, at its end, and each iteration has its own index", async () => {
   const document = looping({ mode: "parallel", children: ["Work_A"] }, [
     { id: "Work_A", next: "Set_Copy" },
     copy,
@@ -63,7 +63,7 @@ test("a parallel loop shows its progress once, at its end, and each iteration ha
   expect(new Set(progress.slice(9))).toEqual(new Set([5]));
 });
 
-test("a parallel loop that goes on from 2 runs the indexes 2, 3 and 4", async () => {
+test("a parallel loop resumed at 2 runs the indexes 2, 3 and 4", async () => {
   const { variables } = await ran(looping({ mode: "parallel" }), {
     from: at(2, ["a", "b", "c", "d", "e"]),
   });
@@ -72,7 +72,7 @@ test("a parallel loop that goes on from 2 runs the indexes 2, 3 and 4", async ()
 
 const counting: StepDocument[] = [{ id: "Set_N", target: "$n", value: "=$n + 1", next: "RETURN" }];
 
-test("a while loop is tested before each iteration, and ends at maxIterations", async () => {
+test("a while loop tests its condition before each iteration, and ends at maxIterations", async () => {
   const more = { source: undefined, children: ["Set_N"], maxIterations: 7 };
   const tested = await ran(looping({ ...more, while: "$n < 3" }, counting));
   expect(tested.variables.$n).toBe(3);
@@ -83,7 +83,7 @@ test("a while loop is tested before each iteration, and ends at maxIterations", 
 });
 
 test.each([{ items: null }, { items: undefined }, { items: [] }])(
-  "no source makes no round: %j",
+  "an empty source runs no iteration: %j",
   async ({ items }) => {
     const { started, status } = await ran(looping(), { from: at(null, items) });
     expect([status, started]).toEqual(["stopped", ["Loop_A", "Noop_After", "Stop_A"]]);
@@ -99,7 +99,7 @@ test.each([{ items: { a: 1 } }, { items: "ab" }, { items: 3 }, { items: true }])
   },
 );
 
-test("the items are those from the loop's entry, whatever its body writes", async () => {
+test("the items are fixed when the loop starts, whatever its body writes", async () => {
   const { variables } = await ran(
     looping({ children: ["Set_Items"] }, [
       { id: "Set_Items", target: "$items[$items.length]", value: "=_item", next: "RETURN" },
@@ -109,7 +109,7 @@ test("the items are those from the loop's entry, whatever its body writes", asyn
   expect(variables.$items).toEqual([1, 2, 1, 2]);
 });
 
-test("BREAK leaves a serial loop, also out of a Branch and out of a fork", async () => {
+test("BREAK leaves a serial loop, also from a Branch and from a fork", async () => {
   for (const children of [["Branch_A"], ["Noop_F"]]) {
     const body: StepDocument[] = [
       { id: "Noop_F", children: ["Branch_A", "Set_N"], next: "Set_Copy" },
@@ -148,7 +148,7 @@ test("BREAK in a parallel loop starts no further iteration, and lets running ite
   expect(context.checkpoint().loopProgress).toEqual({ Loop_A: 5 });
 });
 
-test("several children run concurrently inside of one iteration, one iteration after the other", async () => {
+test("several children run concurrently inside each iteration of a serial loop", async () => {
   const order: string[] = [];
   const say = (name: string) => async (context: { evaluate(text: string): unknown }) => {
     const index = String(context.evaluate("=_index"));
@@ -173,7 +173,7 @@ test("several children run concurrently inside of one iteration, one iteration a
 });
 
 test.each(["serial", "parallel"])(
-  "a %s loop that continues drops the iterations that fail",
+  "a %s loop with continue drops failed iterations",
   async (mode) => {
     const document = looping({ mode, errorStrategy: "continue", children: ["Work_A"] }, [
       { id: "Work_A", next: "Set_Copy" },
@@ -192,7 +192,7 @@ test.each(["serial", "parallel"])(
   },
 );
 
-test("a parallel loop that collects fails with every iteration's error, when all have ended", async () => {
+test("a parallel loop with collect fails with every iteration's error, after all have ended", async () => {
   const document = looping({ mode: "parallel", errorStrategy: "collect", children: ["Work_A"] }, [
     { id: "Work_A", next: "Set_Copy" },
     copy,
@@ -215,14 +215,14 @@ test("a parallel loop that collects fails with every iteration's error, when all
   expect(variables.$a).toEqual([null, "b"]);
 });
 
-test("an iteration whose steps are all left out counts as done", async () => {
+test("an iteration with only skipped steps counts as done", async () => {
   const document = looping({ children: ["Set_Copy"] }, [{ ...copy, if: "_index != 1" }]);
   const { variables, checkpoints } = await ran(document, { from: at(null, ["a", "b"]) });
   expect(variables.$a).toEqual(["a"]);
   expect(checkpoints.map(({ loopProgress }) => loopProgress.Loop_A)).toEqual([1, 2, 2, 2, 2]);
 });
 
-test("_item, _index and _iterDir are gone behind the loop", async () => {
+test("_item, _index and _iterDir are not available after the loop", async () => {
   const document = looping({ next: "Set_Copy2" }, [
     copy,
     {
@@ -236,7 +236,7 @@ test("_item, _index and _iterDir are gone behind the loop", async () => {
   expect(variables.$source).toEqual({});
 });
 
-test("a run of steps that wait for nothing lets timers fire, and so can be aborted", async () => {
+test("steps that never wait let timers fire, so the run can be aborted", async () => {
   const document = flow(
     [
       { id: "Set_Start", target: "$n", value: 0, next: "Set_N" },

@@ -24,7 +24,7 @@ const events = channel(eventsChannel);
 describe.each(served)("the model adapter over $name", (one) => {
   const name = one.name as keyof typeof providers;
 
-  /** An adapter whose server gives these replies, and a step that asks it. */
+  /** An adapter whose server gives these replies, and a step that calls it. */
   async function serving(
     replies: Reply[],
     options: Record<string, unknown> = {},
@@ -43,7 +43,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     return { server, ask, llm };
   }
 
-  test("streams an answer, and counts what it cost as the ledger does", async () => {
+  test("streams an answer, and reports its cost like the ledger", async () => {
     const { server, ask } = await serving([{ thinking: "hm", text: "hello you" }]);
     const went = await ask({ system: "Be brief.", stream: true });
     expect(went.called?.locals._result).toBe("hello you");
@@ -72,14 +72,14 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(went.called?.locals._meta).toMatchObject({ provider: name, model });
   });
 
-  test("gives its thinking in one piece and no token when the step does not stream, and asks with the step's numbers", async () => {
+  test("returns its thinking in one piece without tokens if the step does not stream, and sends the step's numbers", async () => {
     const { server, ask } = await serving([{ thinking: "hm", text: "hello" }]);
     const went = await ask({ max_tokens: 77, temperature: 0.5 });
     expect(typesOf(went)).toBe("llm_thinking llm_done");
     expect(server.came[0]?.body).toMatchObject({ max_tokens: 77, temperature: 0.5 });
   });
 
-  test("reads the form that is asked for, and fails by type when there is none", async () => {
+  test("returns the required form, and fails with a typed error without it", async () => {
     const schema = {
       type: "object",
       properties: { n: { type: "number" } },
@@ -97,7 +97,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     });
   });
 
-  test("runs the tools that the step names, and reports them by the model's events alone", async () => {
+  test("runs the tools that the step names, and reports only the model's events for them", async () => {
     const cwd = mkdtempSync(join(tmpdir(), "uncaged-steps-"));
     writeFileSync(join(cwd, "a.txt"), "42");
     const published: WorkflowEvent[] = [];
@@ -131,7 +131,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(published.filter(({ type }) => type.startsWith("tool_"))).toEqual([]);
   });
 
-  test("hands the calls of the step's own tools back", async () => {
+  test("returns the calls of the step's own tools", async () => {
     const { ask } = await serving([{ tools: [{ name: "add", input: { a: 1 } }] }]);
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }];
     const went = await ask({ tools, output_config: { type: "json_object" } });
@@ -146,7 +146,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     ["tools of both kinds", ["ReadFile", { name: "add", input_schema: {} }]],
   ];
 
-  test.each(badTools)("refuses %s before it asks", async (_, tools) => {
+  test.each(badTools)("refuses %s before it calls the model", async (_, tools) => {
     const { ask, server } = await serving([{ text: "x" }], { cwd: "/" }, { tools: stepTools() });
     expect((await ask({ tools })).error).toMatchObject({ code: "BAD_TOOLS" });
     expect(server.came).toEqual([]);
@@ -159,7 +159,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect((await nowhere.ask({ tools: ["ReadFile"] })).error).toMatchObject({ code: "NO_CWD" });
   });
 
-  test("reports what the provider refuses in the documented words", async () => {
+  test("reports a provider's refusal with the documented error type", async () => {
     const { ask } = await serving([
       { fault: { kind: "status", status: 400, type: "", message: "bad word" } },
     ]);
@@ -189,8 +189,8 @@ describe.each(served)("the model adapter over $name", (one) => {
     await server.came[0]?.closed;
   });
 
-  describe("holds the thread's limits:", () => {
-    test("a call that could pass maxTokens is not made", async () => {
+  describe("enforces the thread's limits:", () => {
+    test("a call that could exceed maxTokens is not made", async () => {
       const { ask, server } = await serving([{ text: "x" }], { maxTokens: 10 });
       const went = await ask();
       expect(went.error).toMatchObject({ code: "BUDGET_EXCEEDED" });
@@ -208,7 +208,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect((await ask({ max_tokens: 8000 })).error).toMatchObject({ code: "BUDGET_EXCEEDED" });
     });
 
-    test("the thread's spending before a resume counts, the spending copied by a fork does not", async () => {
+    test("the thread's spending before a resume counts, and spending copied by a fork does not", async () => {
       const usage = { input_tokens: 9000, output_tokens: 0 };
       const steps: Step[] = [
         { role: "LLM_0", content: "", meta: { model, usage, cost: 0.1 }, timestamp: 0 },
@@ -251,7 +251,7 @@ describe("the provider", () => {
     expect(await asked({})).toEqual(["anthropic", "anthropic"]);
   });
 
-  test("that is unknown is reported with the known providers", async () => {
+  test("an unknown provider is reported with the known providers", async () => {
     const [error] = await (await both())({ model: "gemini/pro" });
     expect(error).toMatchObject({ code: "PROVIDER_UNKNOWN" });
     expect(String(error)).toContain("providers: anthropic, openai, local");

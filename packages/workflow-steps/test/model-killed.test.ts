@@ -27,7 +27,7 @@ const document = {
   ],
 };
 
-test("a model's step goes on with the conversation that its killed worker had", async () => {
+test("a model step continues the conversation of its killed worker", async () => {
   const path = join(folder, "root");
   const host = openLocalHost({ path });
   let isKilled = false;
@@ -55,7 +55,7 @@ test("a model's step goes on with the conversation that its killed worker had", 
     "completed",
     expect.stringContaining("It is 42."),
   ]);
-  // The first turn was asked for once, the second one twice, with the same words.
+  // The first turn was requested once, and the second twice with identical bodies.
   const bodies = server.came.map(({ body }) => JSON.stringify(body));
   expect(bodies).toHaveLength(3);
   expect(bodies[2]).toBe(bodies[1]);

@@ -15,7 +15,7 @@ const counting = flow(
   { params: ["words([STRING])"], vars: ["$count(OBJECT) = {}"] },
 );
 
-test("items are counted under any name, also when a run is taken up from any checkpoint", async () => {
+test("items are counted under any name, also when a run resumes from any checkpoint", async () => {
   const words = ["a", ...inherited, "prototype", ...inherited, "a"];
   const counts = Object.fromEntries([
     ["a", 2],
@@ -30,7 +30,7 @@ test("items are counted under any name, also when a run is taken up from any che
   }
 });
 
-test("a value is written below any name, and nothing inherited is", async () => {
+test("a value is written under any name, and inherited values are not", async () => {
   const words = [...inherited, "prototype"];
   const below = flow(
     [
@@ -45,7 +45,7 @@ test("a value is written below any name, and nothing inherited is", async () => 
   expect(Object.name).toBe("Object");
 });
 
-test("the name that replaces a prototype is refused, and none is replaced", async () => {
+test("the name that replaces a prototype is refused, and prototypes don't change", async () => {
   const { error, status } = await ran(counting, { params: { words: ["__proto__"] } });
   expect([status, String(error)]).toEqual(["failed", expect.stringContaining("__proto__")]);
   expect(Object.getPrototypeOf({})).toBe(Object.prototype);
@@ -83,7 +83,7 @@ test("steps, params and variables may have these names", async () => {
   }
 });
 
-test("an index gives whole characters, and all of a text in turn", async () => {
+test("an index returns whole characters, and all indexes together the whole text", async () => {
   const text = "héllo🙂!🙃";
   const document = flow(
     [

@@ -9,7 +9,7 @@ const set = (value: unknown): StepDocument[] => [
   { id: "Set_A", target: "$s", value, next: "RETURN" },
 ];
 
-test("an integer in an API's answer that a number would round is the text of its digits", async () => {
+test("an integer in an API's answer that a number would round is read as text", async () => {
   const server = Bun.serve({
     port: 0,
     fetch: () =>
@@ -27,7 +27,7 @@ test("an integer in an API's answer that a number would round is the text of its
   expect(variables).toEqual({ $o: { id: long, n: 7 }, $s: long });
 });
 
-test("an expression refuses what it would round, and joins and compares texts of digits", async () => {
+test("an expression refuses numbers it would round, and joins and compares texts of digits", async () => {
   const problem = new Engine(flow(set(`=${long}`), { vars })).validate();
   expect(problem).toEqual([expect.stringContaining(`the number ${long} can't be kept exactly`)]);
   const run = (value: string) =>

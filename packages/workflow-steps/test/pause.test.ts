@@ -4,7 +4,7 @@ import { flow, heard, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$reply(OBJECT)", "$other(OBJECT)", "$late(BOOL)", "$a(INT)"];
 
-/** A Pause, a Set behind it and one for when it comes too late. */
+/** A Pause with a Set after it, and a Set for a late answer. */
 const pausing = (more: Partial<StepDocument> = {}) =>
   flow(
     [
@@ -24,7 +24,7 @@ const pausing = (more: Partial<StepDocument> = {}) =>
 
 const tokenOf = (context: ExecutionContext): string => context.snapshot().paused?.token ?? "";
 
-test("a Pause resolves execute with the status paused, a token and the checkpoint of it", async () => {
+test("a Pause resolves execute with the status paused, a token and its checkpoint", async () => {
   const { context, status, payloads, checkpoints } = await ran(pausing());
   expect(status).toBe("paused");
   const token = tokenOf(context);
@@ -40,7 +40,7 @@ test("a Pause resolves execute with the status paused, a token and the checkpoin
   expect(checkpoints).toEqual([]);
 });
 
-test("the right answer goes to its target, and the run goes on at next", async () => {
+test("a valid answer is written to its target, and the run continues at next", async () => {
   const { context, events } = await ran(pausing());
   const token = tokenOf(context);
   expect(await context.resume({ token, payload: { ok: 1 }, requestId: "r1" })).toEqual({
@@ -96,7 +96,7 @@ const twice = flow(
   { vars },
 );
 
-test("of two answers at once one wins", async () => {
+test("of two simultaneous answers, one wins", async () => {
   const { context } = await ran(pausing());
   const token = tokenOf(context);
   const replies = await Promise.all([1, 2].map((n) => context.resume({ token, payload: { n } })));
@@ -105,7 +105,7 @@ test("of two answers at once one wins", async () => {
   expect(context.snapshot().variables.$reply).toEqual({ n: 1 });
 });
 
-test("an answer to a run that is not paused is rejected, its event in the order of seq", async () => {
+test("an answer to a run that is not paused is rejected, and its event keeps the order of seq", async () => {
   const slow = held();
   const document = flow([
     { id: "Fork_A", children: ["Work_A", "Work_B"], next: "RETURN" },
@@ -140,7 +140,7 @@ test("an answer after the end is refused, and no event follows the last", async 
   expect(context.snapshot()).toMatchObject({ status: "stopped", eventSeq });
 });
 
-test("a timeout jumps to its step, which the answer can then no longer reach", async () => {
+test("a timeout jumps to its step, and a later answer is refused", async () => {
   const { context, events } = await ran(pausing({ timeout: { sec: 0.02, on: "Set_Late" } }));
   const token = tokenOf(context);
   await context.done;
@@ -157,14 +157,14 @@ test("a timeout jumps to its step, which the answer can then no longer reach", a
   expect(await context.resume({ token })).toMatchObject({ ok: false });
 });
 
-test("an answer in time stops the clock", async () => {
+test("an answer in time cancels the timer", async () => {
   const { context } = await ran(pausing({ timeout: { sec: 3600, on: "Set_Late" } }));
   await context.resume({ token: tokenOf(context), payload: {} });
   await context.done;
   expect(context.snapshot().variables).toMatchObject({ $late: null, $a: 1 });
 });
 
-test("other branches finish the step that they are in and start none, before the question is asked", async () => {
+test("before the question, other branches finish their current step and start no other", async () => {
   const slow = held();
   const document = flow(
     [
@@ -235,7 +235,7 @@ test("a paused run can be aborted", async () => {
   expect(events.at(-1)?.type).toBe("workflow_cancelled");
 });
 
-test("a run is aborted while a Pause waits for a branch that hangs", async () => {
+test("a run can be aborted while a Pause waits for a branch that hangs", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Pause_A", "Work_B"], next: "RETURN" },
@@ -252,7 +252,7 @@ test("a run is aborted while a Pause waits for a branch that hangs", async () =>
   expect([context.status, events.at(-1)?.type]).toEqual(["cancelled", "workflow_cancelled"]);
 });
 
-test("a paused run is taken up from its checkpoint, with another token", async () => {
+test("a paused run resumes from its checkpoint, with another token", async () => {
   const first = await ran(pausing());
   const from = JSON.parse(JSON.stringify(first.context.checkpoint()));
   const { context, events } = await ran(pausing(), { from });
@@ -268,7 +268,7 @@ test("a paused run is taken up from its checkpoint, with another token", async (
   });
 });
 
-test("a listener may answer at once, while it hears pause_start", async () => {
+test("a listener may answer at once, during pause_start", async () => {
   const replies: unknown[] = [];
   const { engine } = trial(pausing());
   const context = engine.start();

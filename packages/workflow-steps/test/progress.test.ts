@@ -17,7 +17,7 @@ const vars = [
   "$answer(OBJECT)",
 ];
 
-describe("a checkpoint from inside of a Branch's arm", () => {
+describe("a checkpoint inside a Branch's arm", () => {
   const document = flow(
     [
       { id: "Set_N", target: "$n", value: 0, next: "Branch_A" },
@@ -37,7 +37,7 @@ describe("a checkpoint from inside of a Branch's arm", () => {
     { vars },
   );
 
-  test("goes on at the step in the arm, without its cases being tested again", async () => {
+  test("continues at the step in the arm, without testing the cases again", async () => {
     const first = await ran(document, {
       work: {
         Work_Generate: () => {
@@ -54,7 +54,7 @@ describe("a checkpoint from inside of a Branch's arm", () => {
     expect(payloads("step_done", "Branch_A")).toMatchObject([{ selected: "Work_Add" }]);
   });
 
-  test("continues after the arm when that has ended and the Branch has not", async () => {
+  test("continues after the arm when the arm has ended and the Branch has not", async () => {
     const { checkpoints } = await ran(document);
     const from = checkpoints.find(
       ({ completedSteps }) => completedSteps.at(-1) === "Work_Generate",
@@ -80,7 +80,7 @@ describe("a chain that broke out of its loop", () => {
       { vars },
     );
 
-  test("does not keep what runs beside it from going on after a crash", async () => {
+  test("does not block concurrent chains from continuing after a crash", async () => {
     const trial = new Trial(broken(["Noop_Break", "Set_Beside"]));
     const whole = await trial.run();
     for (const kept of whole.steps.keys()) {
@@ -89,7 +89,7 @@ describe("a chain that broke out of its loop", () => {
     }
   });
 
-  test("has broken out of it in every checkpoint too: in an arm, and in a fork", async () => {
+  test("is marked as such in every checkpoint: in an arm, and in a fork", async () => {
     const arm: StepDocument = {
       id: "Branch_A",
       cases: [["true", "Noop_Break"]],
@@ -108,7 +108,7 @@ describe("a chain that broke out of its loop", () => {
 });
 
 describe("the targets of out", () => {
-  test("may hold _result, and are resolved once", async () => {
+  test("may contain _result, and are resolved once", async () => {
     const { events, status, variables } = await ran(
       flow(
         [
@@ -132,7 +132,7 @@ describe("the targets of out", () => {
   });
 });
 
-test("a step where the arms of a Branch meet can be begun at", async () => {
+test("a rerun may begin at the step where the arms of a Branch meet", async () => {
   const document = flow(
     [
       {
@@ -177,7 +177,7 @@ describe("a rerun from a thread's last checkpoint", () => {
     };
   }
 
-  test("of a step in a finished loop runs it in its last iteration", async () => {
+  test("of a step in a finished loop runs the step in its last iteration", async () => {
     expect(await rerunAt(items, "Set_One")).toEqual({
       roles: ["Set_One", "Set_Two", "Loop_A", "Set_End"],
       list: ["c1", "c!", "end"],
@@ -202,13 +202,13 @@ describe("a rerun from a thread's last checkpoint", () => {
     }
   });
 
-  test("of a step in a parallel loop runs that iteration alone", async () => {
+  test("of a step in a parallel loop runs only that iteration", async () => {
     const parallel = [{ ...items[0], mode: "parallel" } as StepDocument, ...items.slice(1)];
     const { roles } = await rerunAt(parallel, "Set_Two");
     expect(roles).toEqual(["Set_Two", "Loop_A", "Set_End"]);
   });
 
-  test("names the step that it begins at", async () => {
+  test("names the step where it begins", async () => {
     const trial = new Trial(again(items, vars));
     const thread = await trial.run();
     const checkpoint = recordedCheckpoint(trial, thread);
@@ -219,7 +219,7 @@ describe("a rerun from a thread's last checkpoint", () => {
 });
 
 describe("the current step", () => {
-  test("of a run that waits at a Pause in a fork is the Pause", async () => {
+  test("of a run waiting at a Pause in a fork is the Pause", async () => {
     const { context } = await ran(
       flow(
         [
@@ -234,7 +234,7 @@ describe("the current step", () => {
     expect(context.snapshot()).toMatchObject({ status: "paused", currentStepID: "Pause_B" });
   });
 
-  test("of a thread that waits at a Pause in a fork, or failed in a chain of one, is that step", async () => {
+  test("of a thread waiting at a Pause in a fork, or failed in its chain, is that step", async () => {
     const document = flow(
       [
         { id: "Noop_F", children: ["Set_A", "Set_B"], next: "RETURN" },
@@ -278,7 +278,7 @@ describe("the current step", () => {
     expect(recordedSnapshot(documents, failed, known).currentStepID).toBe("Work_A");
   });
 
-  test("of a run that failed inside of a loop is the step that failed", async () => {
+  test("of a run that failed inside a loop is the failed step", async () => {
     const failing: StepDocument[] = [
       { id: "Loop_A", source: [0, 1, 2], children: ["Work_A"], next: "RETURN" },
       { id: "Work_A", next: "RETURN" },

@@ -10,12 +10,12 @@ import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";
 
 const workflows = process.env.TEST_CASES === "all" ? 1000 : 250;
 const seed = 20_261;
-// Of a longer log so many beginnings are tried, spread over it.
+// Number of prefixes to test of a longer log, spread over the log.
 const mostBeginnings = 6;
 
 setDefaultTimeout(600_000);
 
-/** Checks so many workflows, and shows the smallest that breaks the property, with the seed. */
+/** Checks `runs` workflows. A failure reports the smallest failing workflow and the seed. */
 const forAll = (
   property: (generated: Generated) => Promise<void>,
   { isCounting = true, runs = workflows } = {},
@@ -24,7 +24,7 @@ const forAll = (
 
 const overJson = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
-/** Numbers from 0 to `last`: all when they are few, else some of them. */
+/** Numbers from 0 to `last`: all if they are few, else a sample. */
 function spread(last: number, first: number): number[] {
   const stride = Math.max(1, (last + 1) / mostBeginnings);
   const count = Math.min(last + 1, mostBeginnings);
@@ -33,14 +33,14 @@ function spread(last: number, first: number): number[] {
   );
 }
 
-describe("a thread that was stopped anywhere", () => {
-  test("goes on to the same end, and does no committed step again", () =>
+describe("a thread stopped anywhere", () => {
+  test("continues to the same end, and repeats no committed step", () =>
     forAll(async (generated) => {
       const whole = await runBundle(generated);
       if (!generated.mayFail) expect(whole).toMatchObject({ status: "completed" });
       for (const kept of spread(whole.steps.length, generated.seed)) {
         const again = await runBundle(generated, whole.steps.slice(0, kept));
-        // Where a Stop or a failure ends what runs beside it, time says how far that came.
+        // A Stop or a failure ends concurrent steps, whose progress depends on timing.
         if (generated.isTimed) expectNoneTwice(generated, again.steps);
         else {
           expect(again.status).toBe(whole.status);
@@ -60,7 +60,7 @@ describe("the fold of a thread's first steps", () => {
   let sideBySide = 0;
   let otherwiseOrdered = 0;
 
-  test("is the checkpoint that an Engine gives at that step", () =>
+  test("is the checkpoint that an Engine reports at that step", () =>
     forAll(async (generated) => {
       const [{ steps }, { checkpoints }] = await Promise.all([
         runBundle(generated),
@@ -69,7 +69,7 @@ describe("the fold of a thread's first steps", () => {
       const folded = foldsOf(generated, steps);
       const given = checkpoints.map(({ checkpoint }) => comparable(generated, checkpoint));
       if (generated.isSerial) return expect(folded).toEqual(given);
-      // Both may commit concurrent steps in different orders.
+      // The thread and the Engine may commit concurrent steps in different orders.
       sideBySide += 1;
       if (!Bun.deepEquals(folded, given)) otherwiseOrdered += 1;
     }));
@@ -108,9 +108,9 @@ describe("the fold of a thread's first steps", () => {
 });
 
 describe("an Engine", () => {
-  test("goes on from every checkpoint to the same variables", () =>
-    // A checkpoint does not hold how far a chain inside of a construct is, so that chain runs again:
-    // there no step may count what it wrote itself, and no BREAK may stand in a chain that is marked.
+  test("continues from every checkpoint to the same variables", () =>
+    // A checkpoint does not hold the progress of a chain inside a construct, so that chain runs again. Its steps must
+    // not count their own writes, and a marked chain must not contain a BREAK.
     forAll(
       async (generated) => {
         const { checkpoints, context } = await runEngine(generated);

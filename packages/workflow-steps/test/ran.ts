@@ -11,7 +11,7 @@ import {
   type WorkflowDocument,
 } from "../src/entry/index.ts";
 
-/** A workflow of these steps. */
+/** A workflow of the given steps. */
 export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): WorkflowDocument => ({
   version: "3.18",
   name: "flow",
@@ -19,10 +19,10 @@ export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): Wo
   steps,
 });
 
-/** The work of `Work_` steps, by id. */
+/** The functions of the `Work_` steps, by id. */
 export type Work = Record<string, (context: ExecutionContext) => unknown>;
 
-/** How a workflow is run. With `from` it is taken up from there. */
+/** Options of a run. `from` is the checkpoint to resume from. */
 export type Trial = EngineOptions & {
   params?: Record<string, unknown>;
   adapters?: Adapters;
@@ -31,10 +31,10 @@ export type Trial = EngineOptions & {
   overrides?: Record<string, unknown>;
 };
 
-/** How a run went. */
+/** The record of a run. */
 export type Ran = {
   context: ExecutionContext;
-  /** The error that it rejected with. */
+  /** The error that the run rejected with. */
   error: unknown;
   events: RunEvent[];
   checkpoints: Checkpoint[];
@@ -42,13 +42,13 @@ export type Ran = {
   status: string;
   /** The types of a step's events, in order. */
   of: (stepID: string | null) => string;
-  /** The ids of the steps that were started, in order. */
+  /** The ids of the started steps, in order. */
   started: string[];
   /** The payloads of the events of a type, in order. */
   payloads: (type: string, stepID?: string) => Record<string, unknown>[];
 };
 
-/** An engine that keeps what it hears. */
+/** Returns an engine that records its events. */
 export function trial(document: WorkflowDocument, { work = {}, ...options }: Trial = {}) {
   const events: RunEvent[] = [];
   const checkpoints: Checkpoint[] = [];
@@ -70,7 +70,7 @@ export function trial(document: WorkflowDocument, { work = {}, ...options }: Tri
   return { engine, events, checkpoints };
 }
 
-/** Runs a workflow until it ends or is paused. An error before its first event is thrown. */
+/** Runs a workflow until it ends or pauses. Throws an error from before its first event. */
 export async function ran(document: WorkflowDocument, given: Trial = {}): Promise<Ran> {
   const { engine, events, checkpoints } = trial(document, given);
   const { params, adapters, from, overrides } = given;
@@ -94,7 +94,7 @@ export async function ran(document: WorkflowDocument, given: Trial = {}): Promis
   };
 }
 
-/** Returns lookups of a list of events. */
+/** Returns functions that search a list of events. */
 export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payloads"> => ({
   of: (id) =>
     events
@@ -111,12 +111,12 @@ export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payload
 /** A promise with the functions that settle it. */
 export const held = <Value = void>() => Promise.withResolvers<Value>();
 
-/** Lets everything run that can run now; an engine that was slow at it waits for a timer in between. */
+/** Runs everything that is ready to run. After a slow turn it also waits for a timer. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve));
 }
 
-/** Polls until it holds. */
+/** Polls until `holds` returns true. */
 export async function until(holds: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !holds(); ) {
     if (Date.now() > end) throw new Error(`it did not come to hold: ${holds.toString()}`);

@@ -15,7 +15,7 @@ const serve = (answer?: (url: URL) => Response | null): Origin => {
   return server;
 };
 
-/** An endpoint that redirects every call with a status to a path of another origin, or of its own. */
+/** An endpoint that redirects every call with a status to another origin, or to its own. */
 function moved(status: number, isSame = false) {
   const other = serve();
   const own: Origin = serve(({ pathname }) =>
@@ -47,7 +47,7 @@ const carried: [string, Partial<ApiDocument>, Record<string, unknown>][] = [
 ];
 
 describe.each([301, 302, 303, 307, 308])("an API step whose endpoint answers %i", (status) => {
-  test.each(carried)("is refused another origin with %s", async (_, api, inputs) => {
+  test.each(carried)("refuses another origin with %s", async (_, api, inputs) => {
     const { other, own } = moved(status);
     const error = (await call(api, own.url, inputs)).error as LLMError;
     expect(other.came).toEqual([]);
@@ -58,7 +58,7 @@ describe.each([301, 302, 303, 307, 308])("an API step whose endpoint answers %i"
     expect(message).not.toContain(token);
   });
 
-  test("goes to another origin without the headers of registry and step", async () => {
+  test("follows to another origin without the headers of registry and step", async () => {
     const { other, own } = moved(status);
     const { called } = await call({ headers: { "X-Tenant": "7" } }, own.url, {
       headers: { "X-Page": "1", Accept: "text/x-own" },
@@ -77,7 +77,7 @@ describe.each([301, 302, 303, 307, 308])("an API step whose endpoint answers %i"
     expect(own.came[1]?.headers.authorization).toBe(`Bearer ${token}`);
   });
 
-  test("leaves a Download its file, and the CDN no header", async () => {
+  test("lets a Download follow, and sends no header to the CDN", async () => {
     const { other, own } = moved(status);
     const headers = { Authorization: `Bearer ${token}`, "X-Own": token };
     const inputs = { source: `${own.url}/old`, target: "/in/file", headers };

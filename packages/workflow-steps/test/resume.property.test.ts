@@ -12,7 +12,7 @@ const seed = Number(process.env.TEST_SEED ?? 1);
 
 setDefaultTimeout(600_000);
 
-/** Checks generated workflows. The error of a failure has the seed and the smallest workflow that fails. */
+/** Checks generated workflows. The error of a failure has the seed and the smallest failing workflow. */
 const forAll = (
   isCounting: boolean,
   property: (generated: Generated) => Promise<void>,
@@ -23,7 +23,7 @@ const forAll = (
   });
 
 test("a run resumed at any checkpoint ends as the undisturbed run", () =>
-  // A checkpoint does not say how far a chain in a construct is: the chain runs again, so no step counts.
+  // A checkpoint does not hold the progress of a chain in a construct. The chain runs again, so no step counts.
   forAll(false, async (generated) => {
     const { checkpoints, context } = await runEngine(generated);
     const { status, variables } = context.snapshot();

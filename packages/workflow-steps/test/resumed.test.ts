@@ -37,7 +37,7 @@ const noop = (id: string, next = "RETURN"): StepDocument => ({ id, next });
 
 const rolesOf = (steps: readonly RoleOutput[]): string => steps.map(({ role }) => role).join(" ");
 
-/** Runs a workflow to its end, and again from each beginning of its log. */
+/** Runs a workflow to its end, and again from each prefix of its log. */
 async function resumedEverywhere(generated: Generated): Promise<string> {
   const whole = await runBundle(generated);
   expect(whole).toMatchObject({ status: "completed" });
@@ -49,14 +49,14 @@ async function resumedEverywhere(generated: Generated): Promise<string> {
   return rolesOf(whole.steps);
 }
 
-describe("a thread that is resumed", () => {
+describe("a resumed thread", () => {
   test("keeps the answers of several concurrent Pauses", async () => {
     const pause = { id: "Pause_Each", resumeResultTarget: "$each[_index]", next: "RETURN" };
     const loop = { id: "Loop_All", source: "=three", mode: "parallel", next: "RETURN" };
     await resumedEverywhere(workflow([{ ...loop, children: ["Pause_Each"] }, pause]));
   });
 
-  test("asks a Pause with children again when it comes to it again", async () => {
+  test("asks a Pause with children again when it runs again", async () => {
     const roles = await resumedEverywhere(
       workflow([
         noop("Noop_Start", "Set_Count"),
@@ -74,13 +74,13 @@ describe("a thread that is resumed", () => {
     expect(roles.split("__wait__")).toHaveLength(3);
   });
 
-  test("marks a chain of several entries whose last step is skipped with a role that it may have", async () => {
+  test("marks a chain of several entries whose last step is skipped with a valid role", async () => {
     const skipped = { id: "Noop_Skipped", if: "false", next: "RETURN" };
     const steps = [noop("Noop_One", "Noop_Skipped"), skipped, noop("Noop_Two")];
     expect(await resumedEverywhere(workflow(steps))).toBe("Noop_One Noop_Two Noop_One");
   });
 
-  test("leaves a loop that the case of a Branch broke before the Branch had its children done", async () => {
+  test("leaves a loop that a Branch's case broke before the Branch's children finished", async () => {
     const roles = await resumedEverywhere(
       workflow([
         { id: "Loop_Three", source: "=three", children: ["Branch_Out"], next: "RETURN" },
@@ -97,7 +97,7 @@ describe("a thread that is resumed", () => {
     expect(roles).toBe("Noop_Out Branch_Out Noop_Child Branch_Out Loop_Three");
   });
 
-  test("counts what a failed step wrote once, whatever was committed beside it", async () => {
+  test("counts a failed step's writes once, whatever concurrent steps commit", async () => {
     const generated = workflow([
       { id: "Noop_Both", children: ["Pause_Beside", "Tool_1_Work"], next: "RETURN" },
       { id: "Pause_Beside", resumeResultTarget: "$a.said", next: "RETURN" },
@@ -116,7 +116,7 @@ describe("a thread that is resumed", () => {
   });
 });
 
-test("a Pause is asked after a child's run that a Stop ended in the middle of others", async () => {
+test("a Pause is asked after a child's run that a Stop ended among other chains", async () => {
   const generated = workflow(
     [
       { id: "Subflow_Child", in: { workflow_path: "child" }, next: "Pause_After" },
@@ -144,7 +144,7 @@ describe("a checkpoint", () => {
     return [engine, checkpoints.slice()];
   }
 
-  test("of a run that a Stop inside of a fork ended has nothing left to do", async () => {
+  test("of a run that a Stop inside a fork ended has nothing left to do", async () => {
     const steps = [
       { id: "Noop_Fork", children: ["Stop_Now"], next: "Set_Never" },
       { id: "Stop_Now" },

@@ -42,7 +42,7 @@ const trial: Trial = {
   params: { goal: "go" },
 };
 
-test("a Subflow gives all of its run: seven fields", async () => {
+test("a Subflow returns all seven fields of its run", async () => {
   const { variables, context, of } = await ran(parent(), trial);
   const run = variables.$run as Record<string, unknown>;
   expect(Object.keys(run).toSorted()).toEqual([
@@ -69,7 +69,7 @@ test("a Subflow gives all of its run: seven fields", async () => {
   expect(of("Subflow_Worker")).toMatch(/^step_start tool_start (tool_message )+tool_done/);
 });
 
-test("the child's events come up as tool_message while it runs", async () => {
+test("the child's events arrive as tool_message while it runs", async () => {
   const { payloads, variables } = await ran(parent(), trial);
   const { events } = variables.$run as { events: { type: string }[] };
   const messages = payloads("tool_message", "Subflow_Worker");
@@ -89,7 +89,7 @@ test("Tool_WorkflowRun and a Tool that names WorkflowRun are the same", async ()
   }
 });
 
-test("tokens of the child are left out of its events", async () => {
+test("the child's events omit its tokens", async () => {
   const asking = flow([{ id: "LLM_A", in: { prompt: "x", stream: true }, next: "RETURN" }]);
   const llm = {
     async call(_params: unknown, onToken: (text: string) => void) {
@@ -112,7 +112,7 @@ test("tokens of the child are left out of its events", async () => {
   expect(payloads("tool_message").some(({ level }) => level === "llm_token")).toBe(true);
 });
 
-test("a timeout ends the child, and does not count the time of its questions", async () => {
+test("a timeout ends the child, and excludes the time of its questions", async () => {
   const slow = flow(
     [
       { id: "Pause_A", resumeResultTarget: "$a", next: "Work_A" },
@@ -133,7 +133,7 @@ test("a timeout ends the child, and does not count the time of its questions", a
   expect(context.done).rejects.toThrow("the workflow was stopped after 60 ms");
 });
 
-test("mode validate reports what is wrong, other modes are failures", async () => {
+test("mode validate reports the child's errors, and other modes fail", async () => {
   const validated = await ran(
     parent({ in: { workflow_path: "child.json", mode: "validate" } }),
     trial,
@@ -143,7 +143,7 @@ test("mode validate reports what is wrong, other modes are failures", async () =
   expect(other.of("Subflow_Worker")).toBe("step_start tool_start tool_error step_error");
 });
 
-test("a failed child fails its step with the same error, unless that is allowed", async () => {
+test("a failed child fails its step with the same error, unless the step allows errors", async () => {
   const failing = flow([{ id: "Noop_A", if: "1 / 0", next: "RETURN" }]);
   const subflows = { "child.json": failing };
   const failed = await ran(parent({ in: { workflow_path: "child.json" } }), { subflows });
@@ -169,14 +169,14 @@ test.each([
   expect(error).toMatchObject({ message: expect.stringContaining(said) });
 });
 
-test("a workflow that runs itself ends at the eighth, with a sentence", async () => {
+test("a workflow that runs itself fails at level eight with a clear error", async () => {
   const own = flow([{ id: "Subflow_Own", in: { workflow_path: "own.json" }, next: "RETURN" }]);
   const { error, payloads } = await ran(own, { subflows: { "own.json": own } });
   expect(error).toMatchObject({ message: expect.stringContaining("8 levels deep") });
   expect(payloads("workflow_failed")).toHaveLength(1);
 });
 
-test("a Pause in the child holds the parent, and its answer goes to the child", async () => {
+test("a Pause in the child pauses the parent, and its answer goes to the child", async () => {
   const asking = flow([{ id: "Pause_C", resumeResultTarget: "$reply", next: "RETURN" }], {
     vars: ["$reply(OBJECT)"],
   });
@@ -215,7 +215,7 @@ test("an abort reaches the child, which then publishes no events", async () => {
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 });
 
-test("a path that is computed is read when the step runs", async () => {
+test("a computed path is read when the step runs", async () => {
   const read = async () => JSON.stringify(child);
   const { variables } = await ran(
     parent({ in: { workflow_path: "='other' + '.json'", params: { goal: "=goal" } } }),

@@ -22,7 +22,7 @@ const linesIn = (store: TestStore): string[] => {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 };
 
-/** The last value that was written to each variable, whole or in parts. */
+/** The last value written to each variable, whole or in parts. */
 function writesIn(steps: readonly Step[]): Record<string, unknown> {
   const writes = steps.flatMap(({ role, meta }) =>
     role.includes("/") ? [] : ((meta.variables ?? []) as { path: string[]; value: unknown }[]),
@@ -30,8 +30,8 @@ function writesIn(steps: readonly Step[]): Record<string, unknown> {
   return Object.fromEntries(writes.map(({ path, value }) => [path.join("."), value]));
 }
 
-describe("a loop of a hundred whose worker is killed at 60", () => {
-  test("goes on at 60, and does none of them twice", async () => {
+describe("a loop of 100 iterations whose worker is killed at 60", () => {
+  test("continues at 60, and repeats no iteration", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(marking), "loop", { maxRounds: 1000 });
     await until(() => existsSync(join(store.folder, "held")));
@@ -82,7 +82,7 @@ describe("a Pause", () => {
     return { store, ref, file, add, answer };
   }
 
-  test("goes on as it began when its file was changed meanwhile", async () => {
+  test("continues with its own version if its file changed meanwhile", async () => {
     const { store, ref, file, add, answer } = await waiting();
     const again = join(store.folder, "again.json");
     writeFileSync(again, JSON.stringify(asking, null, 4));

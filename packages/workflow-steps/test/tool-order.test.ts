@@ -18,7 +18,7 @@ const reading = (more: Partial<StepDocument> = {}) =>
     { vars },
   );
 
-test("a tool's step publishes all that happens in exactly this order", async () => {
+test("a tool step publishes its events in exactly this order", async () => {
   const asked: unknown[] = [];
   const tool: ToolAdapter = {
     async execute(name, input, runtime) {

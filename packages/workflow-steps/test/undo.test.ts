@@ -56,7 +56,7 @@ const documentOf = (steps: StepDocument[]) => ({
 
 type Run = { steps: RoleOutput[]; variables: Record<string, unknown>; error: unknown };
 
-/** Runs a thread that has these steps already; with `lose`, until that step would be committed, and is not. */
+/** Runs a thread that starts with `steps`. With `lose`, it ends just before that step would be committed. */
 async function running(
   document: StepDocument[],
   { steps = [], lose, id = threadId }: { steps?: RoleOutput[]; lose?: string; id?: string } = {},
@@ -82,7 +82,7 @@ async function running(
   return { steps: all, variables, error };
 }
 
-test("an edit is taken back by its undoId, and a file that was made is removed", async () => {
+test("undo reverts an edit by its undoId, and removes a created file", async () => {
   put("a.txt", "old\n");
   const { variables } = await running([
     edit("a", "old", "new", "Tool_w"),
@@ -110,7 +110,7 @@ test("binary bytes, a byte order mark and an empty file are restored unchanged",
   expect(text("a.txt")).toBe("\ufeffold");
 });
 
-test("a file that has changed since is left as it is, unless that is lost on purpose", async () => {
+test("a file changed since then is not reverted, unless the step forces it", async () => {
   put("a.txt", "1");
   const twice = [edit("a", "1", "2", "Tool_b"), edit("b", "2", "3", "Tool_undo_a")];
   const refused = await running([...twice, undo("a", "Stop_End"), stop]);
@@ -134,7 +134,7 @@ const leadingTo = (next: string) => (step: RoleOutput) => ({
   meta: { ...step.meta, next },
 });
 
-test("nothing is kept of an edit that failed, and an unknown undoId is refused", async () => {
+test("a failed edit can't be undone, and an unknown undoId is refused", async () => {
   put("a.txt", "1");
   const { error } = await running([edit("a", "none", "2", "Stop_End"), stop]);
   expect(String(error)).toContain("has no such text");
@@ -145,22 +145,22 @@ test("nothing is kept of an edit that failed, and an unknown undoId is refused",
   expect(String(unknown.error)).toContain("nothing is kept under the undoId");
 });
 
-test("a call that is lost after its change is done once, whatever it changed", async () => {
+test("a call lost after its change runs once, whatever it changed", async () => {
   put("a.txt", "a");
   const grow = [edit("a", "a", "aa", "Tool_undo_a"), undo("a", "Stop_End"), stop];
   expect((await running(grow, { lose: "Tool_a" })).steps).toEqual([]);
   expect(text("a.txt")).toBe("aa");
   const kept = await blobsOf().ids();
-  // The next worker: the same edit would find its text in its own result.
+  // The next worker. The same edit would find its text in its own result.
   const again = await running(grow, { lose: "Tool_undo_a" });
   expect(await blobsOf().ids()).toEqual(kept);
   expect([again.variables.$a, text("a.txt")]).toEqual([kept[0], "a"]);
-  // Done again, an undo does not become its own undoing.
+  // A repeated undo does not revert itself.
   const ended = await running(grow, { steps: again.steps });
   expect([ended.error, text("a.txt"), ended.variables.$did]).toEqual([null, "a", "restored a.txt"]);
 });
 
-test("a write that is lost after it was done keeps what was there before it", async () => {
+test("a write lost after it was done can still restore the earlier file", async () => {
   put("b.txt", "mine");
   const replace = [write("b.txt", "theirs", "Tool_undo_w"), undo("w", "Stop_End"), stop];
   await running(replace, { lose: "Tool_w" });
@@ -184,7 +184,7 @@ test("a call runs again if it was lost before its change, or if its file has cha
   expect([error, variables.$did, text("a.txt")]).toEqual([null, null, "an old text"]);
 });
 
-test("the same edit again in a loop is another one", async () => {
+test("the same edit again in a loop is a separate edit", async () => {
   put("a.txt", "a");
   const loop = {
     id: "Loop_Twice",
@@ -199,7 +199,7 @@ test("the same edit again in a loop is another one", async () => {
   expect(await blobsOf().ids()).toHaveLength(2);
 });
 
-test("in an engine without a thread nothing is kept, and undoId is null", async () => {
+test("an engine without a thread keeps no undo data, and undoId is null", async () => {
   put("a.txt", "old");
   const engine = new Engine(documentOf([edit("a", "old", "new", "Stop_End"), stop]));
   const context = await engine.execute({}, defaultAdapters({ options: { cwd } }));

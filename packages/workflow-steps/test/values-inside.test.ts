@@ -45,7 +45,7 @@ describe("a step of a child workflow", () => {
     });
   });
 
-  test("can be run again with other values, and its parent continues with the result", async () => {
+  test("can be rerun with other values, and its parent continues with the result", async () => {
     const number = numberOf(thread, "Subflow_A/Set_C", 2);
     const { roles, variables } = await trial.again(thread, number, { $n: 0, _item: 3 });
     expect(roles).toEqual([
@@ -60,13 +60,13 @@ describe("a step of a child workflow", () => {
     expect((await trial.again(thread, loop, { by: 1 })).variables).toEqual({ $got: 40, $n: 45 });
   });
 
-  test("knows the names of its own workflow only", async () => {
+  test("knows only the names of its own workflow", async () => {
     const number = numberOf(thread, "Subflow_A/Set_D");
     const wrong = trial.again(thread, number, { $got: 1 });
     expect(await wrong.catch((error: { code: string }) => error.code)).toBe("OVERRIDE_UNKNOWN");
   });
 
-  test("is not the step that runs it, which starts it again", async () => {
+  test("is separate from the step that runs its workflow, which starts the child again", async () => {
     const { roles, variables } = await trial.again(thread, numberOf(thread, "Subflow_A", 2), {
       $n: 1,
     });
@@ -106,7 +106,7 @@ describe("a step that failed", () => {
     expect(rerun.status).toBe("completed");
   });
 
-  test("before anything was committed is found too, in the loop that it is of", async () => {
+  test("before any commit is found too, in its loop", async () => {
     const trial = new Trial(
       flow(
         [{ id: "Loop_A", source: ["a", "b"], children: ["Work_A"], next: "RETURN" }, work],
@@ -119,7 +119,7 @@ describe("a step that failed", () => {
     expect(variables).toEqual({ $fails: false, $out: ["x", "b"] });
   });
 
-  test("in a parallel loop is reported without its iteration, when several reach it", async () => {
+  test("in a parallel loop is reported without its iteration if several iterations reach it", async () => {
     const trial = new Trial(
       flow(
         [
@@ -136,7 +136,7 @@ describe("a step that failed", () => {
   });
 });
 
-test("the step that handled a failure is run again alone", async () => {
+test("and was handled: rerunning the handling step runs only that step", async () => {
   const trial = new Trial(
     flow(
       [
@@ -154,7 +154,7 @@ test("the step that handled a failure is run again alone", async () => {
   });
 });
 
-test("a Pause and its answer begin with the question; behind the end nothing comes", async () => {
+test("a Pause and its answer begin with the question, and no step follows the end", async () => {
   const trial = new Trial(flow([set("Set_A", "$a", 1)], ["$a(INT)"]));
   const thread = await trial.run();
   expect(trial.values(thread, 2)).toBeNull();

@@ -25,7 +25,7 @@ describe("a step in a loop", () => {
     thread = await trial.run();
   });
 
-  test("has begun with the values and the locals of its own iteration", () => {
+  test("begins with the values and the locals of its own iteration", () => {
     const second = numberOf(thread, "Set_Out", 2);
     expect(trial.values(thread, second)).toEqual({
       steps: second - 1,
@@ -44,7 +44,7 @@ describe("a step in a loop", () => {
     });
   });
 
-  test("goes on in that iteration, and another _item is for it alone", async () => {
+  test("continues in that iteration, and another _item applies only to that iteration", async () => {
     for (const [role, changed] of [
       ["Set_Out", ["a!", "x!", "c!"]],
       ["Set_Dir", ["a!", "b!", "c!"]],
@@ -56,13 +56,13 @@ describe("a step in a loop", () => {
     }
   });
 
-  test("of the first iteration is in the loop, with another variable from there on", async () => {
+  test("of the first iteration is in the loop, and another variable applies from there on", async () => {
     const { roles, variables } = await trial.again(thread, 1, { $plus: "?" });
     expect(roles.filter((role) => role === "Set_Out")).toHaveLength(3);
     expect(variables).toMatchObject({ $out: ["a?", "b?", "c?"], $last: 3 });
   });
 
-  test("keeps what it was given when its thread is taken up again", async () => {
+  test("keeps its overrides when its thread resumes", async () => {
     const number = numberOf(thread, "Set_Out", 2);
     const { rerun } = await trial.again(thread, number, { _item: "x" });
     const { steps } = await trial.run(rerun.steps.slice(0, number + 1));
@@ -71,14 +71,14 @@ describe("a step in a loop", () => {
     );
   });
 
-  test("can be run again a second time, with both changes", async () => {
+  test("can be rerun a second time, with both changes", async () => {
     const { rerun } = await trial.again(thread, numberOf(thread, "Set_Out", 2), { _item: "x" });
     const third = numberOf(rerun, "Set_Out", 3);
     const { variables } = await trial.again(rerun, third, { _item: "y" });
     expect(variables).toMatchObject({ $out: ["a!", "x!", "y!"] });
   });
 
-  test("is not the loop: that begins with its first step", async () => {
+  test("is separate from the loop, which begins with its first step", async () => {
     const values = trial.values(thread, numberOf(thread, "Loop_A"));
     expect(values).toMatchObject({ steps: 0, stepID: "Loop_A", path: [], localVars: {} });
     const { roles, variables } = await trial.again(thread, numberOf(thread, "Loop_A"), {
@@ -89,7 +89,7 @@ describe("a step in a loop", () => {
   });
 });
 
-test("an iteration of an inner loop knows the item of the outer one", async () => {
+test("in an inner loop knows the item of the outer loop", async () => {
   const trial = new Trial(
     flow(
       [
@@ -111,7 +111,7 @@ test("an iteration of an inner loop knows the item of the outer one", async () =
   expect(variables).toEqual({ $all: ["a", "x", "c"] });
 });
 
-test("a step in a parallel loop and in a fork leaves the other chains where they stood", async () => {
+test("in a parallel loop or a fork leaves the other chains unchanged", async () => {
   const trial = new Trial(
     flow(
       [
@@ -135,7 +135,7 @@ test("a step in a parallel loop and in a fork leaves the other chains where they
   expect(variables).toMatchObject({ $p: [10, 20, 30], $q, $b: 10 });
 });
 
-test("a step in a Branch goes on in the case that was chosen", async () => {
+test("in a Branch continues in the chosen case", async () => {
   const trial = new Trial(
     flow(
       [

@@ -18,7 +18,7 @@ afterEach(() => {
   events.unsubscribe(listen);
 });
 
-/** Runs a document as the thread of a bundle; gives the payloads of its events of a type. */
+/** Runs a document as a bundle's thread. Returns the payloads of its events of one type. */
 async function thread(document: WorkflowDocument, options: BundleOptions) {
   const { run } = stepsBundle(document, options);
   const { signal } = new AbortController();
@@ -91,7 +91,7 @@ test("a thread publishes a model's tool inputs in full, and null for values that
   expect(payloads("llm_tool_result")).toMatchObject([{ content: long }]);
 });
 
-test("a child's events are published in full too, and are truncated in its result", async () => {
+test("a child's events are published in full too, and truncated in its result", async () => {
   const parent = flow(
     [{ id: "Tool_WorkflowRun", in: { workflow_path: "child.json" }, next: "RETURN" }],
     {},
@@ -106,13 +106,13 @@ test("a child's events are published in full too, and are truncated in its resul
   const read = data.find(({ type }) => type === "tool_done");
   expect(read?.payload.output).toEqual({ text: long, read: true });
   const done = payloads("tool_done");
-  // The text stands in the child's params and variables, and so in its checkpoint: in no event of it.
+  // The text is in the child's params and variables, and so in its checkpoint, but in no event of the child.
   const result = done[0]?.toolResult as { length: number } | undefined;
   expect(result?.length).toBeLessThan(4 * long.length);
   expect(done).toMatchObject([{ output: isCut, toolResult: isCut }]);
 });
 
-test("who listens to an engine hears no value of more than 10 KB", async () => {
+test("a listener of an engine receives no value over 10 KB", async () => {
   const run = await ran(reading, { adapters: { tool: reader } });
   expect(run.payloads("step_start")[0]?.resolvedInputs).toEqual({ text: isCut, n: 1 });
   expect(run.payloads("tool_start")[0]?.input).toEqual(isCut);

@@ -78,7 +78,7 @@ test("the same bundle again is unchanged and gets no history", async () => {
   expect(await historyOf(root, "w")).toHaveLength(1);
 });
 
-test("one bundle may have several names, and outlives the first of them", async () => {
+test("one bundle may have several names, and outlives its first name", async () => {
   const file = write("w.esm.js", bundle("first"));
   const { hash } = await addWorkflow(root, "one", file);
   expect(await addWorkflow(root, "two", file)).toEqual({ name: "two", hash, unchanged: false });
@@ -88,9 +88,9 @@ test("one bundle may have several names, and outlives the first of them", async 
 
 describe("nothing is written when", () => {
   test.each([
-    ["there is no such file", "none.esm.js", "missing"],
+    ["the file is missing", "none.esm.js", "missing"],
     ["the file is a folder", ".", "usage"],
-    ["the ending is another", "w.js", "usage"],
+    ["the file extension is unknown", "w.js", "usage"],
     ["the file is not a module", "broken.esm.js", "failed"],
     ["run is not a generator", "function.esm.js", "failed"],
     ["the file is empty", "empty.esm.js", "failed"],

@@ -85,7 +85,7 @@ describe("an answer with a token", () => {
     expect(await giver(other.store, other.ref)("yes", {})).toStartWith("no error");
   });
 
-  test("to a thread without a worker and a question is an event too", async () => {
+  test("to a thread without a worker or a question is recorded as an event", async () => {
     const { store, ref } = await gated();
     const give = giver(store, ref);
     await give("yes", {});

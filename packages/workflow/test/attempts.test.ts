@@ -82,7 +82,7 @@ const twenty = `export const run = durable(async function* (step) {
 
 const numberOf = (step: Pick<Step, "content">) => Number(step.content.replace("said ", ""));
 
-describe("twenty of one role at once", () => {
+describe("twenty concurrent attempts of one role", () => {
   test.each([
     ["step.all", twenty],
     [
@@ -98,7 +98,7 @@ describe("twenty of one role at once", () => {
         return { returnCode: 0, summary: "" };
       };`,
     ],
-  ])("each have their own text, tokens and cost: %s", async (_, body) => {
+  ])("have separate texts, tokens and costs: %s", async (_, body) => {
     const store = new TestStore();
     const ref = await store.start(await store.add(await built(body)));
     const { steps } = await store.whenStatus(ref, "completed");

@@ -234,7 +234,7 @@ describe("a built bundle", () => {
   });
 });
 
-describe("a build that can't be made is one error with its place", () => {
+describe("a failed build is one error with its position", () => {
   const at = (name: string) => join(folder, name);
 
   test("a syntax error", async () => {
@@ -245,7 +245,7 @@ describe("a build that can't be made is one error with its place", () => {
     expect(message).toBe(`${at("flow.ts")}:2:10: Unexpected =`);
   });
 
-  test("all errors stand in the details", async () => {
+  test("all errors are in the details", async () => {
     const { message, details } = await errorOf(
       build({ "flow.ts": 'import a from "./nope.ts";\nimport z from "zod"; a(z);' }),
     );
@@ -301,7 +301,7 @@ describe("a build that can't be made is one error with its place", () => {
     });
   }
 
-  test("only @uncaged/workflow itself is lent", async () => {
+  test("only @uncaged/workflow resolves without being installed", async () => {
     for (const name of ["@uncaged/workflow/host", "@uncaged/workflow-agents", "yaml", "acorn"]) {
       const { message } = await errorOf(
         build({ "flow.ts": `import * as a from "${name}"; export { a };` }),
@@ -352,7 +352,7 @@ describe("a build runs no code of the source", () => {
     });
   }
 
-  test("no bunfig, no .env and no package.json setting is run", async () => {
+  test("code in bunfig, .env and package.json settings does not run", async () => {
     const { text } = await build({
       "flow.ts": `${exports_} export const e = process.env.SECRET; import { gql } from "gql"; export const g = gql();`,
       "bunfig.toml":
@@ -369,7 +369,7 @@ describe("a build runs no code of the source", () => {
     expect(text).toContain("plain");
   });
 
-  test("nothing is left behind", async () => {
+  test("no files are left behind", async () => {
     const own = async () =>
       (await readdir(tmpdir())).filter((name) => name.startsWith("uncaged-build-"));
     const before = new Set(await own());

@@ -56,7 +56,7 @@ describe("a name that is copied", () => {
     expect((await versionsOf(one)).toSorted()).toEqual([first, second, theirs].toSorted());
   });
 
-  test("and a bundle are hashed again on the way", async () => {
+  test("and a bundle are hashed again during the copy", async () => {
     const [one, other] = [place(), place()];
     const hash = await one.register("greet", "1");
     expect(await copyBundle(one.moving, other.moving, hash)).toMatchObject({ hash });

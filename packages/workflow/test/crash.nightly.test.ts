@@ -13,7 +13,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the crash test (F4)", () => {
-  test("kills and freezes commands, a server and workers, and finds nothing lost and nothing doubled", async () => {
+  test("kills and freezes commands, a server and workers, and finds no lost and no duplicate records", async () => {
     const command = [
       process.execPath,
       program,
@@ -106,7 +106,7 @@ describe("the auditor", () => {
     ["a thread that was started", { [a]: whole }, [`started ${b} H`]],
     ["a thread's version", { [a]: whole }, [`started ${a} G`]],
     ["a step that was committed", { [a]: whole }, [`step ${a} 2 2:x`]],
-    ["a step that was shown and then made again", { [a]: whole }, [`seen ${a} 1 1:y`]],
+    ["a step that was shown and then repeated", { [a]: whole }, [`seen ${a} 1 1:y`]],
     ["a step in the middle", { [a]: [start(a), step(0), step(2), end] }, []],
     ["an end that was shown", { [a]: [start(a), killed] }, [`ended ${a} completed`]],
     ["an answer", { [a]: whole }, [`answered ${a} yes`]],
@@ -132,7 +132,7 @@ describe("the auditor", () => {
     ["the effect of a step", whole, [...effects, `seen ${a} 1 1:x`, `effect ${a} 1 1:z`]],
   ];
   for (const [what, lines, notes] of doubles) {
-    test(`finds that ${what} is doubled`, () => {
+    test(`finds that ${what} is duplicated`, () => {
       expect(found({ [a]: lines }, notes).doubled.length).toBeGreaterThan(0);
     });
   }

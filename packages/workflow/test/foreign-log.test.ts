@@ -41,7 +41,7 @@ const linesOf = (path: string): string[] =>
 describe("a log of a newer version (F26)", () => {
   const later = stepLine("0").replace('"timestamp"', '"later":{"b":"é"},"timestamp"');
 
-  test("whose records have more keys is continued and forked, and they are kept", async () => {
+  test("with additional keys is continued and forked, and keeps the keys", async () => {
     const { store, ref, path } = await storeWith(later);
     await resumeThread(store.root, ref, { env: {} });
     expect((await store.whenStatus(ref, "completed")).steps).toHaveLength(3);
@@ -52,7 +52,7 @@ describe("a log of a newer version (F26)", () => {
     expect((await verifyStore(store.root)).problems).toEqual([]);
   });
 
-  test("with a reserved role that is not known is read, and neither continued nor copied", async () => {
+  test("with an unknown reserved role is read, and neither continued nor copied", async () => {
     const { store, ref, path } = await storeWith(later, stepLine("").replace("count", "__sleep__"));
     const before = readFileSync(path);
     expect(await store.read(ref)).toMatchObject({ status: "interrupted", steps: [{}, {}] });
@@ -68,7 +68,7 @@ describe("a log of a newer version (F26)", () => {
     await store.whenStatus(fork, "completed");
   });
 
-  test("with another checksum is broken at its line, and stays as it is", async () => {
+  test("with another checksum is broken at its line, and stays unchanged", async () => {
     const { store, ref, path } = await storeWith(later, stepLine("1"));
     const longer = readFileSync(path, "utf8").replaceAll(/"sum":"(\w{16})"/g, '"sum":"$1$1"');
     writeFileSync(path, longer);
@@ -84,7 +84,10 @@ describe("a log from elsewhere (F19)", () => {
   const other = "01BRZ3NDEKTSV4RRFFQ69G5FAV";
   const ways: [string, (line: string, hash: string) => string][] = [
     ["that is another thread's copy", (line) => line],
-    ["whose id leads out of the storage root", (line) => line.replace(threadId, "../../../evil")],
+    [
+      "whose id points outside of the storage root",
+      (line) => line.replace(threadId, "../../../evil"),
+    ],
     [
       "of another version",
       (line, hash) => line.replace(threadId, other).replace(hash, "EYHPV6X8XHTCS"),

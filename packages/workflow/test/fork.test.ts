@@ -20,7 +20,7 @@ const hintOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(String, ({ hint }: { hint?: string }) => String(hint));
 
 describe("fork and retry", () => {
-  test("of a thread that is being written take whole steps, byte for byte but for their sums", async () => {
+  test("of a thread during a write copy whole steps byte for byte, except their checksums", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const ref = await store.start(hash, "", { options: { delayMs: 0 }, maxRounds: 100_000 });
@@ -42,7 +42,7 @@ describe("fork and retry", () => {
     }
   });
 
-  test("retry takes up what failed or was killed with every step, and nothing else", async () => {
+  test("retry continues failed and killed threads with every step, and refuses others", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf(`yield step("a"); if (input.steps.length < 2) throw new Error("not yet");`),
@@ -65,7 +65,7 @@ describe("fork and retry", () => {
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });
 
-  test("may begin with an input of any meta, after steps that ask for nothing", async () => {
+  test("may start with an input of any meta, even after steps that ask nothing", async () => {
     const store = new TestStore();
     const report =
       'yield step("report", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';

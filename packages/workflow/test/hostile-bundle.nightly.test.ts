@@ -48,7 +48,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
       'yield step("a", "漢".repeat(40 << 20));',
       "too large",
     ],
-    ["returns no result", "return 1;", "the result is"],
+    ["returns an invalid result", "return 1;", "the result is"],
   ];
   for (const [what, evil, message] of evils) {
     test(what, async () => {
@@ -99,7 +99,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
 });
 
 describe("a bundle that blocks its worker", () => {
-  test("is ended by kill --force, and its siblings go on where they stood", async () => {
+  test("is ended by kill --force, and its other threads continue from their last step", async () => {
     const store = new TestStore();
     const hash = await store.add(besides("await sleep(50); for (;;);"));
     const good = await store.start(hash, "good");

@@ -19,7 +19,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// A folder where an ordinary user may write too.
+// A folder that an unprivileged user may write to.
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync("/tmp/uncaged-inspected-");
@@ -34,7 +34,7 @@ type Loading = {
   sandbox?: "required";
 };
 
-/** Loads a bundle with this top level, which gives its descriptor's description as `said`. */
+/** Loads a bundle with this top level, which sets the descriptor's description through `said`. */
 async function loaded(
   topLevel: string,
   { as = [], env = {}, ...options }: Loading = {},
@@ -62,7 +62,7 @@ const attempts = `const attempt = async (name, act) => {
 describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere }) => {
   const inSandbox = test.skipIf(!isHere);
 
-  inSandbox("reads no file of the user, and writes none", async () => {
+  inSandbox("can't read or write the user's files", async () => {
     const secret = join(folder, "secret");
     const made = join(folder, "made");
     writeFileSync(secret, "secret", { mode: 0o666 });
@@ -73,7 +73,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
       "/etc/shadow",
       join(runner, "../../inspect.test.ts"),
     ];
-    // Opened and not written: without a sandbox nothing of this machine must change.
+    // Only open the files: without a sandbox, a write would change this machine.
     const own = join(import.meta.dir, "../src/bundle/inspect.ts");
     const open = ["/etc/passwd", "/usr/bin/env", "/proc/sys/kernel/core_pattern", own];
     const answer = await loaded(
@@ -82,7 +82,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
       for (const path of ${JSON.stringify(read)}) await attempt(path, () => read(path));
       for (const path of ${JSON.stringify(open)}) await attempt(path, () => fs.closeSync(fs.openSync(path, "a")) ?? "open");
       for (const folder of ["/", "/usr", "/etc"]) await attempt(folder, () => fs.accessSync(folder, fs.constants.W_OK) ?? "writable");
-      // These are places of its own /tmp.
+      // These paths are in its own /tmp.
       for (const path of ${JSON.stringify([secret, made])}) await attempt(path, () => fs.appendFileSync(path, "x"));
       fs.writeFileSync("own", "x"); said.push(fs.readdirSync("."));`,
       { as },
@@ -92,7 +92,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
     expect([existsSync(made), await Bun.file(secret).text()]).toEqual([false, "secret"]);
   });
 
-  inSandbox("reaches no network and no variable, and leaves no process", async () => {
+  inSandbox("has no network and no variables, and leaves no process", async () => {
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("in") });
     const mark = `mark-${crypto.randomUUID()}`;
     const answer = await loaded(
@@ -131,7 +131,7 @@ describe.skipIf(!hasSandbox)("without bubblewrap", () => {
   const bwrap = Bun.which("bwrap") ?? "";
   const hidden = [bwrap, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", bwrap, "--"];
 
-  test("a bundle is loaded as it is, or refused in one line where a sandbox is required", async () => {
+  test("a bundle is loaded without a sandbox, or refused with one line if a sandbox is required", async () => {
     expect(await loaded("", { as: hidden })).toMatchObject({ description: "[]" });
     expect(await loaded("", { as: hidden, sandbox: "required" })).toEqual({
       code: "SANDBOX_MISSING",

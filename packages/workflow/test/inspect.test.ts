@@ -48,8 +48,8 @@ const isRunning = (pid: number) =>
   isAlive(pid) &&
   !/^[ZX]/.test(Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]).stdout.toString());
 
-describe("a sound bundle", () => {
-  test("gives its descriptor", async () => {
+describe("a valid bundle", () => {
+  test("returns its descriptor", async () => {
     const roles = "{ a: { description: 'A', schema: { type: 'object' } } }";
     const source = `export const descriptor = { description: "x", roles: ${roles} };
       const make = () => async function* () {}; export const run = make();`;
@@ -74,7 +74,7 @@ describe("a sound bundle", () => {
     expect(await inspect(source)).toEqual({ description: "x", roles: {} });
   });
 
-  test("may replace what the verdict is made with", async () => {
+  test("may replace built-ins that the check uses", async () => {
     const source = `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
       JSON.stringify = () => "no"; fs.writeSync = () => 0; syncBuiltinESMExports();
       globalThis.setImmediate = () => {}; globalThis.process = undefined; ${end}`;
@@ -83,7 +83,7 @@ describe("a sound bundle", () => {
 });
 
 describe("the process that loads it", () => {
-  test("has no environment, no arguments, no input, and an empty folder of its own", async () => {
+  test("has no environment, no arguments, no input, and its own empty folder", async () => {
     const source = `import { readdirSync, readFileSync } from "node:fs";
       const seen = { env: Object.keys(process.env), argv: process.argv.length, cwd: readdirSync("."),
         home: process.cwd() === ${JSON.stringify(process.cwd())}, stdin: readFileSync(0, "utf8") };
@@ -98,7 +98,7 @@ describe("the process that loads it", () => {
     });
   });
 
-  test("reads no configuration and no .env of the folder that the user is in", async () => {
+  test("ignores the configuration and the .env of the user's folder", async () => {
     await writeFile(join(folder, "bunfig.toml"), 'preload = ["./evil.ts"]');
     await writeFile(
       join(folder, "evil.ts"),
@@ -126,7 +126,7 @@ describe("the process that loads it", () => {
     expect((await own()).filter((name) => !before.has(name))).toEqual([]);
   });
 
-  test("takes what the bundle started with it", async () => {
+  test("ends the processes that the bundle started", async () => {
     const pidFile = join(folder, "pid");
     const source = `import { spawn } from "node:child_process"; import { writeFileSync } from "node:fs";
       const child = spawn("/bin/sleep", ["100"], { stdio: "ignore" });
@@ -138,7 +138,7 @@ describe("the process that loads it", () => {
   });
 });
 
-test("ends when the process that asked for it is killed", async () => {
+test("ends when its parent process is killed", async () => {
   const pidFile = join(folder, "pid");
   const path = join(folder, "b.esm.js");
   await writeFile(
@@ -165,7 +165,7 @@ test("ends when the process that asked for it is killed", async () => {
   await until(() => !isRunning(pid));
 });
 
-describe("a bundle that can't be loaded gives one error with its place", () => {
+describe("a bundle that fails to load is one error with its position", () => {
   const throwing: [string, string, string][] = [
     ["throws", "const a = 1;\n  throw new Error('boom\\nbang');", "b.esm.js:2:13: boom bang"],
     [
@@ -173,9 +173,9 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
       `function f() { throw new TypeError("t") }\n${end} f();`,
       "b.esm.js:1:26: t",
     ],
-    ["throws no error", "throw 'text'", "b.esm.js: text"],
+    ["throws a value that is not an error", "throw 'text'", "b.esm.js: text"],
     [
-      "throws what can't be shown",
+      "throws a value that can't be shown",
       "throw { toString() { throw 1 } }",
       "b.esm.js: a value that can't be shown was thrown",
     ],
@@ -191,7 +191,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     ],
     ["is not JavaScript", "const a = 1;\nconst b = = 2;", "b.esm.js:2:11: Unexpected ="],
     [
-      "imports a name that is not there",
+      "imports a missing name",
       'import { nope } from "node:fs"; nope;',
       "b.esm.js: Export named 'nope' not found in module 'node:fs'.",
     ],
@@ -209,18 +209,18 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
 
   const endless: [string, string][] = [
     ["loops", "for (;;);"],
-    ["waits for ever", `await new Promise(() => {}); ${end}`],
+    ["waits forever", `await new Promise(() => {}); ${end}`],
     [
-      "waits for ever beside a timer",
+      "waits forever with a timer",
       `setInterval(() => {}, 1000); await new Promise(() => {}); ${end}`,
     ],
-    ["catches the signal to end", "process.on('SIGTERM', () => {}); for (;;);"],
+    ["catches SIGTERM", "process.on('SIGTERM', () => {}); for (;;);"],
     [
       "has a getter that loops",
       `export const descriptor = { get description() { for (;;); }, roles: {} };
       export async function* run() {}`,
     ],
-    ["loops once it was asked to exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
+    ["loops on exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
   ];
   for (const [name, source] of endless) {
     test(`one that ${name}`, async () => {
@@ -248,7 +248,7 @@ describe("a bundle that can't be loaded gives one error with its place", () => {
     expect(isWorkflowError(error) && error.message).toBe("src/flow.ts:5:3: x");
   });
 
-  test("a file that is not there", async () => {
+  test("a missing file", async () => {
     const path = join(folder, "none.esm.js");
     const error: unknown = await inspectBundle(path, { file: "n" }).catch(
       (thrown: unknown) => thrown,
@@ -271,7 +271,7 @@ describe("exports are checked on the loaded module", () => {
       "run is a plain function that returns an instance of Promise, not an async generator",
     ],
     [
-      "a function dressed as one",
+      "a function with a fake type tag",
       `${descriptor} export function run() {} run[Symbol.toStringTag] = "AsyncGeneratorFunction";`,
       "run is a plain function that returns undefined, not an async generator",
     ],
@@ -288,7 +288,7 @@ describe("exports are checked on the loaded module", () => {
     });
   }
 
-  test("a function that returns a generator is a run as well, also where it throws without a thread", async () => {
+  test("a function that returns a generator is a valid run, even if it throws without a thread", async () => {
     const generator = "async function* go(input) { return input.params.text; }";
     for (const run of ["(input, options) => go(input)", "(input) => go(input.params.text)"]) {
       const source = `${descriptor} ${generator} export const run = ${run};`;
@@ -296,7 +296,7 @@ describe("exports are checked on the loaded module", () => {
     }
   });
 
-  test("a descriptor with a broken schema is refused, with its place in it", async () => {
+  test("a descriptor with an invalid schema is refused with the schema's path", async () => {
     const source = `export async function* run() {}
       export const descriptor = { description: "", roles: { a: { description: "", schema: { type: 1 } } } };`;
     const { code, message } = await refusal(source);
@@ -333,7 +333,7 @@ describe("a bundle may require Node's own modules", () => {
     ["Bun's own", '\n  import.meta.require("bun:sqlite");', "bun:sqlite"],
     ["a package by a plain require", '\n  require(["z", "od"].join(""));', "zod"],
     ["a package in a shim", `${esbuild.replaceAll("\n", " ")}\n  __require("ws");`, "ws"],
-    ["a package that is looked for", '\n  require.resolve("zod");', "zod"],
+    ["a package found by require.resolve", '\n  require.resolve("zod");', "zod"],
     ["a package that may be missing", '\n  try { require("zod"); } catch {}', "zod"],
     [
       "a package in run, where run is called",
@@ -342,7 +342,7 @@ describe("a bundle may require Node's own modules", () => {
     ],
   ];
   for (const [name, source, module] of refused) {
-    test(`${name} is refused, with its place`, async () => {
+    test(`${name} is refused, with its position`, async () => {
       const rest = source.includes("run") ? end.split("\n", 1)[0] : end;
       const { code, message } = await refusal(`${source}\n${rest}`);
       expect(code).toBe("BUNDLE_REFUSED");
@@ -352,7 +352,7 @@ describe("a bundle may require Node's own modules", () => {
     });
   }
 
-  test("a function that the engine leaves out of the stack may not either", async () => {
+  test("a function that the engine omits from the stack can't require anything else either", async () => {
     const source = `${end.split("\n", 1)[0]} export const run = () => require("zod");`;
     const message = 'b.esm.js: requires "zod", which is not a Node built-in (no-require)';
     expect(await refusal(source)).toEqual({ code: "BUNDLE_REFUSED", message });

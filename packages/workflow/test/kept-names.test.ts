@@ -16,7 +16,7 @@ async function write(at: string, files: Record<string, string>): Promise<void> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(at, name), text);
 }
 
-test("classes and functions keep their names, also where two modules use the same", async () => {
+test("classes and functions keep their names, even when two modules use the same name", async () => {
   await write(folder, {
     "other.ts": `export class RateLimited extends Error {}
       export const lint = () => 1; export function test() {}

@@ -32,7 +32,7 @@ describe("kill (F11)", () => {
     ["a wait", 'yield step("__wait__", "?", { for: "leave" });'],
   ];
   for (const [what, body] of kills) {
-    test(`ends ${what} at once, with one end record`, async () => {
+    test(`ends ${what} immediately, with one end record`, async () => {
       const store = new TestStore();
       const ref = await store.start(await store.add(bundleOf(`${body} yield step("never");`)));
       await until(async () => (await listLive(store.root)).length === 1);

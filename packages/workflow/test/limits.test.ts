@@ -11,7 +11,7 @@ import { messageOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** A step of some 10 KB, twenty times. */
+/** Yields twenty steps of about 10 KB. */
 const large = bundleOf(`
   for (let n = input.steps.length; n < 20; n += 1) yield step("count", String(n).padEnd(10_000));
 `);
@@ -31,7 +31,7 @@ function openModes(folder: string): string[] {
 }
 
 describe("a size limit that cuts a write short (F5)", () => {
-  test("leaves whole records, and the thread goes on when there is room again", async () => {
+  test("leaves whole records, and the thread continues once there is room", async () => {
     const store = new TestStore();
     const hash = await store.add(large);
     const shell = 'ulimit -f 64 2>/dev/null; [ "$(ulimit -f)" = 64 ]';
@@ -51,7 +51,7 @@ describe("a size limit that cuts a write short (F5)", () => {
     expect(readFileSync(dataPath(store.root, hash, ref.threadId), "utf8")).toStartWith(text);
   });
 
-  test("so short that the worker can't even write its log is reported with its cause", async () => {
+  test("too small for the worker's own log is reported with its cause", async () => {
     const store = new TestStore();
     const hash = await store.add(large);
     const { code } = await only(spawnClient(store, { workflow: hash }, { shell: "ulimit -f 0" }));
@@ -60,7 +60,7 @@ describe("a size limit that cuts a write short (F5)", () => {
 });
 
 describe("too few files (F27)", () => {
-  test("refuse the start that meets the limit, and lose none that was taken", async () => {
+  test("refuse a start at the limit, and lose no accepted start", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const client = spawnClient(
@@ -83,7 +83,7 @@ describe("too few files (F27)", () => {
 
 describe("the surroundings of a client (F27)", () => {
   for (const umask of ["000", "077", "277"]) {
-    test(`with the umask ${umask} leave every file and folder to the user alone`, async () => {
+    test(`with the umask ${umask} keep every file and folder private to the user`, async () => {
       const store = new TestStore();
       const hash = await store.add(counter);
       const client = spawnClient(store, { workflow: hash }, { shell: `umask ${umask}` });
@@ -93,7 +93,7 @@ describe("the surroundings of a client (F27)", () => {
     });
   }
 
-  test("may have no HOME, an empty PATH and a TMPDIR that is not there", async () => {
+  test("may have no HOME, an empty PATH and a missing TMPDIR", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     const env = { PATH: "", TMPDIR: join(store.folder, "missing") };
@@ -102,7 +102,7 @@ describe("the surroundings of a client (F27)", () => {
   });
 
   for (const folders of [2, 6, 35]) {
-    test(`reach a worker though the storage root's path has ${folders * 100} bytes`, async () => {
+    test(`reach a worker through a storage root path of ${folders * 100} bytes`, async () => {
       const store = new TestStore((folder) => join(folder, `${"x".repeat(99)}/`.repeat(folders)));
       const hash = await store.add(endless);
       const ref = await store.start(hash);
@@ -112,7 +112,7 @@ describe("the surroundings of a client (F27)", () => {
     });
   }
 
-  test("reach it also without a TMPDIR", async () => {
+  test("reach a worker without a TMPDIR", async () => {
     const store = new TestStore((folder) => join(folder, "x".repeat(100), "y".repeat(100)));
     const hash = await store.add(counter);
     const env = { TMPDIR: join(store.folder, "missing") };
@@ -133,7 +133,7 @@ describe("the surroundings of a client (F27)", () => {
     expect(store.workers()).toHaveLength(1);
   });
 
-  test("run nothing of the folder that the client stands in", async () => {
+  test("run no code from the client's working folder", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf('yield step("a", String(process.env.PLANTED));'));
     await Bun.write(join(store.folder, "evil.ts"), 'process.env.PLANTED = "preloaded";');
@@ -154,13 +154,13 @@ describe("a worker that can't start", () => {
     "its info": (hash: string) => `${hash}.holder`,
   };
   for (const [what, nameOf] of Object.entries(places)) {
-    test(`because a folder is in the place of ${what} names the cause`, async () => {
+    test(`because a folder is in the place of ${what} reports the cause`, async () => {
       const store = new TestStore();
       const hash = await store.add(counter);
       const path = join(runDir(store.root), nameOf(hash));
       mkdirSync(join(path, "in the way"), { recursive: true });
       await Bun.write(join(runDir(store.root), `${hash}.log`), "Bun v0.0.0 (of a worker before)\n");
-      // A client takes a socket that is there for a worker's.
+      // A client assumes that an existing socket belongs to a worker.
       const ref = messageOf(store.start(hash));
       expect(await ref).toContain(nameOf(hash));
       expect(await ref).not.toContain("Bun v");

@@ -41,7 +41,7 @@ export async function* run() {
   ]);
 });
 
-test("a module that looks for files beside itself is named, once", async () => {
+test("a module that looks for files beside itself is reported once", async () => {
   const flow = `import { data } from "data";
 import { here } from "esm";
 ${exported}
@@ -84,7 +84,7 @@ const reading = (wait: string) => `
     return { returnCode: 0, summary: "" };
   }`;
 
-test("in run process.env and process.cwd() are the thread's, of several at once", async () => {
+test("in run, process.env and process.cwd() belong to the thread, also among concurrent threads", async () => {
   const store = new TestStore();
   const hash = await store.add(reading("await new Promise((done) => setTimeout(done, 20));"));
   const started = await Promise.all(

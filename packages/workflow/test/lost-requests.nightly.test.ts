@@ -50,14 +50,14 @@ async function waiting() {
   return { store, ref };
 }
 
-describe("a request that a worker takes to its end", () => {
-  test("resumes the thread by the next worker", async () => {
+describe("a request lost with its worker", () => {
+  test("resumes the thread through the next worker", async () => {
     const { store, ref } = await interrupted();
     await resumeThread(store.root, ref, { env: {} });
     expect((await store.read(ref)).status).toBe("running");
   });
 
-  test("answers by the next worker where the answer has an id", async () => {
+  test("answers through the next worker if the answer has an id", async () => {
     const { store, ref } = await waiting();
     const input = { content: "yes", meta: { requestId: "r1" } };
     await resumeThread(store.root, ref, { env: {}, input });
@@ -65,14 +65,14 @@ describe("a request that a worker takes to its end", () => {
     expect(steps.map(({ content }) => content)).toEqual(["may I?", "yes", "yes"]);
   });
 
-  test("is reported where an answer without an id may have been taken", async () => {
+  test("is reported if an answer without an id may have been accepted", async () => {
     const { store, ref } = await waiting();
     const refused = resumeThread(store.root, ref, { env: {}, input: { content: "yes" } });
     expect(await codeOf(refused)).toBe("WORKER_LOST");
   });
 });
 
-test("a worker that ends refuses the requests that were on their way to it", async () => {
+test("an ending worker refuses requests in transit", async () => {
   const store = new TestStore();
   const ref = await store.start(await store.add(asker));
   await store.whenStatus(ref, "waiting");
@@ -92,7 +92,7 @@ test("a worker that ends refuses the requests that were on their way to it", asy
   client.destroy();
 });
 
-test("a pause that a busy worker does not answer says so", async () => {
+test("a pause that a busy worker does not answer reports that", async () => {
   useImpatientSockets();
   const store = new TestStore();
   const ref = await store.start(await store.add(bundleOf(`yield step("a"); ${blocking}`)));

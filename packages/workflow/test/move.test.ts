@@ -29,7 +29,7 @@ const answer = ({ root }: TestStore, ref: ThreadRef, content: string, requestId?
 const resume = ({ root }: TestStore, ref: ThreadRef) =>
   openLocalHost({ path: root }).control(ref, { kind: "resume", env: {} });
 
-/** Asks three times, and keeps something beside its log. */
+/** Asks three times, and stores data beside its log. */
 const talk = bundleOf(`
   for (let n = input.steps.length; n < 6; n += 2) {
     if (n === 0) await options.blobs.put(new TextEncoder().encode("kept"));
@@ -48,7 +48,7 @@ async function sound(...stores: TestStore[]): Promise<void> {
 }
 
 describe("a thread that moves", () => {
-  test("goes on where it is, there and back, with the records that it had", async () => {
+  test("continues on its current host, there and back, with all its records", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(talk));
     await one.whenStatus(ref, "waiting");
@@ -74,7 +74,7 @@ describe("a thread that moves", () => {
     await sound(one, other);
   });
 
-  test("is refused every change where it was, is read there, and may be forked", async () => {
+  test("can be read and forked on its old host, but not changed", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(asker));
     await one.whenStatus(ref, "waiting");
@@ -109,7 +109,7 @@ describe("a thread that moves", () => {
     await sound(one, other);
   });
 
-  test("is paused, asleep or interrupted there too, and only there", async () => {
+  test("stays paused, asleep or interrupted, only on its new host", async () => {
     const [one, other] = two();
     const expiresAt = Date.now() + 3_600_000;
     const [paused, asleep, ended] = [
@@ -148,7 +148,7 @@ describe("a thread that moves", () => {
     expect((await move(one, other, ref)).moved).toBe(false);
   });
 
-  test("is on one host wherever a move is lost, and the same move again finishes it", async () => {
+  test("is on one host wherever a move is interrupted, and a repeated move finishes it", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(talk));
     await store.whenStatus(ref, "waiting");
@@ -177,7 +177,7 @@ describe("a thread that moves", () => {
     }
   });
 
-  test("does not come from a copy of a storage root that is older than its last move", async () => {
+  test("is not taken from a copy of a storage root that is older than its last move", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(asker));
     await one.whenStatus(ref, "waiting");

@@ -14,16 +14,16 @@ import { until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** The pids of the workers that a thread's debug log says drove it. */
+/** Returns the pids of a thread's workers from its debug log. */
 const drivers = (notes: string) =>
   [...notes.matchAll(/"type":"worker_start".*?"pid":(\d+)/g)].map((found) => found[1]);
 
 describe("one worker for a hash", () => {
-  test("is made by sixteen processes that start a thread each, and every thread completes", async () => {
+  test("serves sixteen processes that each start a thread, and every thread completes", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     const go = join(store.folder, "go");
-    // On a busy machine all threads there are may have ended before the next client comes.
+    // On a busy machine all threads may end before the next client arrives.
     const env = { [idleVariable]: "60000" };
     const clients = Array.from({ length: 16 }, () =>
       spawnClient(store, { workflow: hash, options: { delayMs: 20 } }, { go, env }),
@@ -43,7 +43,7 @@ describe("one worker for a hash", () => {
     expect(pids.size).toBe(1);
   }, 180_000);
 
-  test("starts one thread when processes bring the same thread id to two versions", async () => {
+  test("starts one thread when processes use the same thread id for two versions", async () => {
     const store = new TestStore();
     const hashes = [await store.add(`${counter}// 1`), await store.add(`${counter}// 2`)];
     const go = join(store.folder, "go");
@@ -60,7 +60,7 @@ describe("one worker for a hash", () => {
     expect(existsSync(startLockPath(store.root, threadId))).toBe(false);
   }, 180_000);
 
-  test("goes away when it has nothing to do, and leaves only its log, its lock and the threads'", async () => {
+  test("exits when idle, and leaves only its log, its lock and its threads' files", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     await store.start(hash);
@@ -70,7 +70,7 @@ describe("one worker for a hash", () => {
     expect(readdirSync(runDir(store.root)).sort()).toEqual(left);
   });
 
-  test("goes away also when it can't remove its socket and its info, and another one takes over", async () => {
+  test("exits even if it can't remove its socket and its info, and another worker takes over", async () => {
     const store = new TestStore();
     const hash = await store.add(counter);
     spawnWorker(store.root, hash);
@@ -78,7 +78,7 @@ describe("one worker for a hash", () => {
       () => store.workers().length === 1 && existsSync(join(runDir(store.root), socketName(hash))),
     );
     const [worker] = store.workers();
-    // A folder that is not empty is removed by no unlink.
+    // unlink can't remove a folder.
     const planted = [socketName(hash), `${hash}.holder`].map((name) =>
       join(runDir(store.root), name),
     );
@@ -92,7 +92,7 @@ describe("one worker for a hash", () => {
     await store.whenStatus(ref, "completed");
   });
 
-  test("leaves no pipe open for the process that started it", async () => {
+  test("leaves no pipe open for its parent process", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const client = spawnClient(store, { workflow: hash });
@@ -100,7 +100,7 @@ describe("one worker for a hash", () => {
     expect((await listLive(store.root)).map((row) => row.threadId)).toEqual([threadId]);
   });
 
-  test("writes what it prints to its own log, and a bundle's prints to the thread's", async () => {
+  test("writes its own output to its log, and a bundle's output to the thread's log", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf(`console.log("from a role"); process.stdout.write("raw\\n"); yield step("a");`),

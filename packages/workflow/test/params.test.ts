@@ -14,7 +14,7 @@ const input = {
   additionalProperties: false,
 };
 
-/** Says what it was started with. */
+/** Prints its prompt and params. */
 const greeter = bundleOf(
   `yield step("greet", JSON.stringify(input.params ?? input.prompt));`,
 ).replace("roles: {} }", `roles: {}, input: ${JSON.stringify(input)} }`);

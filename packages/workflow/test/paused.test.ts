@@ -65,7 +65,7 @@ describe("a paused thread whose worker was killed", () => {
   });
 });
 
-test("a pause that a killed worker had not reached holds", async () => {
+test("a pause that a killed worker had not reached stays in effect", async () => {
   const store = new TestStore();
   const ref = await store.start(await store.add(asker), "", { options: { ms: 60_000 } });
   await until(() => store.workers().length === 1);
@@ -76,7 +76,7 @@ test("a pause that a killed worker had not reached holds", async () => {
   expect(existsSync(pausedPath(store.root, ref.hash, ref.threadId))).toBe(true);
 });
 
-test("a thread that was paused asleep does not wake before it is resumed", async () => {
+test("a thread paused while asleep does not wake before it is resumed", async () => {
   const store = new TestStore();
   const expiresAt = Date.now() + 1_000;
   const options = { wait: { sleep: true, expiresAt } };
@@ -99,7 +99,7 @@ test("a thread that was paused asleep does not wake before it is resumed", async
   await store.whenStatus(ref, "completed");
 });
 
-test("a thread that sleeps without a worker can be paused, and sleeps on when it is resumed", async () => {
+test("a thread that sleeps without a worker can be paused, and continues to sleep when it is resumed", async () => {
   const store = new TestStore();
   const expiresAt = Date.now() + 86_400_000;
   const options = { wait: { sleep: true, expiresAt } };
@@ -113,7 +113,7 @@ test("a thread that sleeps without a worker can be paused, and sleeps on when it
   expect(await wakeThreads(store.root, { env: {} })).toMatchObject({ next: expiresAt });
 });
 
-test("a thread that was interrupted or asks can't be paused", async () => {
+test("an interrupted or asking thread can't be paused", async () => {
   const store = new TestStore();
   const [lost, asks] = [
     await store.start(await store.add(endless)),

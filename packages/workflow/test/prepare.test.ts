@@ -32,14 +32,14 @@ async function refusal(file: string, options: { types?: string } = {}): Promise<
   return error;
 }
 
-describe("a sound file", () => {
+describe("a valid file", () => {
   test("an .esm.js is taken byte for byte", async () => {
     const bytes = new TextEncoder().encode(`#!/usr/bin/env node\n\r\n${sound}// é\u2028`);
     const prepared = await prepareBundle(await write("b.esm.js", bytes));
     expect(prepared).toEqual({ bytes, descriptor: { description: "x", roles: {} } });
   });
 
-  test("its types come along", async () => {
+  test("its types are included", async () => {
     const file = await write("b.esm.js", sound);
     const types = await write("b.d.ts", "export declare const run: unknown;");
     expect((await prepareBundle(file, { types })).types).toBe("export declare const run: unknown;");
@@ -57,8 +57,8 @@ describe("a sound file", () => {
   });
 });
 
-describe("a path that leads to no bundle", () => {
-  test("nothing there", async () => {
+describe("a path without a bundle", () => {
+  test("a missing file", async () => {
     expect(await refusal(at("none.esm.js"))).toMatchObject({
       code: "NO_SUCH_FILE",
       kind: "missing",
@@ -83,12 +83,12 @@ describe("a path that leads to no bundle", () => {
     expect((await refusal(await write("flow.ts", ""))).code).toBe("EMPTY_FILE");
   });
 
-  test.if(process.geteuid?.() !== 0)("a file that may not be read", async () => {
+  test.if(process.geteuid?.() !== 0)("an unreadable file", async () => {
     await chmod(await write("b.esm.js", sound), 0);
     expect((await refusal(at("b.esm.js"))).code).toBe("NO_PERMISSION");
   });
 
-  test("another ending", async () => {
+  test("another file extension", async () => {
     for (const name of ["b.js", "b.mjs", "b.cjs", "b", "b.esm.jsx", "b.d.ts", "b.txt", ".esm"]) {
       const { code, kind } = await refusal(await write(name, sound));
       expect([name, code, kind]).toEqual([name, "NOT_A_BUNDLE", "usage"]);
@@ -110,7 +110,7 @@ describe("a path that leads to no bundle", () => {
     expect((await refusal(`${at("a".repeat(5000))}.esm.js`)).code).toBe("BAD_PATH");
   });
 
-  test("types that are missing, a folder or no text", async () => {
+  test("types that are missing, a folder or not text", async () => {
     const file = await write("b.esm.js", sound);
     expect((await refusal(file, { types: at("none.d.ts") })).kind).toBe("missing");
     expect((await refusal(file, { types: folder })).code).toBe("NOT_A_FILE");
@@ -131,7 +131,7 @@ describe("a bundle that breaks the rules", () => {
     expect(details?.[1]).toStartWith(`${file}:2:1: there must be no default export`);
   });
 
-  test("runs nothing of it", async () => {
+  test("is not run", async () => {
     const ran = at("ran");
     const source = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(ran)}, "");
       import "zod"; ${sound}`;

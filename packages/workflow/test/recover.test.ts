@@ -36,7 +36,7 @@ const reasons = async (root: Root, env: Record<string, string> = {}) => {
   return left.map(({ reason }) => reason);
 };
 
-/** A thread that runs, and whose worker is then killed. */
+/** Starts a thread and kills its worker. */
 async function interrupted(store = new TestStore(), source: string = endless) {
   const ref = await store.start(await store.add(source));
   await store.whenSteps(ref, 1);
@@ -44,7 +44,7 @@ async function interrupted(store = new TestStore(), source: string = endless) {
   return { store, ref, env: store.env };
 }
 
-/** A thread that has no worker, with a start record of the test's own. */
+/** Writes a thread without a worker, with a given start record. */
 async function written(
   store: TestStore,
   hash: string,
@@ -69,7 +69,7 @@ async function written(
 }
 
 describe("a thread whose worker was killed", () => {
-  test("is resumed once, by whichever of twenty calls and a person comes first", async () => {
+  test("is resumed once, by the first of twenty calls and a person", async () => {
     const { store, ref, env } = await interrupted();
     const { steps } = await store.read(ref);
     expect(await recover(store.root, env, true)).toMatchObject({ resumed: [ref], left: [] });
@@ -87,7 +87,7 @@ describe("a thread whose worker was killed", () => {
     expect(await recover(store.root, env)).toEqual({ resumed: [], left: [] });
   });
 
-  test("is resumed by a server that was there before, and by its next one", async () => {
+  test("is resumed by a running server, and by its successor", async () => {
     const { store, ref, env } = await interrupted();
     const rest = keepAwake(openLocalHost({ path: store.root }), env, { resume: true });
     try {
@@ -150,7 +150,7 @@ test("a loss is found even after another worker took over, and the recovery is r
   }
 });
 
-test("of the threads that a person has seen no other is resumed", async () => {
+test("only threads that a person has seen are resumed", async () => {
   const { store, ref, env } = await interrupted();
   const later = await written(store, ref.hash, {});
   const only = [ref.threadId];
@@ -183,7 +183,7 @@ describe("is left to a person, with the reason:", () => {
     expect((await store.read(ref)).status).toBe("interrupted");
   });
 
-  test("a thread of another identity, and one of a version that noted none", async () => {
+  test("a thread of another identity, and a thread without a recorded one", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     await written(store, hash, { startedIn: { root: "f".repeat(32), env: [] } });
@@ -204,22 +204,25 @@ describe("is left to a person, with the reason:", () => {
     expect(await reasons(store.root)).toEqual(["its last record is older than 24 hours"]);
   });
 
-  test.each([true, false])("a thread whose log was put back, with its times: %p", async (kept) => {
-    const store = new TestStore();
-    const timestamp = Date.now() - 3_600_000;
-    const ref = await written(store, await store.add(endless), { timestamp });
-    const path = dataPath(store.root, ref.hash, ref.threadId);
-    if (kept) utimesSync(path, new Date(timestamp), new Date(timestamp));
-    const backup = join(store.folder, "backup");
-    cpSync(path, backup, { preserveTimestamps: true });
-    rmSync(path);
-    cpSync(backup, path, { preserveTimestamps: kept });
-    expect((await recover(store.root, {}, true)).resumed).toEqual([]);
-    expect(await reasons(store.root)).toEqual(["its log was restored from a copy"]);
-    expect((await store.read(ref)).status).toBe("interrupted");
-  });
+  test.each([true, false])(
+    "a thread whose log was restored from a copy, with its times: %p",
+    async (kept) => {
+      const store = new TestStore();
+      const timestamp = Date.now() - 3_600_000;
+      const ref = await written(store, await store.add(endless), { timestamp });
+      const path = dataPath(store.root, ref.hash, ref.threadId);
+      if (kept) utimesSync(path, new Date(timestamp), new Date(timestamp));
+      const backup = join(store.folder, "backup");
+      cpSync(path, backup, { preserveTimestamps: true });
+      rmSync(path);
+      cpSync(backup, path, { preserveTimestamps: kept });
+      expect((await recover(store.root, {}, true)).resumed).toEqual([]);
+      expect(await reasons(store.root)).toEqual(["its log was restored from a copy"]);
+      expect((await store.read(ref)).status).toBe("interrupted");
+    },
+  );
 
-  test("a thread whose environment is missing, by the names alone", async () => {
+  test("a thread whose environment is missing, with only the variable names", async () => {
     const store = new TestStore();
     const env = { API_KEY: "s3cret", TERM: "xterm", PWD: "/" };
     const hash = await store.add(endless);

@@ -26,7 +26,7 @@ function start(program: string, ...args: string[]) {
 
 const names = async () => [...(await readRegistry(root)).keys()].toSorted();
 
-test("names that eight processes register at once all survive", async () => {
+test("names registered concurrently by eight processes are all kept", async () => {
   const processes = Array.from({ length: 8 }, (_, i) => start("register", root, `p${i}`, "4"));
   const wanted: string[] = [];
   for (const [i, each] of processes.entries()) {
@@ -38,7 +38,7 @@ test("names that eight processes register at once all survive", async () => {
   expect((await verifyStore(root)).problems).toEqual([]);
 }, 180_000);
 
-test("twenty processes that add to one name at once all succeed", async () => {
+test("twenty processes that add to one name concurrently all succeed", async () => {
   const processes = Array.from({ length: 20 }, (_, i) =>
     start("register", root, `p${i}`, "1", "w"),
   );
@@ -46,7 +46,7 @@ test("twenty processes that add to one name at once all succeed", async () => {
   expect(((await readRegistry(root)).get("w")?.history ?? []).length).toBe(19);
 }, 180_000);
 
-test("a change that could not be synced is on the disk once it is made again", async () => {
+test("a change that failed to sync is durable once repeated", async () => {
   const bytes = new TextEncoder().encode("// one");
   const add = () =>
     registerBundle(root, "one", bytes, { descriptor: { description: "", roles: {} } });
@@ -55,7 +55,7 @@ test("a change that could not be synced is on the disk once it is made again", a
   const inodes = () => paths.map((path) => statSync(path).ino);
   const before = inodes();
   expect(await add()).toEqual({ name: "one", hash, unchanged: true });
-  // Other files, which were synced before they got these names: nothing is left of a failed sync.
+  // New files, synced before they got these names: nothing of the failed sync remains.
   expect(inodes().some((inode, at) => inode === before[at])).toBe(false);
 });
 
@@ -74,7 +74,7 @@ test("a registry of a newer version keeps its bundles from gc", async () => {
   expect(existsSync(bundlePath(root, hash))).toBe(true);
 });
 
-test("one name that many processes register at once keeps every version", async () => {
+test("a name registered by many concurrent processes keeps every version", async () => {
   const versions = Array.from({ length: 20 }, (_, i) => new TextEncoder().encode(`// ${i}`));
   const descriptor = { description: "", roles: {} };
   const added = await Promise.all(
@@ -87,7 +87,7 @@ test("one name that many processes register at once keeps every version", async 
   expect(times).toEqual([...new Set(times)].toSorted((a, b) => b - a));
 });
 
-test("a process that is killed while it registers loses nothing that it has said", async () => {
+test("a process killed during registration loses nothing that it acknowledged", async () => {
   const said = new Set<string>();
   for (let round = 0; round < 12; round += 1) {
     const child = start("register", root, `r${round}`, "1000");
@@ -109,7 +109,7 @@ test("a process that is killed while it registers loses nothing that it has said
   }
 }, 180_000);
 
-test("garbage that is collected while names are registered is never a bundle that they need", async () => {
+test("garbage collection during registrations never collects a needed bundle", async () => {
   const collector = start("collect", root, "60");
   const writers = ["a", "b"].map((prefix) => start("register", root, prefix, "40"));
   for (const each of writers) expect(await each.exited).toBe(0);

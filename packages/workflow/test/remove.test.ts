@@ -19,7 +19,7 @@ import { codeOf, messageOf, until } from "./fixtures/until.ts";
 afterEach(removeStores);
 
 describe("thread rm", () => {
-  test("refuses what runs, is paused or waits, and leaves nothing of it with force", async () => {
+  test("refuses running, paused and waiting threads, and removes them completely with force", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(endless));
     expect(await codeOf(removeThread(store.root, ref))).toBe("THREAD_RUNNING");
@@ -75,7 +75,7 @@ describe("the folder of a thread's sandboxed commands", () => {
     rmSync(cache, { recursive: true, force: true });
   });
 
-  test("goes with the thread, or by gc once it has ended", async () => {
+  test("is removed with the thread, or by gc once the thread has ended", async () => {
     process.env.XDG_CACHE_HOME = cache;
     const store = new TestStore();
     const removed = await store.start(await store.add(counter));

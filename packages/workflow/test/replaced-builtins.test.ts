@@ -22,7 +22,7 @@ const steps = Array.from({ length: count }, (_, n) => ({
   meta: { n, list: [n, { a: "ä" }], [`key${n}`]: null },
 }));
 
-describe("a record is serialised, hashed and written by functions that were captured, not by a mock of", () => {
+describe("a record is serialised, hashed and written by captured functions, not by a mock of", () => {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
   const mocks: [string, object, string, (...args: never[]) => unknown][] = [
     ["JSON.stringify", JSON, "stringify", () => '"mocked"'],
@@ -61,7 +61,7 @@ describe("a record is serialised, hashed and written by functions that were capt
   }
 });
 
-describe("a bundle that replaces everything leaves the logs of its siblings sound", () => {
+describe("a bundle that replaces everything leaves its siblings' logs intact", () => {
   const vandal = readFileSync(join(import.meta.dir, "fixtures/vandal.js"), "utf8");
   const stepsOf = (store: TestStore, ref: ThreadRef) =>
     store
@@ -69,14 +69,14 @@ describe("a bundle that replaces everything leaves the logs of its siblings soun
       .flatMap(({ role, content, meta }) => (role === "count" ? [{ role, content, meta }] : []));
 
   for (const by of ["throws", "nothing", "garbage"]) {
-    test(`by a function that gives ${by}`, async () => {
+    test(`by functions of kind "${by}"`, async () => {
       const store = new TestStore();
       const hash = await store.add(vandal);
       const refs = await Promise.all(
         [1, 2].map(() => store.start(hash, "", { options: { count } })),
       );
       const marker = join(store.folder, "replaced");
-      // The vandal may replace what the worker needs for its reply.
+      // The bundle may replace functions that the worker needs for its reply.
       await store
         .start(hash, "vandal", { options: { by, marker, after: 10 } })
         .catch(({ code }: { code: string }) => expect(code).toBe("WORKER_LOST"));

@@ -53,7 +53,7 @@ async function calling(failures: number, retry: object) {
   return { store, ref, tries };
 }
 
-test("each try is an attempt, and the last one knows those before it", async () => {
+test("each try is an attempt, and the last one lists the earlier ones", async () => {
   const { store, ref, tries } = await calling(2, { attempts: 5, backoff: 5 });
   await store.whenStatus(ref, "completed");
   const attempts = await readAttempts(store.root, ref);
@@ -72,7 +72,7 @@ test("each try is an attempt, and the last one knows those before it", async () 
   expect(new Set(tries().map(([key]) => key))).toEqual(new Set([`${ref.threadId}:caller:1`]));
 });
 
-test("a retry has all tries again, and the same key as the thread that it comes from", async () => {
+test("a retry restarts the tries, and has the same key as its source thread", async () => {
   const { store, ref, tries } = await calling(5, { attempts: 2, backoff: 0 });
   const again = async (from: typeof ref) => {
     await store.whenStatus(from, "failed");
@@ -102,7 +102,7 @@ const cleaningUp = (rethrow: string) => `async function* (step, { prompt }) {
 }`;
 
 for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: error }); }']) {
-  test(`a retry does again what failed before a step in finally ${rethrow}`, async () => {
+  test(`a retry repeats the step that failed before a step in finally ${rethrow}`, async () => {
     const store = new TestStore();
     const flag = join(store.folder, "is up");
     const ref = await store.start(await store.add(await bundleOf(cleaningUp(rethrow))), flag);
@@ -128,7 +128,7 @@ for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: 
   });
 }
 
-test("a retry that would replay a failure and do no step again is known, and so is the fork that does", async () => {
+test("a retry that would only replay a failure is detected, with the fork that repeats the step", async () => {
   const store = new TestStore();
   const { env } = store;
   const flag = join(store.folder, "is up");

@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Sources that hold a name; each becomes a workflow that greets it. */
+/** A kind of source that holds a name and becomes a workflow that greets it. */
 function greetings(): SourceKind {
   return {
     matches: (file) => file.endsWith(".json"),
@@ -68,7 +68,7 @@ describe("a kind of source", () => {
     expect(added.unchanged).toBe(false);
   });
 
-  test("gives the same hash in every folder, and another for another text", async () => {
+  test("has the same hash in every folder, and another hash for another text", async () => {
     const sources = [greetings()];
     const hashOf = async (text: string, at: string) =>
       (await buildSource(await source(text, at), { sources })).hash;
@@ -77,7 +77,7 @@ describe("a kind of source", () => {
     expect(await hashOf('{"name":"me"}', "flow.json")).not.toBe(first);
   });
 
-  test("says itself what is wrong with a text", async () => {
+  test("reports the problems of its texts itself", async () => {
     const file = await source("{}");
     expect(await thrownBy(prepareBundle(file, { sources: [greetings()] }))).toMatchObject({
       code: "NO_NAME",

@@ -66,7 +66,7 @@ test("a removed thread is restored with all of its files, once in concurrent res
   expect((await host.verify()).problems).toEqual([]);
 });
 
-test("the trash is emptied by gc --trash alone, after seven days, and keeps the bundle until then", async () => {
+test("only gc --trash empties the trash, after seven days, and the bundle is kept until then", async () => {
   const { store, host, ref } = await removed(counter);
   await until(() => store.workers().length === 0);
   const now = Date.now();
@@ -138,7 +138,7 @@ test("gc skips a thread that is being restored or removed", async () => {
   await removing;
 });
 
-test("a restore does not replace a thread that has its id by now", async () => {
+test("a restore does not replace a newer thread with its id", async () => {
   const { store, host, ref, createdAt } = await removed(counter);
   const { threadId } = ref;
   const again = await store.start(ref.hash, "", { threadId });

@@ -108,7 +108,7 @@ describe("a twin in a bundle's place", () => {
   });
 
   test.each(["registry", "thread", "seal"])(
-    "is refused by the record in the %s alone",
+    "is refused even if only the %s has a record",
     async (one) => {
       const { host, root, hash, ref, answer, replace, hasRun } = await waiting();
       const without = (path: string, pattern: RegExp) =>
@@ -126,7 +126,7 @@ describe("a twin in a bundle's place", () => {
     },
   );
 
-  test("of a store of an earlier version is refused once anything has recorded the bundle", async () => {
+  test("in a store of an earlier version is refused once the bundle is recorded", async () => {
     const store = new TestStore();
     const hash = await store.add(asker);
     const path = descriptorPath(store.root, hash);
@@ -158,7 +158,7 @@ describe("between hosts", () => {
     expect(await codeOf(moveThread(from, to, one.ref))).toBe("BUNDLE_CHANGED");
     expect(existsSync(bundlePath(other.root, one.hash))).toBe(false);
     await one.host.register("asks", one.file);
-    // The other host knows the twin by this hash: each is right where it is.
+    // The other host has the twin under this hash: each is valid on its own host.
     const [theirs, host] = [
       join(other.folder, "theirs.esm.js"),
       openLocalHost({ path: other.root }),
@@ -176,7 +176,7 @@ describe("between hosts", () => {
     expect((await one.store.read(one.ref)).status).toBe("waiting");
   });
 
-  test("a name and a thread bring their SHA-256 along", async () => {
+  test("a moved name and thread keep their SHA-256", async () => {
     const [one, other] = [await waiting(), new TestStore()];
     const [from, to] = [movingRoot(one.root, "here"), movingRoot(other.root, "there")];
     await copyWorkflow(from, to, "asks");

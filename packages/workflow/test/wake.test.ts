@@ -31,7 +31,7 @@ async function asleep(wait: Record<string, unknown> = { sleep: true }) {
 }
 
 describe("a thread that sleeps, and whose worker was killed", () => {
-  test("is woken once when its time has come, by twenty at once", async () => {
+  test("is woken once when it is due, by twenty concurrent callers", async () => {
     const { store, ref, expiresAt, wake, due } = await asleep();
     expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
     elapse(store.root, ref);
@@ -58,7 +58,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
     expect(live).toMatchObject({ status: "waiting", sleepingUntil: expect.any(Number) });
   });
 
-  test("is no more due when it was killed or removed", async () => {
+  test("is no longer due after it was killed or removed", async () => {
     const { store, ref, due } = await asleep();
     const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
     await store.signalWorkers("SIGKILL");
@@ -69,7 +69,7 @@ describe("a thread that sleeps, and whose worker was killed", () => {
     expect(nextDue(store.root)).toBeNull();
   });
 
-  test("is forked with the time until which it sleeps", async () => {
+  test("keeps the end of its sleep in a fork", async () => {
     const { store, ref, due, expiresAt } = await asleep();
     const forked = await forkThread(store.root, ref, { env: {}, keep: { atStep: 1 } });
     expect(await store.read(forked)).toMatchObject({ status: "waiting" });
@@ -79,14 +79,14 @@ describe("a thread that sleeps, and whose worker was killed", () => {
 });
 
 describe("a due entry", () => {
-  test("is found again in the logs when its folder is gone", async () => {
+  test("is rebuilt from the logs when its folder is missing", async () => {
     const { store, ref, wake, due, expiresAt } = await asleep();
     rmSync(dueDir(store.root), { recursive: true });
     expect(await wake()).toEqual({ woken: [], failed: [], next: expiresAt });
     expect(due()).toEqual([{ ...ref, at: expiresAt }]);
   });
 
-  test("counts for nothing where the log knows better", async () => {
+  test("is ignored if the log contradicts it", async () => {
     const { store, ref, wake, due, expiresAt } = await asleep();
     const other = { hash: ref.hash, threadId: "01ARZ3NDEKTSV4RRFFQ69G5FAV" };
     const running = await store.start(await store.add(endless));
@@ -98,7 +98,7 @@ describe("a due entry", () => {
     expect((await store.read(running)).status).toBe("interrupted");
   });
 
-  test("is tried again in a minute when it could not be woken", async () => {
+  test("is retried in a minute after a failed wake", async () => {
     const { store, ref, wake, due } = await asleep();
     rmSync(bundlePath(store.root, ref.hash));
     addDue(store.root, { ...ref, at: 5 });
@@ -111,7 +111,7 @@ describe("a due entry", () => {
   });
 });
 
-test("threads are woken with the .env files of their projects, and not at all when one is broken", async () => {
+test("threads are woken with their projects' .env files, and not at all when one is invalid", async () => {
   const store = new TestStore();
   const reader = bundleOf(`
     const sleeps = { for: "x", sleep: true, expiresAt: options.expiresAt };

@@ -25,7 +25,7 @@ async function running() {
   return { store, ref, path: dataPath(store.root, ref.hash, ref.threadId) };
 }
 
-test("a worker that ends as a thread is started leaves that to the next one", async () => {
+test("a worker that ends while a thread is started leaves the start to the next worker", async () => {
   const store = new TestStore();
   const hash = await store.add(counter);
   const path = join(runDir(store.root), socketName(hash));
@@ -62,7 +62,7 @@ describe("a worker that is killed", () => {
     expect(numbers).toHaveLength(store.lines(ref).length - 1);
   });
 
-  test("politely leaves its threads to be resumed, having run their finally", async () => {
+  test("by SIGTERM runs the finally of its threads, which can be resumed", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf('try { await aborted; } finally { console.log("cleaned up"); }'),
@@ -78,7 +78,7 @@ describe("a worker that is killed", () => {
 });
 
 describe("a log that a worker takes over", () => {
-  test("stays in its file when the worker before left in order", async () => {
+  test("keeps its file when the previous worker exited normally", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(asker));
     const path = dataPath(store.root, ref.hash, ref.threadId);
@@ -92,7 +92,7 @@ describe("a log that a worker takes over", () => {
 });
 
 describe("a broken log", () => {
-  test("is corrupt, named by line, refused by resume and kill, and spoils no list", async () => {
+  test("is corrupt with its line, refused by resume and kill, and does not break lists", async () => {
     const { store, ref, path } = await running();
     await store.whenSteps(ref, 3);
     await store.signalWorkers("SIGKILL");
@@ -126,7 +126,7 @@ describe("a foreign write to a live log (F9)", () => {
 });
 
 describe("a frozen worker (F9)", () => {
-  test("is ended by kill --force, and never appends when it is let go", async () => {
+  test("is ended by kill --force, and never appends after it is continued", async () => {
     const { store, ref, path } = await running();
     const [worker] = store.workers();
     await store.signalWorkers("SIGSTOP");
@@ -145,7 +145,7 @@ describe("a frozen worker (F9)", () => {
     expect(store.lines(ref).filter(({ role }) => role === "__end__")).toHaveLength(1);
   }, 180_000);
 
-  test("that has driven nothing yet is ended by kill --force, and the thread with it", async () => {
+  test("that has not driven a thread yet is ended by kill --force, together with the thread", async () => {
     const { store, ref } = await running();
     await store.signalWorkers("SIGKILL");
     const child = spawnWorker(store.root, ref.hash);

@@ -6,10 +6,7 @@ import type { Session } from "../session/session.ts";
 import { sourceListed } from "./listed.ts";
 import { sourcesFor } from "./names.ts";
 
-/**
- * Builds a file if needed and registers it under a name. Warnings become notes, and are in the result if there are
- * any.
- */
+/** Builds a file if needed and registers it under a name. Warnings become notes and part of the result. */
 export async function addFile(
   session: Session,
   name: string,
@@ -27,9 +24,9 @@ export async function addFile(
 }
 
 /**
- * First file of the project that changed since the current version of a workflow was built, relative to the current
- * folder. Null when no file changed, when the project does not list the workflow, and when a file that is needed to
- * tell is missing.
+ * Returns the project's first file that changed since the current version of a workflow was built, relative to the
+ * current folder. Returns null if no file changed, if the project does not list the workflow, or if a file needed for
+ * the comparison is missing.
  */
 export async function editedSource(session: Session, name: string): Promise<string | null> {
   const source = sourceListed(session, name);

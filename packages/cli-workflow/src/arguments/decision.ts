@@ -8,10 +8,13 @@ import { noCall } from "./errors.ts";
 /** Options for a person's decision on an approval or a tool call. */
 export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: string };
 
-/** A decision in the form of an answer to a tool call's question. */
+/** A decision as the answer to a tool call's question. */
 export type CallDecision = { approve: boolean; input?: unknown; reason?: string };
 
-/** The decision in the options, or undefined for none. @throws WorkflowError `BAD_JSON`, or wrong use. */
+/**
+ * Returns the decision in the options; undefined without one.
+ * @throws WorkflowError `BAD_JSON`, or a usage error.
+ */
 export async function callDecision(
   { approve, edit, refuse }: DecisionOptions,
   input: string | undefined,
@@ -35,8 +38,8 @@ export async function callDecision(
 }
 
 /**
- * The answer that carries a decision on a thread's call. @throws WorkflowError `NO_CALL` when the thread asks for no
- * decision.
+ * Returns the answer with a decision on a thread's tool call.
+ * @throws WorkflowError `NO_CALL` if the thread does not wait for a decision.
  */
 export function answerFor(view: ThreadView, decision: CallDecision, token: string | undefined) {
   const { threadId } = view;
@@ -57,7 +60,7 @@ export function answerFor(view: ThreadView, decision: CallDecision, token: strin
   };
 }
 
-/** A decision in the form that the question takes; null when it asks for none. */
+/** Returns a decision in the question's format; null if the question does not ask for a decision. */
 function answerTo({ meta }: Step, decision: CallDecision): object | null {
   if (meta.for === "tool") return decision;
   if (!isApproval({ for: "", ...meta }) || decision.input !== undefined) return null;

@@ -15,7 +15,7 @@ import {
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/** The change given by `--edit`: its JSON, or a person's edit of the step in an editor. */
+/** Returns the change given by `--edit`: from its JSON, or from a text editor that shows the step. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,
@@ -53,7 +53,10 @@ export function stepText({ role, content, meta }: Step, number: number): string 
   ].join("\n");
 }
 
-/** The changes that a person made to a step. @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage). */
+/**
+ * Returns the changes that a person made to a step.
+ * @throws WorkflowError `EDIT_CANCELLED`, `BAD_EDIT` (usage).
+ */
 export function changeOf(step: Step, text: string): Edit {
   const marked = new RegExp(`\n${metaMark}\n([^]*?)\n${contentMark}\n([^]*?)\n?$`);
   const [, metaText, content] = marked.exec(text) ?? [];
@@ -95,7 +98,7 @@ async function editText(session: Session, name: string, text: string): Promise<s
   }
 }
 
-// $EDITOR is a command line, not a path (`code --wait`): a shell runs it, as with git.
+// $EDITOR is a command line, not a path (`code --wait`). A shell runs it, as git does.
 async function openEditor({ env, cwd }: Session, editor: string, path: string): Promise<void> {
   const command = ["/bin/sh", "-c", `${editor} "$1"`, "sh", path];
   const stdio = ["inherit", "inherit", "inherit"] as const;

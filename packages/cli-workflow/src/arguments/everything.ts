@@ -5,16 +5,19 @@ import { wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { isConfirmed } from "./question.ts";
 
-/** Options of commands that stop all threads of the storage root. */
+/** Options of the commands that can stop all threads of the storage root. */
 export type AllOptions = { all?: boolean; yes?: boolean };
 
-/** @throws WorkflowError (usage) unless either threads are named or `--all` is given */
+/**
+ * Checks that the caller either names threads or gives `--all`.
+ * @throws WorkflowError (usage)
+ */
 export function checkAll({ all }: AllOptions, ids: readonly string[]): void {
   if (all && ids.length > 0) throw wrongUse("--all takes no thread", "leave out one of them");
   if (!all && ids.length === 0) throw wrongUse("missing a thread", "name it, or all: --all");
 }
 
-/** Stops all threads of the storage root; asks a person before it kills them. */
+/** Stops all threads of the storage root. Asks for confirmation before it kills them. */
 export async function stopEverything(
   session: Session,
   command: StopAll,

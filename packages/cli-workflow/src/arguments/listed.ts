@@ -7,10 +7,13 @@ import { errorEnvelope, errorText, recordOf } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
 import { noProject, notListed, nothingListed } from "./errors.ts";
 
-/** A workflow that the project lists, and the path of its source. */
+/** A workflow listed by the project, with the path of its source. */
 export type Listed = { name: string; file: string };
 
-/** All workflows that the project lists, in the order of its file. @throws WorkflowError `NO_PROJECT` (usage), `NOTHING_LISTED`. */
+/**
+ * Returns all workflows listed by the project, in the order of the project file.
+ * @throws WorkflowError `NO_PROJECT` (usage), `NOTHING_LISTED`.
+ */
 export function listedWorkflows(session: Session): Listed[] {
   const { file, workflows } = projectOf(session);
   const listed = Object.entries(workflows).map(([name, path]) => ({ name, file: path }));
@@ -18,7 +21,10 @@ export function listedWorkflows(session: Session): Listed[] {
   throw nothingListed(file);
 }
 
-/** The path of the source that the project lists by this name. @throws WorkflowError `NOT_LISTED` (missing), `NO_PROJECT`. */
+/**
+ * Returns the path of the source that the project lists under a name.
+ * @throws WorkflowError `NOT_LISTED` (missing), `NO_PROJECT`.
+ */
 export function listedSource(session: Session, name: string): string {
   const source = sourceListed(session, name);
   if (source !== null) return source;
@@ -30,7 +36,7 @@ export function listedSource(session: Session, name: string): string {
   throw notListed(file, name, nearestName(name, Object.keys(workflows)));
 }
 
-/** The paths that a project lists, by name, for a hint: none without a valid project. */
+/** Returns the paths listed by the project, by name, for a hint. Empty without a valid project. */
 function listedFor(session: Session): Record<string, string> {
   try {
     return session.project?.workflows ?? {};
@@ -39,13 +45,13 @@ function listedFor(session: Session): Record<string, string> {
   }
 }
 
-/** The path of the source that the project lists by this name, if any. */
+/** Returns the path of the source that the project lists under a name; null if it lists none. */
 export function sourceListed(session: Session, name: string): string | null {
   const workflows = listedFor(session);
   return Object.hasOwn(workflows, name) ? (workflows[name] ?? null) : null;
 }
 
-/** Whether there is a project that lists workflows. */
+/** Tells whether a project lists workflows. */
 export const isListing = (session: Session): boolean => Object.keys(listedFor(session)).length > 0;
 
 function projectOf({ project }: Session): Project {
@@ -56,8 +62,8 @@ function projectOf({ project }: Session): Project {
 type Failed = { name: string } & ReturnType<typeof errorEnvelope>;
 
 /**
- * Applies an action to several workflows and returns the results. A failure does not stop the next: its error is
- * reported with the workflow's name, and the first error decides the exit code.
+ * Applies an action to several workflows and returns the results. Continues after a failure: reports each error with
+ * the workflow's name. The first error sets the exit code.
  */
 export async function forEachListed<Result extends object>(
   session: Session,

@@ -14,7 +14,7 @@ import type { Session } from "../session/session.ts";
 
 type Side = { host: Host; moving: MovingHost };
 
-/** Argument of `push` and `pull`: a thread, a name, or a bundle. */
+/** The argument of `push` and `pull`: a thread, a name or a bundle. */
 type Selected =
   | { kind: "workflow"; name: string }
   | { kind: "bundle"; hash: string }
@@ -83,7 +83,7 @@ const copiedText = ({ name, hash, versions, unchanged, to }: Copied): string =>
     ? `${name} is at ${hash} on ${to} already\n`
     : `copied ${name} with ${versions} ${versions === 1 ? "version" : "versions"} to ${to}; it is at ${hash} there\n`;
 
-/** A name takes precedence over a hash, and a hash over a thread. */
+/** Resolves the argument. A name takes precedence over a hash, and a hash over a thread. */
 async function select(host: Host, text: string): Promise<Selected> {
   try {
     const { name, hash } = await host.resolve(text);

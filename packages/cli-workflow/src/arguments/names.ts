@@ -13,9 +13,9 @@ import { sourceListed } from "./listed.ts";
 import type { Session } from "../session/session.ts";
 
 /**
- * Applies an action to several threads. A failure does not stop the next: its error is reported, and the first error
- * decides the exit code. With `--json` one id prints its object and several print an array, in which `{id, error}`
- * replaces the result of a failure.
+ * Applies an action to several threads. Continues after a failure and reports its error; the first error sets the exit
+ * code. With `--json`, prints the object of a single id, or an array for several ids, in which `{id, error}` replaces
+ * the result of a failure.
  */
 export async function forEachThread<Result>(
   session: Session,
@@ -43,15 +43,15 @@ export async function forEachThread<Result>(
   return exitCode;
 }
 
-/** Notes the processes that a killed worker left running. */
+/** Notes the processes left running by a killed worker. */
 export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orphan[] }): void {
   const text = orphansText(orphans);
   if (text !== null) session.note(text);
 }
 
 /**
- * Applies an action to a workflow's name. When there is no such workflow, the hint is that the project lists it, else
- * the hint of `otherwise`, else the nearest name.
+ * Applies an action to a workflow's name. For an unknown workflow, the error hints at the project's listing of it, else
+ * gives the hint of `otherwise`, else the nearest name.
  */
 export async function withName<T>(
   session: Session,
@@ -77,9 +77,7 @@ async function nearestHint({ host }: Session, name: string): Promise<string | nu
   return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/**
- * Loads the function that turns a document into a bundle, for a file that may be a document. Its warnings are notes.
- */
+/** Loads the function that builds a bundle from a document, if the file may be a document. Warnings become notes. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([

@@ -17,7 +17,7 @@ function codeOf(act: () => unknown): string {
   return "none";
 }
 
-test("a whole number within its bounds is taken, and nothing else", () => {
+test("a whole number option accepts only whole numbers within its bounds", () => {
   const parse = wholeNumber("--max-rounds", 1, 1_000_000);
   expect([parse("1"), parse("1000000"), parse("007")]).toEqual([1, 1_000_000, 7]);
   for (const text of [
@@ -36,7 +36,7 @@ test("a whole number within its bounds is taken, and nothing else", () => {
   }
 });
 
-test("an option's value is exact JSON, and else text", () => {
+test("an option's value is exact JSON, or else text", () => {
   const pairs =
     "n=3 on=true none=null model=fast list=[1] empty= url=a=b text=a\nb zip=007 version=1.10";
   const id = "12345678901234567890";
@@ -56,7 +56,7 @@ test("an option's value is exact JSON, and else text", () => {
   });
 });
 
-test("JSON is read from a file with a byte order mark, and not with a key twice", async () => {
+test("JSON is read from a file with a byte order mark, but not with a duplicate key", async () => {
   const folder = mkdtempSync(join(tmpdir(), "json-"));
   const file = join(folder, "params.json");
   writeFileSync(file, '\uFEFF{"a":1}');
@@ -68,7 +68,7 @@ test("JSON is read from a file with a byte order mark, and not with a key twice"
   rmSync(folder, { recursive: true });
 });
 
-test("an option that is broken JSON or has no name is refused", () => {
+test("an option with broken JSON or without a name is refused", () => {
   expect(codeOf(() => optionsOf(['a={"b":']))).toBe("BAD_JSON");
   for (const pair of ["novalue", "=1", "a b=1", `${"x".repeat(300)}=1`]) {
     expect(codeOf(() => optionsOf([pair]))).toBe("BAD_OPTION");
@@ -101,11 +101,11 @@ test("an edited step keeps the editor's text to the last line break", () => {
   expect(changeOf(step, text.replace('"n": 1', '"n": 2'))).toEqual({ meta: { n: 2 } });
 });
 
-test("a step that was not changed is not forked", () => {
+test("an unchanged step is not forked", () => {
   expect(codeOf(() => changeOf(step, stepText(step, 3)))).toBe("EDIT_CANCELLED");
 });
 
-test("an edited step whose parts cannot be found is refused", () => {
+test("an edited step with missing parts is refused", () => {
   const text = stepText(step, 3);
   expect(codeOf(() => changeOf(step, text.replace("--- meta", "")))).toBe("BAD_EDIT");
   expect(codeOf(() => changeOf(step, text.replace('"n": 1', '"n": ')))).toBe("BAD_EDIT");

@@ -6,8 +6,8 @@ import type { Session } from "../session/session.ts";
 import { jsonOf, promptOf } from "./values.ts";
 
 /**
- * Parser of an option for a whole number within bounds, both included. It throws `BAD_OPTION` (usage), which names the
- * option and the range.
+ * Returns a parser for a whole-number option with inclusive bounds. The parser throws `BAD_OPTION` (usage), which names
+ * the option and the range.
  */
 export function wholeNumber(option: string, least: number, most: number): (text: string) => number {
   return (text) => {
@@ -18,8 +18,8 @@ export function wholeNumber(option: string, least: number, most: number): (text:
 }
 
 /**
- * Parses an option's time to milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`, `1d`) or an ISO 8601
- * date or time.
+ * Parses a time option to milliseconds since the epoch: a span before now (`30s`, `5m`, `2h`, `1d`) or an ISO 8601 date
+ * or time.
  */
 export function timeOf(option: string, text: string, now: number): number {
   const [, amount, unit = ""] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];

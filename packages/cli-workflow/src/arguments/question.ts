@@ -3,7 +3,7 @@ import type { Session } from "../session/session.ts";
 import { notConfirmed } from "./errors.ts";
 
 /**
- * Asks a yes/no question at the terminal; `yes` answers it on the command line.
+ * Asks a yes/no question at the terminal. `yes` is the answer given on the command line.
  * @throws WorkflowError `NOT_CONFIRMED` (usage) without a terminal
  */
 export async function isConfirmed(

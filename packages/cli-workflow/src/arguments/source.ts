@@ -5,12 +5,12 @@ import type { Session } from "../session/session.ts";
 import { sourcesFor } from "./names.ts";
 
 const endings = [".ts", ".mts", ".tsx", ".json", ".yaml", ".yml", ".esm.js"];
-/** Endings of sources that can be built, and of similar files: the reader reports what is wrong with such a file. */
+/** File extensions of sources, and of similar files whose errors the reader reports. */
 const sourceEnding = /\.([cm]?[jt]sx?|json|ya?ml)$/i;
 
 /**
- * The file that a word means when it may name a workflow or a file, else null. A word with a slash is a file. A word
- * with a file's ending is a file too, unless a workflow has that exact name.
+ * Returns the file named by a word that may be a workflow or a file; null for a workflow. A word with a slash is a
+ * file. A word with a source's extension is a file too, unless a workflow has exactly that name.
  */
 export async function fileMeant(session: Session, word: string): Promise<string | null> {
   if (word.includes("/") || word.includes(sep)) return word;
@@ -25,7 +25,7 @@ export async function fileMeant(session: Session, word: string): Promise<string 
   return isName ? null : word;
 }
 
-/** A bundle that was built from a file and stored only under its hash. Its threads are named after the file. */
+/** Builds a bundle from a file and stores it only under its hash. Its threads are named after the file. */
 export async function storedFrom(
   session: Session,
   file: string,
@@ -38,7 +38,7 @@ export async function storedFrom(
   return { workflow: hash, name: basename(file) };
 }
 
-/** Hint for an unknown workflow name that may mean a file in this folder; null when there is no such file. */
+/** Returns a hint for an unknown workflow name that may mean a file in this folder; null if there is no such file. */
 export function fileHint({ cwd }: Session, name: string): string | null {
   const names = [name, ...endings.map((ending) => `${name}${ending}`)];
   const file = names.find((one) => isFile(join(cwd, one)));

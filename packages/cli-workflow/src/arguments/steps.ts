@@ -11,15 +11,15 @@ import { badOption } from "../session/errors.ts";
 import { looseJson } from "./values.ts";
 import { noSuchStep, notDeclared, notRunSoOften } from "./errors.ts";
 
-/* Functions for step workflows only, which load this module when they need it. */
+/* Functions for step workflows only. Callers load this module on demand. */
 
-/** The documents of the step workflow that a bundle was built from. */
+/** Returns the documents of the step workflow from which a bundle was built. */
 export const documentsIn = async (host: Host, hash: string): Promise<Documents> =>
   documentsOf(hash, await host.descriptor(hash));
 
 /**
- * Values given by `--set`: `$variable`, `_local` or a param. Exact JSON is parsed, other text is kept. For a STRING
- * declaration, `7` and `true` stay text. Text that begins like JSON but is invalid is refused.
+ * Parses the values given by `--set`: `$variable`, `_local` or a param. Parses exact JSON and keeps other text. For a
+ * STRING declaration, `7` and `true` stay text. Refuses text that begins like JSON but is invalid.
  */
 export function overridesOf(
   pairs: readonly string[],
@@ -44,7 +44,10 @@ export function overridesOf(
   );
 }
 
-/** The params that a rerun replaces, by name. @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`. */
+/**
+ * Returns the params that a rerun replaces, by name.
+ * @throws WorkflowError `NOT_DECLARED`, `BAD_OPTION`.
+ */
 export function declaredParams(
   params: unknown,
   { registry }: WorkflowDocument,
@@ -67,7 +70,8 @@ const listedOrNull = (names: readonly string[]): string | null =>
   names.length === 0 ? null : listed(names);
 
 /**
- * Start of `--from-step`: a step's last run, or with `step#2` its second. `ids` are the ids of the workflow's steps.
+ * Returns the start for `--from-step`: a step's last run, or with `step#2` its second run. `ids` are the ids of the
+ * workflow's steps.
  */
 export function rerunStart(
   text: string,

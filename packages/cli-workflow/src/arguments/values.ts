@@ -8,7 +8,7 @@ import { badJson, emptyText, unreadText } from "./errors.ts";
 
 const optionName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
-/** The value of a JSON option: the JSON itself, or `@file` for a file with the JSON. */
+/** Returns the value of a JSON option: the JSON itself, or `@file` for a file with the JSON. */
 export async function jsonOf(option: string, text: string): Promise<unknown> {
   if (!text.startsWith("@")) return parsedJson(option, text);
   const file = text.slice(1);
@@ -16,8 +16,8 @@ export async function jsonOf(option: string, text: string): Promise<unknown> {
 }
 
 /**
- * Options of the form `name=value`, repeated. An exact JSON object, array, boolean, null or number is parsed; other
- * text is kept. Text that begins like an object or array but is invalid JSON is refused.
+ * Parses repeated options of the form `name=value`. Parses an exact JSON object, array, boolean, null or number, and
+ * keeps other text. Refuses text that begins like an object or array but is invalid JSON.
  */
 export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
@@ -34,8 +34,8 @@ export function optionsOf(pairs: readonly string[]): Record<string, unknown> {
 }
 
 /**
- * Parses exact JSON; returns other text as it is. @throws WorkflowError `BAD_JSON` for text that begins like JSON and
- * is invalid.
+ * Parses exact JSON; returns other text unchanged.
+ * @throws WorkflowError `BAD_JSON` for invalid text that begins like JSON.
  */
 function exactOrText(option: string, text: string): unknown {
   if (/^\s*[{[]/.test(text)) return parsedJson(option, text);
@@ -48,8 +48,8 @@ export const looseJson = (option: string, text: string): unknown =>
   /^\s*"/.test(text) ? parsedJson(option, text) : exactOrText(option, text);
 
 /**
- * The value of a JSON text. @throws WorkflowError `BAD_JSON`, also for a duplicate key, and for a number that would be
- * rounded.
+ * Parses a JSON text.
+ * @throws WorkflowError `BAD_JSON`, also for a duplicate key and for a number that would be rounded.
  */
 function parsedJson(option: string, text: string, file = option): unknown {
   const read = losslessJson(text.replace(/^\uFEFF/, ""));
@@ -67,7 +67,7 @@ function jsonProblem(text: string, file: string): string | null {
   }
 }
 
-/** The answer given by `--input` and `--token`, or undefined for none. */
+/** Returns the answer given by `--input` and `--token`; undefined without them. */
 export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
@@ -80,10 +80,10 @@ export async function inputOf(text: string | undefined, token?: string) {
 
 const stdin = "-";
 
-/** The longest text to read, in bytes: a log takes no longer record. */
+/** Maximum size of a text, in bytes: the limit of a log record. */
 const longestText = 64 * 1024 * 1024;
 
-/** The prompt given by `--prompt` or `--prompt-file`, byte for byte, or undefined for none. */
+/** Returns the prompt given by `--prompt` or `--prompt-file`, byte for byte; undefined without them. */
 export async function promptOf({
   prompt,
   promptFile,
@@ -103,8 +103,8 @@ export async function textOrStdin(text: string, option: string): Promise<string>
 }
 
 /**
- * The text of a file, or of stdin for `-`. Empty text is refused: the program that should have written it may have
- * failed.
+ * Reads the text of a file, or of stdin for `-`. Refuses empty text, because the program that should have written it
+ * may have failed.
  */
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);
@@ -112,7 +112,7 @@ async function readSomeText(path: string, option: string): Promise<string> {
   throw emptyText(option, path === stdin ? "stdin" : show(path));
 }
 
-/** The text of a file, or of stdin for `-`. */
+/** Reads the text of a file, or of stdin for `-`. */
 export async function readText(path: string, option: string): Promise<string> {
   const isStdin = path === stdin;
   const refuse = (code: string, kind: ErrorKind, problem: string) =>
@@ -120,7 +120,7 @@ export async function readText(path: string, option: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    // In chunks: a device or a pipe has no size, and may have no end.
+    // Read in chunks, because a device or a pipe has no size and may have no end.
     for await (const chunk of isStdin ? Bun.stdin.stream() : createReadStream(path)) {
       chunks.push(chunk as Uint8Array);
       length += (chunk as Uint8Array).length;

@@ -64,7 +64,7 @@ export default defineCommand({
   },
 });
 
-/** Stores a plan with a trigger among the plans, to be confirmed. Null for any other file. */
+/** Stores a plan with a trigger; the user must confirm the plan. Returns null for any other file. */
 async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
   const text = await triggeredPlan(path);
   if (text === null) return null;

@@ -85,7 +85,7 @@ const status = defineSubcommand({
   },
 });
 
-/** The load balancer of the workers. */
+/** The workers' load balancer. */
 const balancer = defineSubcommand({
   summary: "forward the connections to a cluster of this machine",
   declare: (command) => command.argument("<folder>"),

@@ -93,8 +93,8 @@ async function versionsOf(host: Host, name: string, before = ""): Promise<Candid
 }
 
 /**
- * Roles up to which a fork can keep the steps: the last step of each, then each step of roles that occur several
- * times.
+ * Returns the roles up to which a fork can keep the steps: the last step of each role, then each step of roles with
+ * several steps.
  */
 function rolesOf(roles: string[]): Candidate[] {
   const numbers = new Map<string, number[]>();

@@ -4,7 +4,7 @@ import fish from "../completion/completion.fish.template" with { type: "text" };
 import zsh from "../completion/completion.zsh.template" with { type: "text" };
 import { defineCommand } from "../session/command.ts";
 
-/** Completion script of each shell: it calls `uncaged-workflow __complete`. */
+/** The completion script of each shell, which calls `uncaged-workflow __complete`. */
 const scripts = { bash, zsh, fish };
 
 export default defineCommand({

@@ -90,7 +90,7 @@ export default defineCommand({
   },
 });
 
-/** The developed file, and the name of its workflow. */
+/** Returns the developed file and the name of its workflow. */
 function sourceOf(
   session: Session,
   word: string | undefined,

@@ -138,7 +138,10 @@ function scoreTimeout(text: string): number {
   throw badOption("--score-timeout", text, 'give a span of at most a day, such as "30s" or "5m"');
 }
 
-/** The named versions, without duplicates. @throws WorkflowError the errors of `resolve`, `BAD_OPTION`. */
+/**
+ * Returns the named versions without duplicates.
+ * @throws WorkflowError the errors of `resolve`, `BAD_OPTION`.
+ */
 async function versionsOf(session: Session, workflows: string) {
   const versions: { hash: string; workflow: string }[] = [];
   for (const word of workflows.split(",").map((text) => text.trim())) {
@@ -170,7 +173,9 @@ const named = (session: Session, word: string) =>
     () => fileHint(session, word),
   );
 
-/** The inputs of an eval. Its id depends on the content of the data set and the scorer, not on their names. */
+/**
+ * Returns the inputs of an eval. Its id depends on the content of the data set and of the scorer, not on their names.
+ */
 async function headOf(
   cases: readonly EvalCase[],
   {
@@ -198,7 +203,7 @@ async function headOf(
   };
 }
 
-/** Missed thresholds of the versions after the first, which is the baseline, or of a single version. */
+/** Returns the missed thresholds: of the versions after the first (the baseline), or of a single version. */
 function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Options): string[] {
   const judged = versions.length > 1 ? versions.slice(1) : versions;
   return judged.flatMap(({ workflow, hash, score, passRate }) => {
@@ -210,7 +215,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
   });
 }
 
-/** Progress of an eval: a live line on a terminal, elsewhere a line at each tenth. */
+/** Progress of an eval: a live line on a terminal, otherwise a line at each tenth. */
 class Progress {
   readonly all: number;
   readonly #session: Session;
@@ -230,7 +235,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // Results of an earlier run are neither news nor spent now.
+    // Results of an earlier run are not new, and cost nothing now.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

@@ -34,7 +34,7 @@ export default defineCommand({
   },
 });
 
-// An id alone means nothing to a person, so a line also names its attempt by role.
+// A bare id means nothing to a person, so a line also shows the role of its attempt.
 const attemptNames = async (host: Host, ref: ThreadRef): Promise<Map<string, string>> =>
   new Map((await host.attempts(ref)).map((attempt) => [attempt.attempt, attemptName(attempt)]));
 
@@ -54,7 +54,7 @@ function lineOf(record: InfoRecord, names: Map<string, string>, { look }: Sessio
   return `${head}  ${paint("cyan", name.trimStart())}${oneLine(content)}${more}${failure.trimEnd()}`;
 }
 
-/** The error of a failed attempt, if its place is known. */
+/** Returns the error of a failed attempt; null if its source position is unknown. */
 function errorIn(record: InfoRecord): AttemptError | null {
   const event = readEvent(record);
   const known = event && knownEvent(event);

@@ -60,7 +60,7 @@ export default defineCommand({
   },
 });
 
-/** Runs a thread again from its first step. */
+/** Starts a thread again from its first step. */
 async function startAgain(session: Session, options: Options, id: string): Promise<number> {
   const { params, prompt, promptFile, set } = options;
   const isChanged = params !== undefined || prompt !== undefined || promptFile !== undefined;

@@ -84,7 +84,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer is taken once, even if a worker is lost and the next one gets the request too.
+    // With this id the answer counts once, even if a worker is lost and the next worker gets the request too.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
@@ -92,7 +92,7 @@ export default defineCommand({
       const view = decision || answer ? await host.read(ref) : null;
       const answered = view && decision ? answerFor(view, decision, options.token) : answer;
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
-      // The answer is for the question that is open now, never for a later one, also when none is open yet.
+      // The answer is for the currently open question, never for a later one, even if no question is open yet.
       const question = view?.steps.length;
       const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });

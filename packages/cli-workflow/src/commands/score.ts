@@ -6,7 +6,7 @@ import { errorOf, StackMapper } from "@uncaged/workflow/internal";
 import { answerFd, mapOf, type ScoreAnswer, type ScoreRequest } from "../eval/scorers.ts";
 import { defineCommand } from "../session/command.ts";
 
-// Saved before foreign code runs, which may replace it.
+// Saved before the scorer's code runs, because that code may replace it.
 const { stringify } = JSON;
 
 function answer(value: ScoreAnswer): void {

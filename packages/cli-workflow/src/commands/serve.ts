@@ -15,7 +15,7 @@ type Options = {
   resume?: boolean;
 };
 
-/** Plans load many modules, which the server does not need before it is reachable. */
+/** Starts plan triggers. Loads their many modules late, so that the server is reachable sooner. */
 async function startFiring(session: Session): Promise<{ stop: () => Promise<void> }> {
   const { fireTriggers } = await import("../plan/firing.ts");
   return fireTriggers(session);
@@ -47,7 +47,7 @@ export default defineCommand({
     { port, listen, host, open, resume, plans = true, allowOrigin: allowOrigins }: Options,
   ) {
     const root = session.hostName;
-    // `--host` may be the address to listen on too, unless it names the cluster.
+    // `--host` may also be the address to listen on, unless it names the cluster.
     const hostname =
       listen ?? (session.clusterChosen?.by === "--host" ? undefined : host) ?? "127.0.0.1";
     const signal = session.termination();

@@ -9,8 +9,7 @@ import type { Session } from "../session/session.ts";
 type Options = { check?: boolean };
 
 /**
- * State of a listed workflow: `hash` is the hash that its source builds to, `registered` the hash that its name points
- * to.
+ * State of a listed workflow: `hash` is the hash of its built source, `registered` the hash that its name points to.
  */
 type Synced = {
   name: string;
@@ -56,7 +55,7 @@ export default defineCommand({
   },
 });
 
-/** Set by CI services: any value except an empty one, `0` and `false`. */
+/** Set by CI services. Any value except an empty one, `0` and `false` means CI. */
 const isCi = ({ CI = "" }: Record<string, string>): boolean => !/^(|0|false)$/i.test(CI);
 
 const isWrong = (state: Synced["state"]): boolean => state === "changed" || state === "missing";

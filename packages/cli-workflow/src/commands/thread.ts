@@ -11,7 +11,7 @@ import type { Session } from "../session/session.ts";
 import remove from "./thread-rm.ts";
 import restore from "./thread-restore.ts";
 
-/** Part that is shown instead of the whole thread: one of these. */
+/** The part to show instead of the whole thread. */
 type Part = "steps" | "attempts" | "ledger" | "checkpoint" | "fixture";
 type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean };
 

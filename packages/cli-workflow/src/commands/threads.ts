@@ -39,7 +39,7 @@ export default defineCommand({
       throw wrongUse("the workflow is named twice", "give the argument or --workflow");
     }
     const { rows } = await session.host.threads({ ...query, workflow, paged: false });
-    // The host ignores an empty name: a script's empty variable would list every thread.
+    // The host ignores an empty name, so a script's empty variable would list every thread.
     if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
       await checkKnown(session, workflow);
     }

@@ -46,7 +46,7 @@ export default defineCommand({
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option(
         "--state-limit",
-        "for servers with an eager-state-size-limit, as docs/guides/cluster.md advises",
+        "for servers with an eager-state-size-limit, as docs/guides/deploy-cluster.md advises",
       )
       .option(
         "--identity-key <key>",
@@ -83,9 +83,9 @@ export default defineCommand({
     const cache = options.cache ?? cacheOf(env, wanted);
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     const ports = { port: wanted, healthPort, hostname, advertise };
-    // Threads that were started on another machine can't use a folder of this one.
+    // Threads started on another machine can't use a folder of this machine.
     const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
-    // The token belongs to the worker: a thread with it could use the whole cluster.
+    // The token belongs to the worker. A thread with the token could use the whole cluster.
     const { [tokenVariable]: _, ...threadEnv } = env;
     const own = { ...threadEnv, ...workerEnv(site) };
     const identityKeys = local ? [...given, local.identityKey] : given;
@@ -116,14 +116,16 @@ export default defineCommand({
 
 const list = (text: string, before: string[] = []): string[] => [...before, text];
 
-/** Parses the address at which others reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
+/** Parses the address at which other machines reach a worker: `10.0.0.7:9081`, `[fd00::7]:9081`. */
 function hostAndPort(text: string): string {
   const [, port] = /^(?:\[[0-9a-f:]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
   if (Number(port) > 0 && Number(port) <= 65_535) return text;
   throw wrongUse(`--advertise ${show(text)} is not a host with a port`, "write 10.0.0.7:9081");
 }
 
-/** Folder for the bundles that a worker gets from the cluster. They may be deleted at any time. */
+/**
+ * Returns the folder for the bundles that a worker downloads from the cluster. Its files may be deleted at any time.
+ */
 function cacheOf({ XDG_CACHE_HOME, HOME = "/tmp" }: Record<string, string>, port: number): string {
   const base = XDG_CACHE_HOME || join(HOME, ".cache");
   return join(

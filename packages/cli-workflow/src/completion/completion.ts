@@ -2,24 +2,23 @@ import type { Command, Option } from "commander";
 
 export type Candidate = { value: string; about: string };
 
-/** Input of a completion: the `current` word, and the operands of the command before it. */
+/** Input of a completion: the `current` word and the operands before it. */
 export type Wanted = { current: string; operands: readonly string[] };
 
 /**
- * Stored names and ids, which the program itself does not know. Steps and roles belong to the first operand's thread,
- * versions to its workflow.
+ * Stored names and ids for completions. Steps and roles belong to the first operand's thread, versions to its workflow.
  */
 export type Stored = Record<
   "workflow" | "thread" | "step" | "role" | "version" | "plan" | "secret" | "setting",
   (wanted: Wanted) => Promise<Candidate[]>
 >;
 
-/** Stands for file paths, beside other candidates: the shell completes paths best. */
+/** Placeholder for file paths among the candidates: the shell completes paths best. */
 const files: Candidate = { value: ":files", about: "" };
 
 /**
- * Completions of the last word, which may be empty. `words` are the words after the program's name; `load` declares a
- * command's arguments and options.
+ * Returns the completions of the last word, which may be empty. `words` are the words after the program's name. `load`
+ * declares a command's arguments and options.
  */
 export async function candidatesFor(
   program: Command,
@@ -100,7 +99,7 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
   const last = declared.at(-1);
   const argument = declared[before] ?? (last?.variadic ? last : undefined);
   const name = argument?.name() ?? "";
-  // In a list with commas, the last item is completed.
+  // In a comma-separated list, only the last item is completed.
   const done = name === "workflows" ? (/^.*,/.exec(wanted.current)?.[0] ?? "") : "";
   const own = { ...wanted, current: wanted.current.slice(done.length) };
   const found = await valuesOf(argument?.argChoices, name, own, stored);
@@ -111,7 +110,7 @@ async function operandsOf(command: Command, wanted: Wanted, stored: Stored): Pro
   return [...shown.map((each) => ({ value: each.name(), about: each.description() })), ...values];
 }
 
-/** Kind of value that a placeholder in a declaration stands for. */
+/** Maps each placeholder in a declaration to the kind of value it means. */
 const kinds: Record<string, keyof Stored | "file"> = {
   ...{ id: "thread", ids: "thread", a: "thread", b: "thread" },
   ...{ name: "workflow", workflow: "workflow", step: "step", role: "role", hash: "version" },

@@ -9,9 +9,8 @@ import type { Session } from "../session/session.ts";
 const { version } = manifest;
 
 /**
- * Starts the console's server, and builds the console if needed. When this storage root's own server holds the port,
- * the error says so, without that server's token.
- *
+ * Starts the console's server, and builds the console if needed. If this storage root's own server already uses the
+ * port, the error says so, without that server's token.
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and the errors of the disk.
  */
 export async function serveConsole(
@@ -43,7 +42,7 @@ export async function serveConsole(
   }
 }
 
-/** URL of a running console of this storage root, with its token; null when none runs. */
+/** Returns the URL of this storage root's running console, with its token; null if none runs. */
 export async function runningConsole({ host }: Session): Promise<string | null> {
   const { url, token } = readServerAddress(host.root) ?? {};
   if (url === undefined) return null;
@@ -60,7 +59,7 @@ const openers: Partial<Record<NodeJS.Platform, string[]>> = {
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };
 
-/** Opens a URL in the browser; false without a browser. */
+/** Opens a URL in the browser; returns false without a browser. */
 export function openBrowser(url: string): boolean {
   const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
   if (!Bun.which(program)) return false;

@@ -7,7 +7,9 @@ import type { Session } from "../session/session.ts";
 const hostname = "127.0.0.1";
 const port = 9160;
 
-/** The console beside `dev`: the server that already serves this storage root, or a server that ends with `dev`. */
+/**
+ * The console of a `dev` session: the server that already serves this storage root, or a server that ends with `dev`.
+ */
 export class DevConsole {
   readonly #session: Session;
   #server: RunningServer | null = null;
@@ -16,7 +18,7 @@ export class DevConsole {
     this.#session = session;
   }
 
-  /** Opens it in the browser, and starts it if none runs. A failure is a note. */
+  /** Opens the console in the browser. Starts a server if none runs. A failure is only noted. */
   async open(): Promise<void> {
     try {
       const [url, entry] = await this.#addresses();
@@ -31,7 +33,10 @@ export class DevConsole {
     await this.#server?.stop();
   }
 
-  /** The URL to show, without the token, and the URL to open: others on this machine may see the latter. */
+  /**
+   * Returns the URL to show, without the token, and the URL to open. Other users of this machine may see the opened
+   * URL.
+   */
   async #addresses(): Promise<[url: string, entry: string]> {
     const running = this.#server ? null : await runningConsole(this.#session);
     if (running !== null) return [running, running.replace(/\?.*/, "")];

@@ -12,12 +12,12 @@ import { SourceWatch } from "./watch.ts";
 /** A developed file, the name of its workflow, and its threads. */
 export type Developed = Omit<DevThreads, "name"> & { file: string; name: string };
 
-/** The longest time, in milliseconds, that a version waits for the type check before it runs. */
+/** Maximum time, in milliseconds, that a version waits for the type check before it runs. */
 const typesMs = 500;
 
 const isLibrary = /[/\\]node_modules[/\\]/;
 
-/** The loop of `dev`: at each change of a file it builds the file, checks the types, and continues the thread. */
+/** The loop of `dev`. After each change it builds the file, checks the types and continues the thread. */
 export class Development {
   readonly #session: Session;
   readonly #given: Developed;
@@ -29,7 +29,7 @@ export class Development {
   #check: TypeCheck | null = null;
   readonly #path: string;
   #files: string[];
-  /** The current version, and its registered name. */
+  /** The current version under its registered name. */
   #good: string | null = null;
   #fatal: { error: unknown } | null = null;
 
@@ -50,8 +50,8 @@ export class Development {
   }
 
   /**
-   * Runs until it is stopped; `keys` names the keys that do something. @throws WorkflowError for problems that a
-   * change of the file can't fix.
+   * Runs until it is stopped. `keys` lists the active keys for the user.
+   * @throws WorkflowError for problems that a change of the file can't fix.
    */
   async run(keys: string): Promise<void> {
     const { signal } = this.#stop;
@@ -74,7 +74,7 @@ export class Development {
     this.#stop.abort();
   }
 
-  /** Stops with this error. Later errors are ignored. */
+  /** Stops with an error. Later errors are ignored. */
   readonly #end = (error: unknown): void => {
     this.#fatal ??= { error };
     this.stop();
@@ -88,7 +88,7 @@ export class Development {
     this.#thread.repeat(hash, keep).catch((error: unknown) => this.#failed(error, false));
   }
 
-  /** The number of the question that the shown thread waits at; null when it does not wait. */
+  /** The number of the question that the shown thread waits at; null if it does not wait. */
   get question(): number | null {
     return this.#thread.question;
   }
@@ -121,7 +121,7 @@ export class Development {
   }
 
   /**
-   * Builds the file and registers it. Null when the build fails, which is reported, or when the file changes
+   * Builds the file and registers it. Returns null if the build fails, which is reported, or if the file changes
    * meanwhile.
    */
   async #build(isFirst: boolean): Promise<string | null> {
@@ -149,7 +149,7 @@ export class Development {
       this.#report.built(built, hash !== this.#good);
       return hash;
     } catch (error) {
-      // The file's missing imports may be created next.
+      // A missing import of the file may be created next.
       folders = [...new Set(this.#files.map((path) => dirname(path)))];
       this.#watch.watch([...this.#files, ...folders], since);
       this.#failed(error, isFirst);
@@ -167,7 +167,7 @@ export class Development {
     this.#thread.goOn(hash).catch((error: unknown) => this.#failed(error, isFirst));
   }
 
-  /** Returns to the previous version when type errors are found after a version was accepted. */
+  /** Returns to the previous version if the type check finds errors after a version was accepted. */
   async #backFrom(hash: string, before: string | null, check: TypeCheck | null): Promise<void> {
     const problems = await this.#problems(check);
     if (problems.length === 0 || this.#good !== hash) return;
@@ -176,7 +176,7 @@ export class Development {
     if (before !== null) this.#goOn(before, false);
   }
 
-  /** The type errors in the files that the version was built from, without the errors of other files. */
+  /** Returns the type errors in the files of a version, without errors in other files. */
   async #problems(check: TypeCheck | null): Promise<TypeProblem[]> {
     const { problems, failure } = (await check?.verdict) ?? { problems: [], failure: null };
     if (failure !== null) this.#report.unchecked(failure);

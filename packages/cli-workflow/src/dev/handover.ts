@@ -12,25 +12,25 @@ import type { Session } from "../session/session.ts";
 import { LiveThread, type OnRest } from "./live.ts";
 import type { Report } from "./report.ts";
 
-/** Properties that all threads of `dev` share. */
+/** Properties shared by all threads of a `dev` session. */
 export type DevThreads = {
-  /** Their workflow's name. */
+  /** The name of the threads' workflow. */
   name: string;
   /** Options for a new thread. */
   start: Omit<StartOptions, "workflow" | "name">;
-  /** Whether the first version gets a new thread even if there are threads. */
+  /** Whether the first version starts a new thread even if threads exist. */
   isNew: boolean;
-  /** Keeps all steps up to this role's last, even if the source of a step has changed. */
+  /** Keeps all steps up to the last step of this role, even if the source of a step has changed. */
   fromRole?: string;
 };
 
-/** A fork made for a version, with its source, so that it can be made again with fewer steps. */
+/** A fork made for a version. Its source allows another fork with fewer steps. */
 type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
- * The thread of a `dev` and its handover from version to version: the previous thread is stopped, and a fork keeps its
- * steps up to the first that the new version makes differently. Operations run one after the other; a new one ends the
- * waiting of the one before it.
+ * The thread of a `dev` session and its handover from version to version. Stops the previous thread and makes a fork
+ * that keeps the steps before the first step with changed code. Operations run one after the other, and a new operation
+ * ends the previous one's wait.
  */
 export class Handover {
   readonly #session: Session;
@@ -42,7 +42,7 @@ export class Handover {
   #turn: Promise<void> = Promise.resolve();
   #hurry = new AbortController();
 
-  /** @param onError is called when a thread can't be shown any longer */
+  /** @param onError receives the error if a thread can no longer be shown */
   constructor(
     session: Session,
     given: DevThreads,
@@ -68,7 +68,7 @@ export class Handover {
     });
   }
 
-  /** Runs the last thread's version again and keeps these of its steps. */
+  /** Runs the last thread's version again with some of its steps: `keep` returns how many. */
   repeat(hash: string, keep: (steps: number) => number): Promise<void> {
     return this.#inTurn(async () => {
       const view = await this.#last();
@@ -78,7 +78,7 @@ export class Handover {
     });
   }
 
-  /** The number of the question that the shown thread waits at; null when it does not wait. */
+  /** The number of the question that the shown thread waits at; null if it does not wait. */
   get question(): number | null {
     return this.#live?.question ?? null;
   }
@@ -91,7 +91,7 @@ export class Handover {
     await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }
 
-  /** Ends a running thread, and leaves a waiting one. */
+  /** Stops a running thread; leaves a waiting thread as it is. */
   end(): Promise<void> {
     return this.#inTurn(async () => {
       const view = this.#live && (await this.#last());
@@ -112,7 +112,7 @@ export class Handover {
     return turn;
   }
 
-  /** The newest thread, including one started or forked elsewhere since. */
+  /** Returns the newest thread, which may have been started or forked elsewhere. */
   async #last(): Promise<ThreadView | null> {
     const { host } = this.#session;
     const query = { workflow: this.#given.name, limit: 1, paged: false };
@@ -128,7 +128,7 @@ export class Handover {
     this.#show(thread, 0);
   }
 
-  /** Shows a thread that already has this version, and resumes it if it does not run. */
+  /** Shows a thread that already has this version. Resumes the thread if it does not run. */
   async #continue(view: ThreadView): Promise<void> {
     const { host } = this.#session;
     const { threadId, status, steps } = view;
@@ -138,7 +138,7 @@ export class Handover {
       this.#show(view, steps.length);
     }
     const { env } = this.#given.start;
-    // A thread that is to stop at its next step may not be known as paused yet.
+    // A thread that will stop at its next step may not be known as paused yet.
     if (status === "interrupted" || status === "paused" || status === "running") {
       await host.control(view, { kind: "resume", env }).catch(ignore);
     }
@@ -159,7 +159,7 @@ export class Handover {
     await this.#fork({ source, hash, kept }, first ? partOf(first) : null);
   }
 
-  /** The roles of the running attempts. */
+  /** Returns the roles of the running attempts. */
   async #running(view: ThreadView): Promise<string[]> {
     if (view.status !== "running") return [];
     const attempts = await this.#session.host.attempts(view);
@@ -169,8 +169,8 @@ export class Handover {
   }
 
   /**
-   * Waits until the running step is committed: it is paid for, and the same in the new version. False when
-   * interrupted.
+   * Waits until the running step is committed, because it is already paid for and unchanged in the new version. Returns
+   * false if interrupted.
    */
   async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
     const { host } = this.#session;
@@ -186,7 +186,7 @@ export class Handover {
     return !signal.aborted;
   }
 
-  /** Number of kept steps for the named role. */
+  /** Returns the number of steps to keep for the named role. */
   #pinned(steps: readonly Step[]): number {
     const { fromRole } = this.#given;
     try {
@@ -196,7 +196,7 @@ export class Handover {
     }
   }
 
-  /** The last state of the thread, which is killed if it has not ended. */
+  /** Returns the last state of the thread. Kills the thread if it has not ended. */
   async #stopped(view: ThreadView): Promise<ThreadView> {
     const { host } = this.#session;
     const { env } = this.#given.start;
@@ -234,7 +234,7 @@ export class Handover {
     this.#live.done.catch(this.#onError);
   }
 
-  /** Whether the version takes another path than the kept steps: then fewer steps are kept. */
+  /** Tells whether the version takes another path than the kept steps; then fewer steps are kept. */
   #hasDiverged(state: ThreadStatus, steps: number, made: Made, thread: ThreadRef): boolean {
     const isRefused = state.status === "failed" && state.error?.code === "DIVERGED";
     if (!isRefused || steps > made.kept || made.kept === 0) return false;
@@ -242,7 +242,7 @@ export class Handover {
     const kept = Math.min(made.kept, step) - 1;
     const again = this.#inTurn(async () => {
       await this.#live?.leave();
-      // It has made no steps of its own: its source has all its steps.
+      // The fork has no steps of its own, so nothing is lost: its source has all its steps.
       await this.#session.host.remove(thread).catch(ignore);
       const role = made.source.steps[kept];
       await this.#fork({ ...made, kept }, role ? partOf(role) : null);
@@ -253,7 +253,8 @@ export class Handover {
 }
 
 /**
- * The part of the program that makes a step: its role, for a question the asking part, and "" for a person's answer.
+ * Returns the part of the program that makes a step: its role, for a question the asking part, and "" for a person's
+ * answer.
  */
 function partOf({ role, meta }: Step): string {
   if (role === "__input__") return "";
@@ -262,7 +263,7 @@ function partOf({ role, meta }: Step): string {
   return meta.sleep === true || named === undefined ? "" : named;
 }
 
-/** Number of steps before the first step of a changed part. */
+/** Returns the number of steps before the first step of a changed part. */
 function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): number {
   const first = steps.findIndex((step) => changed.has(partOf(step)));
   return first < 0 ? steps.length : first;
@@ -271,6 +272,6 @@ function keptBefore(steps: readonly Step[], changed: ReadonlySet<string>): numbe
 const refOf = ({ threadId, workflow, hash }: ThreadView) => ({ threadId, workflow, hash });
 
 function ignore(error: unknown): void {
-  // The request came too late: the thread has ended, or goes on.
+  // The request came too late: the thread has ended or continued.
   if (!isWorkflowError(error)) throw error;
 }

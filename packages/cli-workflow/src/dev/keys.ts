@@ -2,18 +2,18 @@ import type { Session } from "../session/session.ts";
 
 /** The keys that a person presses at a terminal, until `close`. */
 export type Keys = {
-  /** Asks for a line, which is echoed at the cursor; null when it was left by Escape or Ctrl-C. */
+  /** Asks for a line, which is echoed at the cursor. Returns null after Escape or Ctrl-C. */
   ask(question: string): Promise<string | null>;
   close(): void;
 };
 
-/** Ctrl-C as a key: a terminal in raw mode does not turn it into a signal. */
+/** Ctrl-C as a key, because a terminal in raw mode does not turn it into a signal. */
 export const ctrlC = "\u0003";
 const escape = "\u001b";
 const enter = new Set(["\r", "\n"]);
 const backspace = new Set(["\u007f", "\b"]);
 
-/** Calls back for each key outside of an answer; null without a terminal. */
+/** Calls `onKey` for each key that is not part of an answer. Returns null without a terminal. */
 export function listenForKeys(
   { json, look, output }: Session,
   onKey: (key: string) => void,

@@ -6,23 +6,23 @@ import { count } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import type { Spinner } from "../output/output.ts";
 
-/** The number of kept steps to show; earlier steps are only counted. */
+/** Number of kept steps to show; earlier steps are only counted. */
 const shownKept = 3;
 
-/** Called when a thread rests. Returns true when it handled the rest, so that nothing is shown. */
+/** Called when a thread stops running. Returns true if it handled that state, so that nothing is shown. */
 export type OnRest = (state: ThreadStatus, steps: number) => boolean;
 
-/** The view of a thread in `dev`, through all questions and answers, until the thread has ended or is left. */
+/** The view of a thread in `dev`, through all questions and answers, until the thread has ended or the view is left. */
 export class LiveThread {
   readonly ref: ThreadRef;
-  /** Resolves when the view has ended. */
+  /** Resolves when the view ends. */
   readonly done: Promise<void>;
   readonly #session: Session;
   readonly #abort = new AbortController();
   readonly #view: View;
   readonly #kept: number;
   readonly #onRest: OnRest;
-  /** The number of its unanswered question. */
+  /** The number of the thread's open question. */
   question: number | null = null;
   #steps = 0;
   #spinner: Spinner | null = null;
@@ -39,7 +39,7 @@ export class LiveThread {
   /** Ends the view. */
   async leave(): Promise<void> {
     this.#abort.abort();
-    // Callers that await `done` get the error.
+    // Callers that await `done` receive the error.
     await this.done.catch(() => {});
   }
 
@@ -64,7 +64,7 @@ export class LiveThread {
     if (item.kind === "step") this.#steps = item.number;
     const end = endOf(item);
     if (end && this.#onRest(end, this.#steps)) return;
-    // It still waits after its worker has exited.
+    // The thread still waits after its worker has exited.
     if (end?.status === "waiting" && this.question !== null) return;
     if (end?.status === "waiting") this.question = this.#steps;
     else if (item.kind === "step") this.question = null;

@@ -8,7 +8,7 @@ import type { TypeProblem } from "./types.ts";
 
 const shownProblems = 10;
 
-/** Reports of `dev` beside the run: lines for people, or with `--json` one object each. */
+/** Reports of `dev` about everything except the thread: lines for people, or with `--json` one object each. */
 export class Report {
   /** Called before a line is written. */
   onWrite: () => void = () => {};
@@ -35,7 +35,7 @@ export class Report {
     );
   }
 
-  /** Reports a failed build or start. The same failure is reported once, until something else happens. */
+  /** Reports a failed build or start. Reports the same failure only once, until another report. */
   failed(thrown: unknown, next = ""): void {
     const error = recordOf(thrown);
     if (error.code === "INTERNAL") throw thrown;
@@ -47,7 +47,7 @@ export class Report {
   }
 
   gone(file: string): void {
-    const text = `${shownPath(this.#session, file)} is gone: waiting until it is there again`;
+    const text = `${shownPath(this.#session, file)} is missing: waiting for it`;
     if (text === this.#failure) return;
     this.#failure = text;
     this.#write({ kind: "gone", file }, this.#session.paint("yellow", text));
@@ -101,7 +101,9 @@ export class Report {
   }
 }
 
-/** A file's name for people: relative to their folder, unless the file lies outside or that folder is gone. */
+/**
+ * Returns a file's path relative to the user's folder; the absolute path if the file is outside or that folder is gone.
+ */
 export function shownPath({ cwd }: Pick<Session, "cwd">, file: string): string {
   const path = existsSync(cwd) ? relative(cwd, file) : file;
   return path.startsWith("..") || isAbsolute(path) ? file : path;

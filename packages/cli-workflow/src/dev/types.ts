@@ -3,23 +3,23 @@ import { devNull } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { makeTemporary } from "@uncaged/workflow/internal";
 
-/** An error of the compiler; `file` is an absolute path, and lines and columns count from 1. */
+/** A compiler error. `file` is an absolute path; lines and columns count from 1. */
 export type TypeProblem = { file: string; line: number; column: number; message: string };
 
-/** Findings of the compiler: errors with a position, or the reason why it could not check. */
+/** Result of a type check: errors with a position, or the reason why the compiler could not check. */
 export type TypeVerdict = { problems: TypeProblem[]; failure: string | null };
 
-/** A running check; a stopped check finds nothing. */
+/** A running check. After `stop`, it finds no errors. */
 export type TypeCheck = { verdict: Promise<TypeVerdict>; stop(): void };
 
-/** Keeps Bun from reading the project's configuration and environment: only its compiler is run. */
+/** Keeps Bun from reading the project's configuration and environment, because it runs only the project's compiler. */
 const flags = ["--no-env-file", "--no-install", `--config=${devNull}`];
 
 const sound: TypeVerdict = { problems: [], failure: null };
 
 /**
- * The type checker of a project: its own compiler with its own configuration, in a separate process that keeps
- * unchanged files between checks.
+ * The type checker of a project: its own compiler and configuration, in a separate process that caches unchanged files
+ * between checks.
  */
 export class TypeChecker {
   readonly #compiler: string;
@@ -32,8 +32,8 @@ export class TypeChecker {
   }
 
   /**
-   * The checker of a source; null when its project has no compiler or no `tsconfig.json`, or when it is not
-   * TypeScript.
+   * Returns the checker of a source; null if the source is not TypeScript or its project has no compiler or
+   * `tsconfig.json`.
    */
   static of(source: string): TypeChecker | null {
     if (!/\.[cm]?tsx?$/.test(source)) return null;
@@ -105,7 +105,7 @@ function real(path: string): string {
   }
 }
 
-/** The nearest file of this name in a path's folder or a folder above it. */
+/** Returns the nearest file with this name in a path's folder or a parent folder. */
 function above(path: string, name: string): string | null {
   for (let folder = dirname(real(resolve(path))); ; folder = dirname(folder)) {
     const found = join(folder, name);

@@ -1,9 +1,9 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 
-/** Interval of polling where no events arrive, such as on network and container file systems. */
+/** Polling interval, in milliseconds, for file systems without events, such as network and container file systems. */
 const lookEveryMs = 1_000;
-/** A burst of saves ends after this time without a change, and is not waited for longer than that. */
+/** A burst of saves ends `quietMs` after the last change, and at most `burstMs` after the first, in milliseconds. */
 const quietMs = 40;
 const burstMs = 400;
 
@@ -14,8 +14,8 @@ const gone: Stamp = "gone";
 const unknown: Stamp = "";
 
 /**
- * Watches files by comparing their states: events of the system only say when to look. This way it misses no change
- * when an editor renames files, a file is removed and comes back, or a folder is replaced.
+ * Watches files by comparing their states. System events only trigger the comparison. So no change is missed when an
+ * editor renames files, a file is removed and restored, or a folder is replaced.
  */
 export class SourceWatch {
   readonly #signal: AbortSignal;
@@ -42,8 +42,8 @@ export class SourceWatch {
   }
 
   /**
-   * Watches these files, and no others, as they were at the last {@link mark}. A new file that was written after
-   * `since` (milliseconds) counts as changed.
+   * Watches only these files, starting from their state at the last {@link mark}. A new file written after `since`
+   * (milliseconds) counts as changed.
    */
   watch(paths: readonly string[], since: number): void {
     const stamped = (path: string): Stamp =>
@@ -52,12 +52,12 @@ export class SourceWatch {
     this.#watchFolders();
   }
 
-  /** The watched files whose state has changed. */
+  /** Returns the watched files whose state has changed. */
   changes(): string[] {
     return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
   }
 
-  /** Resolves with the changed files after the last change of a burst; with none when the signal is aborted. */
+  /** Resolves with the changed files after a burst of changes ends; with none if the signal is aborted. */
   async changed(): Promise<string[]> {
     while (!this.#signal.aborted && this.changes().length === 0) {
       await this.#isRoused(lookEveryMs);
@@ -69,7 +69,7 @@ export class SourceWatch {
     return this.#signal.aborted ? [] : this.changes();
   }
 
-  /** Whether an event arrives within this time. */
+  /** Waits for an event for a number of milliseconds. Returns whether one arrived. */
   async #isRoused(atMostMs: number): Promise<boolean> {
     const wake = this.#wake;
     const timer = setTimeout(() => wake.resolve(false), atMostMs);
@@ -94,7 +94,7 @@ export class SourceWatch {
         watcher.on("error", () => this.#folders.delete(folder));
         this.#folders.set(folder, { inode, watcher });
       } catch {
-        // It can't be watched, so it is polled.
+        // Polling covers folders that can't be watched.
       }
     }
   }

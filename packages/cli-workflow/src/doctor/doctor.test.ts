@@ -9,7 +9,7 @@ test("a few problems of one kind are all shown", () => {
   expect(foldProblems(problems)).toEqual(problems);
 });
 
-test("of many interrupted threads the first are shown, and the command that resumes all", () => {
+test("of many interrupted threads only the first are shown, with the command that resumes all", () => {
   const lines = foldProblems([...alike("THREAD_INTERRUPTED", 400), ...alike("SOCKET_STALE", 1)]);
   expect(lines.map(({ message }) => message)).toEqual([
     ...[0, 1, 2, 3, 4].map((at) => `THREAD_INTERRUPTED ${at}`),
@@ -21,7 +21,7 @@ test("of many interrupted threads the first are shown, and the command that resu
   );
 });
 
-test("a disk that is nearly full gets an advice that frees space now", () => {
+test("the hint for a nearly full disk frees space at once", () => {
   expect([...checkFree("/store", 200 << 20)]).toEqual([]);
   const [problem] = checkFree("/store", 3 << 20);
   expect(problem?.message).toBe("the disk of /store has 3 MiB left");

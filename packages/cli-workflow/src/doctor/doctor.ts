@@ -22,8 +22,8 @@ const ofRoot: Check<Host>[] = [
 ];
 
 /**
- * Finds everything that prevents threads from running, or soon may; nothing when all is well. Checks are independent
- * of each other, and a check that can't be made is a problem itself. Changes nothing.
+ * Finds everything that prevents threads from running, or soon may. Checks are independent of each other; a failed
+ * check is a problem itself. Changes nothing.
  */
 export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {
   const problems = await made(ofMachine, env);
@@ -114,7 +114,7 @@ function* checkDisk({ root }: Host): Generator<Problem> {
   yield* checkFree(root, bavail * bsize);
 }
 
-/** Whether a storage root has enough free bytes. `gc` frees space only a day after it removed something. */
+/** Checks that a storage root has enough free bytes. `gc` frees space only a day after it removed something. */
 export function* checkFree(root: string, free: number): Generator<Problem> {
   if (free >= leastFree) return;
   yield {
@@ -124,11 +124,11 @@ export function* checkFree(root: string, free: number): Generator<Problem> {
   };
 }
 
-// sockaddr_un: 104 bytes on macOS, 108 on Linux, with the final zero.
+// sockaddr_un: 104 bytes on macOS, 108 on Linux, including the final zero.
 const longestSocketPath = 103;
 const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
 
-/** Whether a control socket can be reached: a socket whose path is too long goes through the temporary folder. */
+/** Checks that a control socket is reachable. A socket with a long path goes through the temporary folder. */
 function* checkSocketPath({ root }: Host): Generator<Problem> {
   const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
   const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
@@ -158,7 +158,7 @@ const isStored = (host: Host, version: string): Promise<boolean> =>
     () => false,
   );
 
-/** The newest version of a workflow with an existing bundle; null when there is none. */
+/** Returns the newest version of a workflow whose bundle exists; null if there is none. */
 async function otherVersion(host: Host, name: string): Promise<string | null> {
   for (const { hash } of await host.history(name)) if (await isStored(host, hash)) return hash;
   return null;
@@ -182,7 +182,7 @@ function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     const { mode } = statSync(path);
-    // The superuser may write where others may not.
+    // The superuser may write to files without write permission.
     return (mode & 0o200) !== 0;
   } catch {
     return false;
@@ -242,14 +242,14 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
 
 const shown = 5;
 
-/** Hints for all problems of a kind at once, where one command fixes them. */
+/** Hints for several problems of one kind that a single command fixes. */
 const hintForAll: Record<string, (number: number) => string> = {
   THREAD_INTERRUPTED: (number) =>
     `continue all: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
   LOG_CORRUPT: () => "see where: uncaged-workflow verify",
 };
 
-/** The problems for people: the first few of many similar ones, and the number of the others. */
+/** Returns the problems for people: of many similar problems, the first few and the number of the rest. */
 export function foldProblems(problems: readonly Problem[]): Problem[] {
   const kinds = Map.groupBy(problems, ({ code }) => code);
   return [...kinds].flatMap(([code, alike]) => {

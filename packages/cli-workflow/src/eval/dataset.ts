@@ -8,9 +8,8 @@ import { badFixture, fixtureNotFound, otherFixture } from "./errors.ts";
 type Version = { hash: string; workflow: string };
 
 /**
- * Cases of a data set's file. A fixture that a line names is beside the data set; with a folder of fixtures each case
- * has the fixture with its id.
- *
+ * Returns the cases of a data set's file. A fixture named by a line is beside the data set. With a folder of fixtures,
+ * each case uses the fixture with its id.
  * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and the errors of unreadable files.
  */
 export async function casesOf(
@@ -26,7 +25,7 @@ export async function casesOf(
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
 }
 
-/** Position of a part of a line. The document reader treats the line as a whole file. */
+/** Returns the position of a part of a line. The document reader treats the line as a whole file. */
 function located(line: string, path: readonly string[]) {
   try {
     return readDocument(line, "line").positionOf(path);
@@ -51,7 +50,10 @@ async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<
   }
 }
 
-/** @throws WorkflowError `OTHER_FIXTURE` when a case's fixture belongs to another workflow than a version */
+/**
+ * Checks that every fixture belongs to the versions' workflow.
+ * @throws WorkflowError `OTHER_FIXTURE`
+ */
 export function checkFixtures(cases: readonly EvalCase[], versions: readonly Version[]): void {
   for (const { hash, workflow } of versions) {
     const isOther = ({ fixture }: EvalCase) =>
@@ -65,6 +67,6 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
   }
 }
 
-/** Threads of a file that was run have its full name. */
+/** Returns a workflow's name without its extension: a thread of a file that was run has the full file name. */
 const withoutEnding = (name: string): string =>
   name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");

@@ -17,7 +17,7 @@ import type { Look } from "../output/style.ts";
 import { type Column, table } from "../output/table.ts";
 import { count, elapsed, grouped, oneLine, versionText } from "../output/text.ts";
 
-/** Output of `eval --json`. */
+/** The output of `eval --json`. */
 export type EvalReport = Pick<EvalHead, "id" | "dataset" | "scorer"> & {
   cases: number;
   repeat: number;
@@ -26,7 +26,7 @@ export type EvalReport = Pick<EvalHead, "id" | "dataset" | "scorer"> & {
   runs: (CaseRun & { hash: string })[];
 };
 
-/** Results of an eval; the versions after the first are compared with the first. */
+/** Returns the results of an eval. Compares the later versions with the first. */
 export function reportOf(
   { id, dataset, scorer, cases: known }: EvalHead,
   { cases, repeat }: { cases: number; repeat: number },
@@ -60,7 +60,7 @@ const scoreText = (score: number | null): string => (score === null ? "-" : scor
 const time = (ms: number | null): string =>
   ms === null ? "-" : ms < 1000 ? `${Math.round(ms)}ms` : elapsed(ms);
 
-/** A line for each version, then regressions, then runs without a score. */
+/** Returns a line for each version, then regressions, then runs without a score. */
 export function reportText(report: EvalReport, look: Look): string {
   const { changes, runs, versions } = report;
   const cost = ({ cost: sum, unpriced }: VersionSummary) =>
@@ -137,7 +137,7 @@ function unscoredText(runs: EvalReport["runs"], look: Look): string {
 
 const mostThrown = 3;
 
-/** Errors that the scorer threw, with the author's line: each line once. */
+/** Returns the errors that the scorer threw, each with its source line and only once. */
 function thrownTexts(runs: EvalReport["runs"], look: Look): string[] {
   const thrown = runs.flatMap(({ error }) => error?.thrown ?? []);
   const placeOf = ({ at, name }: AttemptError) => JSON.stringify([name, at?.file, at?.line]);

@@ -10,31 +10,31 @@ import { ownProgram } from "../session/own-command.ts";
 import { scorerBroken, scorerTimeout } from "./errors.ts";
 
 /**
- * Requests to a scorer's process and its answers, a line of JSON each. Its first line says that it is ready, or is an
- * error.
+ * Messages between this process and a scorer's process, one line of JSON each. The scorer's first line is an error or
+ * says that it is ready.
  */
 export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
 export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptError };
 
-/** The source map of a built scorer. */
+/** Returns the path of a built scorer's source map. */
 export const mapOf = (path: string): string => `${path}.map`;
 
-/** An error on one line, after the author's line that threw it. */
+/** Returns an error on one line, after the source line that threw it. */
 function lineOf({ name, message, at }: AttemptError): string {
   const where = at ? `${at.file}:${at.line}:${at.column}: ` : "";
   return `${where}${name}: ${message}`;
 }
 
-/** The descriptor on which a scorer's process answers: its stdout goes to the terminal. */
+/** File descriptor on which a scorer's process answers, because its stdout goes to the terminal. */
 export const answerFd = 3;
 
 type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
 
 /**
- * A scorer in its own processes, since it may hang, exit or print anything. Each process judges one thread at a time.
+ * A scorer in its own processes, because it may hang, exit or print anything. Each process scores one thread at a time.
  */
 export class Scorers {
-  /** Hash of the scorer and everything that it imports. */
+  /** Hash of the scorer and all its imports. */
   readonly hash: string;
   readonly #file: string;
   readonly #folder: string;
@@ -50,7 +50,10 @@ export class Scorers {
     this.#options = options;
   }
 
-  /** Builds a scorer and begins one process. @throws WorkflowError `BUILD_FAILED`, `SCORER_BROKEN`. */
+  /**
+   * Builds a scorer and starts one process.
+   * @throws WorkflowError `BUILD_FAILED`, `SCORER_BROKEN`.
+   */
   static async open(file: string, options: Options): Promise<Scorers> {
     const { code, map } = await buildBundle(file);
     const folder = makeTemporary("uncaged-scorer-");
@@ -124,14 +127,14 @@ class ScorerProcess {
     const [program = "", ...words] = ownProgram().argv;
     const child = spawn(program, [...words, "__score", path], {
       cwd,
-      // Bun ends it however this process ends.
+      // Bun ends the child however this process ends.
       env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdio: ["pipe", 2, 2, "pipe"],
     });
     this.#child = child;
     const lines = createInterface({ input: child.stdio[answerFd] as NodeJS.ReadableStream });
     lines.on("line", (line) => this.#next.resolve(JSON.parse(line) as ScoreAnswer));
-    // Writing to a process that has ended fails; its exit is handled instead.
+    // Writing to a process that has ended fails; the exit handler covers that.
     child.stdin?.on("error", () => undefined);
     child.on("error", (error) => this.#end(`can't be started: ${error.message}`));
     child.on("exit", (code, signal) =>
@@ -146,7 +149,7 @@ class ScorerProcess {
     return this.answer(timeoutMs);
   }
 
-  /** The next answer. After the timeout neither the answer nor the process is waited for. */
+  /** Returns the process's next answer. After the timeout it waits for neither the answer nor the process. */
   async answer(timeoutMs: number): Promise<ScoreAnswer> {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {

@@ -14,10 +14,10 @@ import {
   type Item,
 } from "../../test/observed.ts";
 
-test("four agents of one role at once have their own text, tokens, cost and duration", () => {
+test("four concurrent agents of one role each have their own text, tokens, cost and duration", () => {
   const ids = [0, 1, 2, 3].map((n) => opened(1000 + n));
   const begun = ids.map((id, n) => begin(id, "reader", 1000 + n));
-  // A word of each in turn, as concurrent streams come.
+  // Alternates their words, as concurrent streams do.
   const tokens = ["The ", "file ", "says "].flatMap((word) =>
     ids.map((id) => event(id, "llm_token", { delta: word })),
   );
@@ -61,7 +61,7 @@ test("an iteration's number is part of its name", () => {
   );
 });
 
-test("a title stands for the role while an attempt runs, and its step has the role", () => {
+test("a running attempt shows its title, and its step shows the role", () => {
   const a = opened(1000);
   const items = [start(), begin(a, "LLM_Read", 1000, { title: "Read the file" })];
   expect(liveOf(items, 1500)).toEqual(["Read the file    0.5s"]);
@@ -70,7 +70,7 @@ test("a title stands for the role while an attempt runs, and its step has the ro
   );
 });
 
-test("a failed attempt that was caught is shown as failed, once", () => {
+test("a failed attempt whose error was caught is shown as failed, once", () => {
   const [a, b] = [opened(1000), opened(1001)];
   const failure = { name: "ProviderError", message: "no key" };
   const fails = [
@@ -87,7 +87,7 @@ test("a failed attempt that was caught is shown as failed, once", () => {
   );
 });
 
-test("a try that is repeated is never called failed, also where others run beside it", () => {
+test("a retried try is never shown as failed, even beside other attempts", () => {
   const [a, b] = [opened(1000), opened(1001)];
   const error = { name: "ProviderError", message: "overloaded" };
   const retry = { try: 1, of: 3, delay_ms: 4000 };
@@ -107,7 +107,7 @@ test("a try that is repeated is never called failed, also where others run besid
   expect(text).not.toContain("reader failed");
 });
 
-test("the failure that ended the thread is in its last line alone", () => {
+test("the failure that ended the thread appears only in its last line", () => {
   const a = opened(1000);
   const items = [
     start(),
@@ -134,7 +134,7 @@ test("attempts of a killed worker are shown as lost", () => {
   expect(view.live(9500)).toEqual(["9.5s since the start"]);
 });
 
-test("attempts that run beside a step are still shown when that step is done", () => {
+test("attempts that run beside a step are still shown after that step", () => {
   const [a, b] = [opened(1000), opened(1000)];
   const items = [
     start(),
@@ -156,7 +156,7 @@ test("attempts that run beside a step are still shown when that step is done", (
   );
 });
 
-test("an attempt without a name is shown by the time since the last step", () => {
+test("an attempt without a name shows the time since the last step", () => {
   const a = opened(2000);
   const items = [start(), step(1, "coder", "x", 2000), begin(a, null, 2000)];
   expect(liveOf([start()], 3500)).toEqual(["2.5s since the start"]);
@@ -167,7 +167,7 @@ test("an attempt without a name is shown by the time since the last step", () =>
   expect(liveOf([...items, paused], 14_000)).toEqual(["paused, 12s"]);
 });
 
-test("a part of an attempt stands for the whole while it runs", () => {
+test("a part of an attempt is shown instead of the whole while it runs", () => {
   const [a, b] = [opened(1000), opened(1500)];
   const items = [
     begin(a, "review", 1000),

@@ -26,8 +26,7 @@ import { View } from "./view.ts";
 import { threadRemoved } from "../output/errors.ts";
 
 /**
- * Shows a thread until it has ended or waits for an answer, and returns the exit code. Ctrl-C ends the view, not the
- * thread.
+ * Shows a thread until it ends or waits for an answer, and returns the exit code. Ctrl-C ends the view, not the thread.
  */
 export async function followThread(session: Session, ref: ThreadRef): Promise<number> {
   const { threadId } = ref;
@@ -55,7 +54,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
         }
         return outcomeExitCode(end);
       }
-      // Without a spinner, which would show it.
+      // The spinner would show this; without one, write it.
       if (
         item.kind === "status" &&
         item.state.status === "paused" &&
@@ -71,7 +70,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   return leave(session, ref);
 }
 
-/** The end of a thread, or the reason why it rests, if an item shows it. */
+/** Returns the end of a thread, or its resting state, if an item shows it. */
 export function endOf(item: Observed): ThreadStatus | null {
   if (item.kind === "end") return item.state;
   return item.kind === "status" && !goesOn(item.state) ? item.state : null;
@@ -91,7 +90,7 @@ export function streamItem(
   else if (item.kind === "status") session.stream({ kind: "status", status: item.state.status });
 }
 
-/** Waits silently until a thread has ended or waits for an answer, and returns the exit code. */
+/** Waits silently until a thread ends or waits for an answer, and returns the exit code. */
 export async function waitForThread(
   session: Session,
   ref: ThreadRef,
@@ -110,7 +109,7 @@ export async function waitForThread(
   return outcomeExitCode(view);
 }
 
-/** Waits for a thread as `settled` does; meanwhile notes failed tries and steps that do not fit the descriptor. */
+/** Waits for a thread as `settled` does. Meanwhile notes failed tries and steps that violate the descriptor. */
 async function noted(session: Session, ref: ThreadRef, signal: AbortSignal): Promise<ThreadView> {
   if (session.json || session.quiet) return await settled(session.host, ref, { signal });
   const begun = Date.now() - performance.now();
@@ -137,7 +136,7 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   return exitCodes.interrupted;
 }
 
-/** Shows how a thread has ended, or its question, and its usage. */
+/** Shows how a thread ended, or its question, and its usage. */
 export async function showEnd(
   session: Session,
   ref: ThreadRef,
@@ -153,7 +152,7 @@ export async function showEnd(
 async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
   const hint = hintOf(state);
   if (hint !== null) session.note(hint);
-  // The usual retry would fail again when the error names another way to continue.
+  // If the error names another way to continue, the usual retry would fail again.
   const isEnough = hint !== null && /uncaged-workflow (retry|fork) /.test(hint);
   if (isEnough) return;
   // A thread that was removed in the meantime has no steps to show.

@@ -14,7 +14,7 @@ export async function afterStart(
     if (session.json) session.stream({ kind: "start", ...started });
     else if (session.quiet) session.write(`${threadId}\n`);
     else session.note(`${threadId}  ${workflow} (${hash})`);
-    // Loaded on demand: a plain start does not need it.
+    // Loaded on demand, because a plain start does not need it.
     const { followThread } = await import("./follow.ts");
     return await followThread(session, ref);
   }

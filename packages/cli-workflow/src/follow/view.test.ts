@@ -13,7 +13,7 @@ import {
   textOf,
 } from "../../test/observed.ts";
 
-test("a step is one line: its number, role, duration, first line", () => {
+test("a step is one line: its number, role, duration and first line", () => {
   const items = [
     start(),
     step(1, "planner", "\nPlan: a\nmore", 1500, { attempt: opened(1000) }),
@@ -33,19 +33,19 @@ test("the time between two attempts belongs to neither", () => {
   expect(textOf(items, pipe)).toContain("  2  coder         2.0s  b\n");
 });
 
-test("a step of an older log, which names no attempt, has no duration", () => {
+test("a step of an older log, without an attempt, has no duration", () => {
   expect(textOf([start(), step(1, "planner", "a", 1500)], pipe)).toBe(
     "  1  planner             a\n",
   );
 });
 
-test("a step is truncated to the width of a terminal", () => {
+test("a step is truncated to the terminal's width", () => {
   const text = textOf([step(1, "planner", "word ".repeat(30), 1000)], narrow);
   expect(Bun.stringWidth(text.trimEnd())).toBe(40);
   expect(text).toEndWith("…\n");
 });
 
-test("a step that a fork has copied has no duration and no cost", () => {
+test("a step copied by a fork has no duration and no cost", () => {
   const meta = { usage: { input_tokens: 5 }, cost: 1, model: "m" };
   const items = [
     start(1),
@@ -55,7 +55,7 @@ test("a step that a fork has copied has no duration and no cost", () => {
   expect(textOf(items, pipe)).toBe("  1  planner       kept  a\n  2  coder         0.2s  b\n");
 });
 
-test("text is shown as it comes, and the next step begins a line of its own", () => {
+test("text is shown as it arrives, and the next step begins on a new line", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -69,7 +69,7 @@ test("text is shown as it comes, and the next step begins a line of its own", ()
   expect(view.show(next)).toBe("\n  1  coder         0.0s  x\n");
 });
 
-test("in a pipe what happens in an attempt is left out", () => {
+test("a pipe shows no events of an attempt", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -79,7 +79,7 @@ test("in a pipe what happens in an attempt is left out", () => {
   expect(textOf(items, pipe)).toBe("");
 });
 
-test("a tool is one line when it is done: its input, its result, how long it took", () => {
+test("a finished tool is one line: its input, its result and its duration", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -90,7 +90,7 @@ test("a tool is one line when it is done: its input, its result, how long it too
   expect(textOf(items, screen)).toBe('I look\n     > read {"path":"a.ts"} → 12 lines (1.5s)\n');
 });
 
-test("a tool that a model calls is shown once, by its call, also beside others", () => {
+test("a tool that a model calls is shown once, by its call, also beside other tools", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -108,7 +108,7 @@ test("a tool that a model calls is shown once, by its call, also beside others",
   );
 });
 
-test("a tool that never answered is shown when its attempt is over", () => {
+test("a tool that never answered is shown when its attempt ends", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -118,7 +118,7 @@ test("a tool that never answered is shown when its attempt is over", () => {
   expect(textOf(items, screen)).toBe("     > wait\n  1  coder         0.0s  x\n");
 });
 
-test("thinking is one line when it is over", () => {
+test("thinking is one line when it ends", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),
@@ -148,7 +148,7 @@ test("a long value of an event is shown by its preview", () => {
   expect(textOf(items, screen)).toContain('> write {"path":"a… → ok');
 });
 
-test("a step has what it spent by its own record, else by its attempt's events", () => {
+test("a step shows the usage in its own record, or else in its attempt's events", () => {
   const [a, b] = [opened(1000), opened(1500)];
   const usage = { input_tokens: 1200, output_tokens: 34 };
   const items = [
@@ -164,14 +164,14 @@ test("a step has what it spent by its own record, else by its attempt's events",
   );
 });
 
-test("a price that is not known is shown", () => {
+test("an unknown price is shown", () => {
   const meta = { usage: { input_tokens: 5 }, cost: null, model: "house" };
   expect(textOf([step(1, "planner", "a", 1000, { meta })], pipe)).toContain(
     "5 tokens, a price is not known",
   );
 });
 
-test("events without an attempt and nonsense are passed over", () => {
+test("events without an attempt and malformed events are ignored", () => {
   const a = opened(1000);
   const items = [
     event(null, "llm_token", { delta: "of an older log" }),
@@ -210,12 +210,12 @@ test("each report of a step workflow is one line", () => {
   ]);
 });
 
-test("a missing answer is shown as such", () => {
+test("a missing answer is shown", () => {
   const items = [step(1, "__input__", "", 1000, { meta: { timedOut: true } })];
   expect(textOf(items, pipe)).toBe("  1  __input__           no answer in time\n");
 });
 
-test("the output of a workflow is shown in a pipe too", () => {
+test("a pipe shows the workflow's own output too", () => {
   expect(textOf([event(null, "step_print", { value: "half way" })], pipe)).toBe("     half way\n");
 });
 
@@ -229,7 +229,7 @@ test("the column of roles is as wide as the widest role so far", () => {
   );
 });
 
-test("control sequences are shown and do not steer the terminal", () => {
+test("control sequences are printed as text and do not affect the terminal", () => {
   const a = opened(1000);
   const items = [
     begin(a, "evil\u001b[2J"),

@@ -27,7 +27,10 @@ const longestThought = 500;
 const widestRole = 30;
 const mostLive = 8;
 
-/** The written part of a running attempt: the turns before `from`, and `chars` characters of the others. */
+/**
+ * The part of a running attempt that is already written: the turns before `from`, and `chars` characters of the other
+ * turns.
+ */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
 function restOf(state: ThreadStatus): string | null {
@@ -40,25 +43,25 @@ type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
 const whole = Number.POSITIVE_INFINITY;
 
-/** Events that get a line in a pipe, too. */
+/** Events that a pipe shows too. */
 const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
- * The live view of a thread: text for each observed item, and progress lines. A terminal gets text as it comes while
- * one attempt runs, line by line when several do, and a line for thinking and for each tool. A pipe gets the steps,
- * the failures and the output of the workflow.
+ * The live view of a thread: text for each observed item, and progress lines. On a terminal the text of a single
+ * running attempt appears as it arrives, and that of several attempts line by line; thinking and each tool get a line.
+ * A pipe shows the steps, the failures and the workflow's output.
  */
 export class View {
   readonly #look: Look;
   #log = new AttemptLog();
   readonly #running = new Map<Attempt, Written>();
-  /** Name of each attempt, from its first event to its step. */
+  /** Name of each attempt, from its first event until its step. */
   readonly #names = new Map<Attempt, string>();
-  /** Failures that are reported next, unless their own step comes: the workflow has caught them. */
+  /** Failures to report next, unless their step arrives first because the workflow caught them. */
   readonly #failures = new Map<Attempt, string[]>();
-  /** Attempts whose failure was written before their step came. */
+  /** Attempts whose failure was written before their step arrived. */
   readonly #reported = new WeakSet<Attempt>();
-  /** The attempt whose text is on the cursor's line. */
+  /** The attempt whose text ends at the cursor. */
   #midLine: Attempt | null = null;
   #previous: { number: number; role: string } | null = null;
   #previousAt = 0;
@@ -74,7 +77,7 @@ export class View {
     return this.#midLine !== null;
   }
 
-  /** Takes an item, in order. Returns the text to write. */
+  /** Processes an item, in order. Returns the text to write. */
   show(item: Observed): string {
     switch (item.kind) {
       case "start":
@@ -95,7 +98,7 @@ export class View {
     }
   }
 
-  /** The progress lines: one for each running attempt. */
+  /** Returns the progress lines, one for each running attempt. */
   live(now: number): string[] {
     const since = elapsed(now - this.#previousAt);
     if (this.#resting !== null) return [`${this.#resting}, ${since}`];
@@ -181,7 +184,7 @@ export class View {
     return text;
   }
 
-  /** A new worker has begun, so attempts of the previous one have ended. */
+  /** Ends the attempts of the previous worker when a new worker begins. */
   #lost(): string {
     const lost = [...this.#running].filter(([{ status }]) => status === "lost");
     return lost
@@ -196,14 +199,14 @@ export class View {
   #end(summary: string): string {
     const open = [...this.#running.keys()].map((attempt) => this.#flush(attempt, null)).join("");
     this.#running.clear();
-    // The last line shows the error that the thread failed by.
+    // The last line shows the error that failed the thread.
     for (const attempt of this.#failures.keys()) {
       if (summary.includes(attempt.error?.message ?? "")) this.#failures.delete(attempt);
     }
     return `${open}${this.#close()}${this.#reportFailures()}`;
   }
 
-  // Attempts that run at the same time have different names: the second `reader` is `reader 2`.
+  // Concurrent attempts have different names: the second `reader` is `reader 2`.
   #nameOf(attempt: Attempt): string {
     const name = attemptName(attempt);
     const taken = new Set([...this.#running.values()].map((written) => written.name));
@@ -213,7 +216,7 @@ export class View {
     return unique;
   }
 
-  /** Writes the new output of an attempt; `now` is the time of the observed item, if it has one. */
+  /** Returns the new output of an attempt. `now` is the time of the observed item, if it has one. */
   #flush(attempt: Attempt, now: number | null): string {
     const written = this.#running.get(attempt);
     if (!written || !this.#look.terminal) return "";
@@ -250,7 +253,7 @@ export class View {
     return this.#line(`${prefix}thought${span}: ${oneLine(turn.text.slice(0, longestThought))}`);
   }
 
-  /** The text of a single attempt is written as it comes; with several, each line when it is complete. */
+  /** Returns the new text: of a single attempt as it arrives, of several attempts only complete lines. */
   #text(attempt: Attempt, written: Written, turn: TextTurn, isDone: boolean): string {
     const from = written.chars.get(turn) ?? 0;
     const rest = turn.text.slice(from);
@@ -271,7 +274,7 @@ export class View {
       .join("");
   }
 
-  /** Whether only this attempt and the attempts that contain it are running. */
+  /** Tells whether only this attempt and the attempts that contain it are running. */
   #isAlone(attempt: Attempt): boolean {
     const around = new Set<string | null>();
     for (let each: Attempt | undefined = attempt; each; each = this.#log.find(each.parent ?? "")) {
@@ -308,7 +311,7 @@ export class View {
 const labelOf = ({ title, role }: Attempt, name: string): string =>
   title === null ? name : `${oneLine(title)}${name.slice(oneLine(role ?? "").length)}`;
 
-/** Current activity of an attempt: a tool, thinking, or the text that it writes. */
+/** Returns the current activity of an attempt: a tool, thinking, or its text. */
 function activityText({ turns }: Attempt): string {
   const turn = turns.findLast((each) => each.kind === "tool" && each.status === "running");
   if (turn?.kind === "tool") return `runs ${toolCall(turn)}`;

@@ -5,15 +5,15 @@ import { examplesOf } from "../session/command.ts";
 /** Meaning of each exit code. */
 const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
-  failed: "it failed",
+  failed: "the command or its thread failed",
   usage: "wrong usage",
   belowThreshold: "an eval missed its threshold (--min-score, --min-pass)",
-  missing: "there is no such thing",
+  missing: "not found",
   outOfRounds:
     "the thread is out of rounds: it was stopped at its limit of steps (--wait, --follow, follow)",
   waiting: "the thread waits for an answer (--wait, --follow, follow)",
   interrupted: "Ctrl-C",
-  readerGone: "the reader of stdout has gone away",
+  readerGone: "the reader of stdout closed it",
 };
 
 const exitMeanings = (Object.keys(meanings) as (keyof typeof exitCodes)[]).map(
@@ -23,13 +23,13 @@ const exitMeanings = (Object.keys(meanings) as (keyof typeof exitCodes)[]).map(
 const variables: [name: string, meaning: string][] = [
   ["UNCAGED_WORKFLOW_STORAGE_ROOT", "the storage root; --root takes precedence"],
   ["UNCAGED_WORKFLOW_IDLE_MS", "how long an idle worker stays, in milliseconds (3000)"],
-  ["UNCAGED_PLAN_HOME", "where plans lie, instead of plans in the storage root"],
+  ["UNCAGED_PLAN_HOME", "the folder of plans; plans in the storage root by default"],
   ["NO_COLOR, TERM=dumb", "no colour; a pipe has none either"],
   ["VISUAL, EDITOR", "the editor of fork --edit"],
-  ["TMPDIR", "where builds and checks happen"],
+  ["TMPDIR", "the folder for builds and checks"],
 ];
 
-/** The manual page, in the language of man(7), of a program whose commands are all loaded. */
+/** Returns the manual page, in the man(7) format, of a program whose commands are all loaded. */
 export function manualPage(program: Command, version: string): string {
   const groups = Map.groupBy(
     program.commands.filter((command) => !command.name().startsWith("__")),
@@ -56,7 +56,7 @@ export function manualPage(program: Command, version: string): string {
   ].join("\n");
 }
 
-/** A command and the commands below it, without hidden ones. */
+/** Returns a command and its subcommands, without hidden ones. */
 const withThoseBelow = (command: Command): Command[] =>
   command.name().startsWith("__") ? [] : [command, ...command.commands.flatMap(withThoseBelow)];
 
@@ -93,7 +93,7 @@ const list = (entries: readonly (readonly [string, string])[]): string =>
 const lowered = (sentence: string): string =>
   sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 
-/** Escapes a text so that it has no requests or escapes. */
+/** Escapes a text so that it contains no roff requests or escapes. */
 const text = (plain: string): string => plain.replaceAll("\\", "\\e").replaceAll("-", "\\-");
 const line = (plain: string): string => text(plain).replace(/^[.']/, "\\&$&");
 const quoted = (plain: string): string => `"${text(plain).replaceAll('"', "\\(dq")}"`;

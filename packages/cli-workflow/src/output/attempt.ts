@@ -27,7 +27,7 @@ const statusStyles: Record<Attempt["status"], Style> = {
   parked: "yellow",
 };
 
-/** Name of an attempt: its role, by which it is forked and run again, and its iterations, from 1. */
+/** Returns the name of an attempt: its role, which fork and rerun accept, and its iterations, counted from 1. */
 export function attemptName({ role, path }: Attempt): string {
   const iterations = path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
@@ -36,7 +36,7 @@ export function attemptName({ role, path }: Attempt): string {
   return oneLine(`${role ?? ""}${suffix}`);
 }
 
-/** Position of an attempt, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
+/** Returns the position of an attempt, from the outermost construct: `Loop_Files[3] / Fork_Read: LLM_A`. */
 const pathText = (path: Path): string =>
   oneLine(
     path
@@ -52,7 +52,7 @@ export function durationText({ startedAt, endedAt }: Attempt, now = 0): string {
   return startedAt === null ? "" : elapsed((endedAt ?? now) - startedAt);
 }
 
-/** Usage of an attempt in a few words; "" when it is zero or another thread has paid it. */
+/** Returns the usage of an attempt in a few words; "" for no usage, or if another thread paid for it. */
 export function attemptSpent({ usage, models, saved }: Attempt): string {
   if (usage === null || saved) return "";
   const costs = Object.values(models).map(({ cost }) => cost);
@@ -63,7 +63,7 @@ export function attemptSpent({ usage, models, saved }: Attempt): string {
   });
 }
 
-/** A value as text: text as it is, the preview of truncated text, anything else as JSON. */
+/** Returns a value as text: text unchanged, the preview of truncated text, anything else as JSON. */
 export function valueText(value: unknown): string {
   if (typeof value === "string") return value;
   const { _truncated, preview } = (value ?? {}) as { _truncated?: unknown; preview?: unknown };
@@ -73,7 +73,7 @@ export function valueText(value: unknown): string {
 
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
-/** A tool with its input and its result on one line; half of the line is for the input. */
+/** Returns a tool with its input and result on one line. The input gets half of the line. */
 export function toolLine(turn: ToolTurn, columns: number): string {
   const { status, output, at, endedAt } = turn;
   const call = truncate(`> ${toolCall(turn)}`, Math.max(20, Math.floor(columns / 2)));
@@ -86,7 +86,7 @@ export function toolLine(turn: ToolTurn, columns: number): string {
 export const toolCall = ({ name, input }: ToolTurn): string =>
   `${oneLine(name)} ${oneLine(valueText(input))}`.trimEnd();
 
-/** The line of an event for people, beside an attempt's turns; null for none. */
+/** Returns an event's line beside an attempt's turns; null for an event without one. */
 export function noteLine(event: EventRecord): string | null {
   const known = knownEvent(event);
   const id = event.stepID ?? "";
@@ -138,11 +138,11 @@ export function noteLine(event: EventRecord): string | null {
   }
 }
 
-/** Says that a try has failed and another follows: `try 1 of 3 failed; next in 4 s`. */
+/** Says that a try failed and another follows: `try 1 of 3 failed; next in 4 s`. */
 export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
   `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
 
-/** Description of a try that failed before the end of its attempt. */
+/** Describes a try that failed before the end of its attempt. */
 export const retryText = (retry: { try: number; of: number; delay_ms: number }): string =>
   tryText(retry.try, retry.of, retry.delay_ms);
 
@@ -151,7 +151,7 @@ const delayText = (ms: number): string => {
   return ms < 60_000 ? `${Number((ms / 1_000).toFixed(1))} s` : elapsed(ms);
 };
 
-/** The next try, as described by the record of a failed try of a durable step; null for any other step. */
+/** Describes the next try, from the record of a durable step's failed try; null for any other step. */
 export function failedTryText({ meta }: Step): string | null {
   const mark = meta.__durable__ as { retry?: unknown } | null | undefined;
   const retry = mark?.retry as { try?: unknown; of?: unknown; delayMs?: unknown } | undefined;
@@ -159,7 +159,7 @@ export function failedTryText({ meta }: Step): string | null {
   return tryText(retry.try, retry.of, typeof retry.delayMs === "number" ? retry.delayMs : null);
 }
 
-/** Processes that a killed worker left running, for people; null when there are none. */
+/** Returns the processes left running by a killed worker as text; null if there are none. */
 export function orphansText(orphans: readonly Orphan[]): string | null {
   const list = (some: readonly Orphan[]) =>
     some.map(({ pid, command }) => `${pid} ${oneLine(command)}`.trim()).join(", ");
@@ -173,7 +173,7 @@ export function orphansText(orphans: readonly Orphan[]): string | null {
   return parts.filter(Boolean).join("; ") || null;
 }
 
-/** An attempt for people: its name, its end, its usage, and its turns in order. */
+/** Returns an attempt as text: its name, its end, its usage, and its turns in order. */
 export function attemptText(attempt: Attempt, look: Look & { full: boolean; now: number }): string {
   const { paint } = look;
   const { status, path, title, step, error, retries, session, saved } = attempt;
@@ -196,7 +196,7 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   return `${head.join("  ")}\n${body.join("")}`;
 }
 
-/** How an attempt's step violates the descriptor. */
+/** Returns how an attempt's step violates the descriptor. */
 export const warningLine = (problem: string, paint: Paint): string =>
   paint("yellow", oneLine(`warning: ${problem}`));
 
@@ -211,7 +211,7 @@ function turnText(turn: AttemptTurn, look: Look & { full: boolean }): string {
   return turn.kind === "thinking" ? paint("dim", `thought: ${text}`) : text;
 }
 
-/** A text in full, or on a terminal its first lines and the number of the others. */
+/** Returns a text in full, or on a terminal its first lines and the number of the remaining lines. */
 export function shortened(text: string, look: Look & { full: boolean }, before: number): string {
   const whole = plain(text).replace(/\n+$/, "");
   if (look.full || !look.terminal) return whole;

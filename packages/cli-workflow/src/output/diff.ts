@@ -9,8 +9,8 @@ const context = 3;
 const styles: Record<string, Style> = { "+": "green", "-": "red", "@": "cyan" };
 
 /**
- * The comparison of two threads: the first difference, then each different step as a unified diff, then the files of
- * their worktrees.
+ * Returns the comparison of two threads: the first difference, then each different step as a unified diff, then the
+ * files of their worktrees.
  */
 export function diffText(
   { same, firstDifference, prompt, steps, files }: ThreadDiff & { files: WorktreeDiff[] },
@@ -63,7 +63,7 @@ function block(title: string, a: string, b: string, paint: Paint): string {
   return `${paint("bold", title)}\n${painted(patch, paint)}`;
 }
 
-// The role and the meta come before the content, since a step may differ in any of the three.
+// The role and the meta precede the content, because a step may differ in any of the three.
 function textOf(step: Step | null): string {
   if (!step) return "";
   const meta = jsonOf(step.meta, 2);

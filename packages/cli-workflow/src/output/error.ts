@@ -5,7 +5,10 @@ import { hanging, plain, truncate } from "./text.ts";
 const shownFrames = 5;
 const labels = { thrown: "", cause: "caused by ", part: "one of them: " };
 
-/** An error for people: its message, the author's line with the lines around it, the call stack, and its causes. */
+/**
+ * Returns an error for people: its message, the source line that threw it with the lines around it, the call stack, and
+ * its causes.
+ */
 export function thrownText(thrown: AttemptError, look: Look & { full: boolean }): string {
   let isFirst = true;
   return errorParts(thrown)
@@ -25,7 +28,7 @@ export function thrownText(thrown: AttemptError, look: Look & { full: boolean })
     .join("");
 }
 
-/** The author's line that threw, on one line; null when it is not known. */
+/** Returns the source line that threw, on one line; null if it is unknown. */
 export function positionLine(thrown: AttemptError): string | null {
   const at = errorParts(thrown).find(({ error }) => error.at)?.error.at;
   return at === undefined

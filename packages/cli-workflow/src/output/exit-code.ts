@@ -6,11 +6,11 @@ export const exitCodes = {
   /** An eval missed `--min-score` or `--min-pass`. */
   belowThreshold: 3,
   missing: 4,
-  /** The thread was stopped at its limit of steps; nothing says that its work is done. */
+  /** The thread was stopped at its limit of steps, so its work may be unfinished. */
   outOfRounds: 5,
-  /** The thread waits for an answer: it is neither completed nor failed. */
+  /** The thread waits for an answer, so it is neither completed nor failed. */
   waiting: 6,
   interrupted: 130,
-  /** The shell's code for a program that SIGPIPE has ended. */
+  /** The shell's exit code for a program ended by SIGPIPE. */
   readerGone: 141,
 } as const;

@@ -3,7 +3,7 @@ import type { Paint, Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 import { count, grouped, oneLine } from "./text.ts";
 
-/** An amount of dollars: four decimals below one dollar, two above. */
+/** Formats an amount of dollars: four decimals below one dollar, two above. */
 export const costText = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 
 export function costCell({ cost, unpriced }: Tally): string {
@@ -37,15 +37,15 @@ const columnsOf = (several: boolean): Column<Row>[] => [
 export const ledgerLine = ({ total, unknown }: Ledger): string =>
   [spentText(total), unknownText(unknown)].filter((part) => part !== "").join(", and ");
 
-/** Number of calls that were interrupted before all of their tokens were reported; "" for none. */
+/** Returns the number of calls that were interrupted before they reported all their tokens; "" for none. */
 export const unknownText = (unknown: number): string =>
   unknown === 0
     ? ""
     : `what ${count(unknown, "call")} had not reported when ${unknown === 1 ? "it" : "they"} broke off`;
 
 /**
- * Usage of a thread: a line for each role, a line for each model when there are several, then the total, the usage of
- * lost attempts, and the usage that a fork saved. "" when nothing was spent or saved.
+ * Returns the usage of a thread: a line for each role, a line for each model if there are several, then the total, the
+ * usage of lost attempts, and the usage that a fork saved. "" if nothing was spent or saved.
  */
 export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number }): string {
   const { total, saved, lost, unknown, roles, models } = ledger;

@@ -21,22 +21,22 @@ test("a thread's return code is the exit code", () => {
   expect(outcomeExitCode(ended("failed", 7))).toBe(7);
 });
 
-test("a return code that no process can have is 1, and never 0", () => {
+test("a return code that is not a valid exit code is 1, never 0", () => {
   for (const code of [256, -1, 1.5, 4096]) {
     expect(outcomeExitCode(ended("failed", code))).toBe(1);
   }
   expect(outcomeExitCode(ended("killed", 0))).toBe(1);
 });
 
-test("a thread that waits is neither done nor failed", () => {
+test("a waiting thread is neither completed nor failed", () => {
   expect(outcomeExitCode(waiting)).toBe(6);
 });
 
-test("a thread that ran out of rounds is not done", () => {
+test("a thread out of rounds is not completed", () => {
   expect(outcomeExitCode(stopped)).toBe(5);
 });
 
-test("a thread without a worker has failed", () => {
+test("a thread without a worker counts as failed", () => {
   expect(outcomeExitCode({ status: "interrupted" })).toBe(1);
 });
 
@@ -49,7 +49,7 @@ test("the last line has the status, the return code and the summary", () => {
   );
 });
 
-test("the next action of a person is a command to type", () => {
+test("the next action is a complete command", () => {
   const id = "01KQXKW18CT8G75T53R8F4G7YG";
   expect(whatNext(id, waiting)).toContain(`resume ${id} --input`);
   const approval = { ...question, meta: { for: "tool", tool: "deploy", input: {} } };
@@ -71,7 +71,7 @@ test("the next action of a person is a command to type", () => {
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);
 });
 
-test("a question shows until when it can be answered", () => {
+test("a question shows its deadline", () => {
   const asked = (meta: Record<string, unknown>) => questionText({ ...question, meta });
   expect(asked({ expiresAt: Date.UTC(2026, 4, 6, 12) })).toBe(
     "Go on? (until 2026-05-06T12:00:00.000Z)",

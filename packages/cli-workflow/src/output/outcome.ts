@@ -19,7 +19,7 @@ const latestTime = 8.64e15;
 export const resultOf = (state: ThreadStatus): ThreadResult | null =>
   "result" in state ? state.result : null;
 
-/** Exit code of a command that waited for a thread: the thread's own return code. */
+/** Returns the exit code of a command that waited for a thread: the thread's own return code. */
 export function outcomeExitCode(state: ThreadStatus): number {
   if (state.status === "waiting") return exitCodes.waiting;
   const result = resultOf(state);
@@ -55,7 +55,7 @@ export function questionText(question: Step): string {
     : `${content}; ${sleep}`;
 }
 
-/** The question of a waiting thread, for programs. `step` is the number that an answer names. */
+/** The question of a waiting thread, for programs. An answer refers to `step`. */
 type QuestionJson = {
   step: number;
   for: string;
@@ -64,7 +64,7 @@ type QuestionJson = {
   expiresAt?: number;
 };
 
-/** The resting state of a thread, for programs. `steps` is its number of steps. */
+/** Returns the resting state of a thread, for programs. `steps` is its number of steps. */
 export function outcomeJson(state: ThreadStatus, steps: number) {
   const error = failureOf(state);
   const question = questionJson(state, steps);
@@ -84,20 +84,20 @@ function questionJson(state: ThreadStatus, step: number): QuestionJson | null {
   };
 }
 
-/** Error of a failed thread, shown below its outcome; "" when its message says everything. */
+/** Returns the error of a failed thread, shown below its outcome; "" if its message says everything. */
 export function failureText(state: ThreadStatus, look: Look & { full?: boolean }): string {
   const error = failureOf(state);
   if (!error || !(error.at ?? error.stack ?? error.cause ?? error.errors)) return "";
   return thrownText(error, { full: false, ...look });
 }
 
-/** The remedy that a failed thread's error names, or null. */
+/** Returns the remedy in a failed thread's error; null without one. */
 export function hintOf(state: ThreadStatus): string | null {
   const hint = state.status === "failed" ? state.error?.hint : undefined;
   return hint === undefined ? null : plain(hint);
 }
 
-/** Next action of a person for a thread that does not continue automatically, or null. */
+/** Returns the next action of a person for a thread that does not continue automatically; null without one. */
 export function whatNext(threadId: string, state: ThreadStatus | ThreadView): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
   switch (state.status) {

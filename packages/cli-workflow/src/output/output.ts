@@ -6,14 +6,14 @@ import { outputFailed, valueTooDeep } from "./errors.ts";
 export type Sink = {
   write(text: string): void;
   readonly terminal: boolean;
-  /** The width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
+  /** Width of the terminal in columns; infinite without a terminal, so that a pipe gets the full text. */
   readonly columns: number;
 };
 
-/** Sinks of a command: results go to `results` (stdout), the rest to `notes` (stderr). */
+/** Sinks of a command: results go to `results` (stdout), everything else to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
-/** Thrown when the reader of the results has gone (`… | head -1`), so that nothing is reported. */
+/** Thrown when the reader of the results has exited (`… | head -1`); not reported. */
 export class ReaderGone extends Error {}
 
 export function processOutput(): Output {
@@ -23,7 +23,7 @@ export function processOutput(): Output {
   };
 }
 
-// Written synchronously, so that nothing is lost at the exit, however slow the reader is.
+// Synchronous, so that no output is lost at the exit, however slow the reader is.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
   let terminal: boolean | null = null;
   return {
@@ -49,7 +49,7 @@ function writeWhole(fd: number, bytes: Buffer): void {
     try {
       done += writeSync(fd, bytes, done);
     } catch (error) {
-      // Another program made this pipe non-blocking, and it is full.
+      // Another program made this pipe non-blocking, and the pipe is full.
       if (codeOf(error) !== "EAGAIN") throw error;
       Bun.sleepSync(1);
     }
@@ -68,16 +68,19 @@ function goneOr(error: unknown): Error {
   return outputFailed(refusals[code] ?? code);
 }
 
-/** The code of a system error, such as `ENOENT`; "" when there is none. */
+/** Returns the code of a system error, such as `ENOENT`; "" for other errors. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** The single JSON document of a command: indented on a terminal, on one line in a pipe. */
+/** Returns a command's JSON document: indented on a terminal, on one line in a pipe. */
 export function jsonDocument(value: unknown, terminal: boolean): string {
   return `${jsonOf(value, terminal ? 2 : 0)}\n`;
 }
 
-/** A value as JSON. @throws WorkflowError `VALUE_TOO_DEEP`. */
+/**
+ * Returns a value as JSON.
+ * @throws WorkflowError `VALUE_TOO_DEEP`.
+ */
 export function jsonOf(value: unknown, indent = 0): string {
   try {
     return JSON.stringify(value, null, indent) ?? "";
@@ -92,7 +95,7 @@ const tickMs = 100;
 const eraseLine = "\r\u001b[2K";
 const eraseLineAbove = "\u001b[1A\u001b[2K";
 
-/** Progress lines on stderr; nothing when stderr is not a terminal. */
+/** Progress lines on stderr. Writes nothing if stderr is not a terminal. */
 export type Spinner = {
   /** Erases the lines until the next tick, so that other text can be written. */
   clear(): void;

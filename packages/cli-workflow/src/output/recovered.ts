@@ -1,11 +1,11 @@
 import type { Recovered } from "@uncaged/workflow/host";
 import { oneLine } from "./text.ts";
 
-/** A thread that a person must decide on, the reason, and the command. */
+/** Returns the line for a thread that needs a person's decision, with the reason and the command. */
 export const leftText = ({ threadId, workflow, reason }: Recovered["left"][number]): string =>
   `not resumed: ${threadId} of ${oneLine(workflow)}: ${oneLine(reason)}; resume it: uncaged-workflow resume ${threadId}`;
 
-/** Notes which threads were resumed automatically, and which a person must decide on. */
+/** Notes the threads that resumed automatically, and the threads that need a person's decision. */
 export function noteRecovered(
   session: { note: (text: string) => void },
   { resumed, left }: Recovered,

@@ -3,10 +3,10 @@ import type { Status } from "@uncaged/workflow/host";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
 
-/** Applies a style to a text, or returns it unchanged when colour is off. */
+/** Applies a style to a text, or returns it unchanged if color is off. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Presentation of results: colour, and the width of the terminal. */
+/** Presentation of results: color, and the width of the terminal. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
 
 export const noPaint: Paint = (_style, text) => text;
@@ -14,13 +14,13 @@ export const noPaint: Paint = (_style, text) => text;
 const paint: Paint = (style, text) =>
   text === "" ? "" : styleText(style, text, { validateStream: false });
 
-/** Whether to use colour: only on terminals, and not with `--no-color`, `NO_COLOR` or `TERM=dumb`. */
+/** Tells whether to use color: only on terminals, and not with `--no-color`, `NO_COLOR` or `TERM=dumb`. */
 export function paintFor(wanted: boolean, terminal: boolean, env: NodeJS.ProcessEnv): Paint {
   const off = !wanted || !terminal || Boolean(env.NO_COLOR) || env.TERM === "dumb";
   return off ? noPaint : paint;
 }
 
-/** Presentation of one value of a list of states. */
+/** Presentation of one state. */
 export type Mark = { glyph: string; style: Style };
 
 const marks: Record<Status, Mark> = {
@@ -35,7 +35,7 @@ const marks: Record<Status, Mark> = {
   corrupt: { glyph: "✘", style: "magenta" },
 };
 
-/** The name of a state, with its glyph on a terminal. */
+/** Returns the name of a state, with its glyph on a terminal. */
 export const markedText = <State extends string>(
   of: Readonly<Record<State, Mark>>,
   state: State,

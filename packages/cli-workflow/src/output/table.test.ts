@@ -15,7 +15,7 @@ const rows = [
   { name: "日本", steps: 1234, about: "a text that is longer than the room that is left for it" },
 ];
 
-test("columns are aligned by their width, and nothing is truncated in a pipe", () => {
+test("columns are aligned by their display width, and a pipe truncates nothing", () => {
   expect(table(columns, rows, { paint: noPaint, columns: Number.POSITIVE_INFINITY })).toBe(
     [
       "NAME  STEPS  ABOUT",
@@ -32,7 +32,7 @@ test("on a terminal only the last column is truncated", () => {
   expect(lines.every((line) => Bun.stringWidth(line) <= 30)).toBe(true);
 });
 
-test("a style is put around the text and not around the space after it", () => {
+test("a style covers the text but not the space after it", () => {
   const shown = table(columns, rows.slice(0, 1), {
     paint: (style, text) => `<${style}>${text}</>`,
     columns: 80,
@@ -40,7 +40,7 @@ test("a style is put around the text and not around the space after it", () => {
   expect(shown).toContain("<bold>a</>         7  short\n");
 });
 
-test("several lines of a pair hang under the first", () => {
+test("further lines of a pair are indented under the first", () => {
   expect(
     pairs(
       [
@@ -52,7 +52,7 @@ test("several lines of a pair hang under the first", () => {
   ).toBe("a       x\nprompt  one\n        two\n");
 });
 
-test("ids are shortened to endings that are still different", () => {
+test("ids are shortened to distinct endings", () => {
   const alike = ["01KQXKW18CT8G75T53R8F4G7YG", "01KQXKW18CT8G75T54R8F4G7YG"];
   expect(alike.map(shortIds(alike))).toEqual(["3R8F4G7YG", "4R8F4G7YG"]);
   expect(alike.slice(0, 1).map(shortIds(alike.slice(0, 1)))).toEqual(["R8F4G7YG"]);

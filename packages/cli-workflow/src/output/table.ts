@@ -12,7 +12,7 @@ export type Column<Row> = {
 
 const gap = "  ";
 
-/** Rows as aligned columns under their titles. Only the last column is truncated, to `columns`. */
+/** Returns rows as aligned columns under their titles. Truncates only the last column, to `columns`. */
 export function table<Row>(
   columns: Column<Row>[],
   rows: Row[],
@@ -55,7 +55,7 @@ const sleepColumn: Column<Thread> = {
   cell: ({ sleepingUntil }) => (sleepingUntil === undefined ? "-" : isoTime(sleepingUntil)),
 };
 
-/** The columns of a list of threads. `own` is inserted between the status and the workflow. */
+/** Returns the columns of a list of threads. `own` is inserted between the status and the workflow. */
 export function threadColumns<Row extends Thread>(
   rows: readonly Row[],
   { terminal }: Look,
@@ -76,7 +76,10 @@ export function threadColumns<Row extends Thread>(
   ];
 }
 
-/** Pairs of a name and a text, the texts aligned; further lines of a text are indented under its first. */
+/**
+ * Returns pairs of a name and a text, with the texts aligned. Further lines of a text are indented under its first
+ * line.
+ */
 export function pairs(entries: [name: string, text: string][], paint: Paint): string {
   const width = Math.max(...entries.map(([name]) => name.length)) + gap.length;
   return entries

@@ -1,35 +1,35 @@
 import { expect, test } from "bun:test";
 import { ago, count, elapsed, firstLine, isoTime, oneLine, plain, truncate } from "./text.ts";
 
-test("control characters are written out", () => {
+test("control characters are printed as escapes", () => {
   expect(plain("\u001b[2Jred\u0007 \u202etxt")).toBe("\\u001b[2Jred\\u0007 \\u202etxt");
 });
 
-test("every kind of line break is one", () => {
+test("every kind of line break becomes a line feed", () => {
   expect(plain("a\r\nb\rc\u2028d\u2029e\u0085f\ng")).toBe("a\nb\nc\nd\ne\nf\ng");
 });
 
-test("a lone surrogate becomes a character that can be written", () => {
+test("a lone surrogate becomes the replacement character", () => {
   expect(plain("a\ud800b")).toBe("a\ufffdb");
 });
 
-test("the first line is the first that is not blank", () => {
+test("the first line is the first non-blank line", () => {
   expect(firstLine("\n  \n\tfirst\tone \nsecond")).toBe("first one");
   expect(firstLine("")).toBe("");
 });
 
-test("one line holds all lines", () => {
+test("oneLine joins all lines", () => {
   expect(oneLine(" a\r\n\tb  c ")).toBe("a b c");
 });
 
-test("a text is truncated by its width in columns, never inside a character", () => {
+test("a text is truncated by its display width, never inside a character", () => {
   expect(truncate("abcdef", 6)).toBe("abcdef");
   expect(truncate("abcdefg", 6)).toBe("abcde…");
   expect(truncate("日本語日本", 6)).toBe("日本…");
   expect(truncate("👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧", 5)).toBe("👨‍👩‍👧👨‍👩‍👧…");
 });
 
-test("a number of things has its plural", () => {
+test("a count has the plural of its noun", () => {
   expect([count(1, "step"), count(0, "step"), count(2, "step")]).toEqual([
     "1 step",
     "0 steps",
@@ -39,7 +39,7 @@ test("a number of things has its plural", () => {
 
 const now = Date.UTC(2026, 4, 6, 12, 0, 0);
 
-test("a moment is shown by how long ago it was", () => {
+test("a moment is shown by its age", () => {
   const spans: [number, string][] = [
     [0, "just now"],
     [12_000, "12s ago"],
@@ -51,7 +51,7 @@ test("a moment is shown by how long ago it was", () => {
   for (const [span, text] of spans) expect(ago(now - span, now)).toBe(text);
 });
 
-test("a moment in the future, after the clock was set back, is just now", () => {
+test("a future moment, after the clock was set back, is shown as just now", () => {
   expect(ago(now + 3_600_000, now)).toBe("just now");
 });
 
@@ -67,7 +67,7 @@ test("a span is shown in its two largest units", () => {
   for (const [span, text] of spans) expect(elapsed(span)).toBe(text);
 });
 
-test("a time that no calendar has is shown as its number", () => {
+test("a time outside the calendar is shown as its number", () => {
   expect(isoTime(now)).toBe("2026-05-06T12:00:00.000Z");
   expect(isoTime(1e18)).toBe("1000000000000000000");
 });

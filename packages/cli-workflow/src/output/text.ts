@@ -2,8 +2,8 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
 
 /**
- * A text from outside in a form that is safe for a terminal: every kind of line break becomes one, and characters that
- * move the cursor, colour the screen or turn the writing direction are written out (`\u001b`).
+ * Returns external text that is safe for a terminal. Every kind of line break becomes a line feed. Characters that move
+ * the cursor, color the screen or change the writing direction become escapes (`\u001b`).
  */
 export function plain(text: string): string {
   return text
@@ -21,10 +21,10 @@ export function firstLine(text: string): string {
 
 export const oneLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
-/** Truncates a text to a width in columns, with an ellipsis at its end. */
+/** Truncates a text to a width in columns, ending in an ellipsis. */
 export function truncate(text: string, columns: number): string {
   if (Bun.stringWidth(text) <= columns) return text;
-  // Created on demand: it loads the Unicode tables.
+  // Created on demand, because it loads the Unicode tables.
   const segmenter = new Intl.Segmenter();
   let kept = "";
   let width = 0;
@@ -39,11 +39,11 @@ export function truncate(text: string, columns: number): string {
 export const padded = (text: string, columns: number): string =>
   text + " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));
 
-/** `1 step`, `3,000 steps`. */
+/** Formats a count: `1 step`, `3,000 steps`. */
 export const count = (number: number, noun: string): string =>
   `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** For a thread that is out of rounds. */
+/** Returns the text for a thread that is out of rounds. */
 export const stoppedText = (steps: number): string => `stopped at ${count(steps, "step")}`;
 
 export const grouped = (number: number): string => number.toLocaleString("en-US");
@@ -59,8 +59,8 @@ const idDigits = 8;
 const hashDigits = 7;
 
 /**
- * Short forms of ids on a terminal, long enough to be distinct in the list. A thread's id is shown by its ending,
- * since ids of one hour begin alike; other ids by their beginning. Commands accept both.
+ * Returns short forms of ids for a terminal, distinct within the list. A thread's id is shown by its ending, because
+ * ids of the same hour begin alike; other ids by their beginning. Commands accept both forms.
  */
 export function shortIds(
   ids: readonly string[],
@@ -90,10 +90,10 @@ const spans = [
   { unit: "s", ms: 1000 },
 ];
 
-/** Milliseconds of each unit of a span: `s`, `m`, `h` or `d`. */
+/** Returns the milliseconds of a unit of time: `s`, `m`, `h` or `d`. */
 export const unitMs = (unit: string): number => spans.find((span) => span.unit === unit)?.ms ?? 0;
 
-/** The age of a moment for people: `3m ago`; after 30 days its date. Both arguments are in milliseconds. */
+/** Returns the age of a moment: `3m ago`; after 30 days its date. Both arguments are in milliseconds. */
 export function ago(moment: number, now: number): string {
   const past = now - moment;
   const span = spans.find(({ ms }) => past >= ms);
@@ -102,7 +102,7 @@ export function ago(moment: number, now: number): string {
   return `${Math.floor(past / span.ms)}${span.unit} ago`;
 }
 
-/** A span of milliseconds for people: `0.4s`, `12s`, `3m 05s`, `2h 03m`, `4d 02h`. */
+/** Formats a duration in milliseconds: `0.4s`, `12s`, `3m 05s`, `2h 03m`, `4d 02h`. */
 export function elapsed(milliseconds: number): string {
   const whole = Math.max(0, milliseconds);
   if (whole < 10_000) return `${(Math.floor(whole / 100) / 10).toFixed(1)}s`;
@@ -112,7 +112,7 @@ export function elapsed(milliseconds: number): string {
   return `${Math.floor(whole / large.ms)}${large.unit} ${String(rest).padStart(2, "0")}${small.unit}`;
 }
 
-/** A moment as RFC 3339 in UTC; a moment outside of the calendar, as its number. */
+/** Returns a moment as RFC 3339 in UTC; a moment outside the calendar as its number. */
 export function isoTime(moment: number): string {
   const date = new Date(moment);
   return Number.isNaN(date.getTime()) ? String(moment) : date.toISOString();

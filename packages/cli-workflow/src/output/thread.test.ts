@@ -50,7 +50,7 @@ function wholeOf(given: ThreadView, events: EventRecord[] = []): WholeThread {
 
 const whole = wholeOf(view);
 
-test("in a pipe a thread is whole, each step under its number", () => {
+test("a pipe shows a whole thread, each step under its number", () => {
   expect(threadText(whole, pipe)).toBe(
     [
       "thread    01KQXKW18CT8G75T53R8F4G7YG",
@@ -76,7 +76,7 @@ test("in a pipe a thread is whole, each step under its number", () => {
   );
 });
 
-test("each own step has what it spent, and so has the failed one", () => {
+test("each own step shows its usage, and so does the failed step", () => {
   const usage = { input_tokens: 1000, output_tokens: 200 };
   const spent = steps.map((step, index) => {
     return { ...step, meta: { usage, model: `m${index}`, cost: 0.5 } };
@@ -102,21 +102,21 @@ test("each own step has what it spent, and so has the failed one", () => {
   ]);
 });
 
-test("a thread of one model names it in no line of its own", () => {
+test("a thread with one model has no line for the model", () => {
   const meta = { usage: { input_tokens: 5 }, model: "m", cost: 0.5 };
   const spent = steps.map((step) => ({ ...step, meta }));
   const shown = threadText(wholeOf({ ...view, steps: spent, forkFrom: null }), pipe);
   expect(shown).toMatch(/^ROLE .*\nplanner .*\ncoder .*\nall .*\n$/m);
 });
 
-test("on a terminal long texts are truncated, with the number of lines that are left out", () => {
+test("on a terminal long texts are truncated, with the number of omitted lines", () => {
   const lines = threadText(whole, screen).split("\n");
   expect(lines).toContain("prompt    a prompt that is longer than …");
   expect(lines).toContain("     … 2 more lines (--full)");
   expect(lines).not.toContain("     5");
 });
 
-test("in full every step has its meta", () => {
+test("in full every step shows its meta", () => {
   const shown = threadText(whole, { ...screen, full: true });
   expect(shown).toContain('     6\n     {\n       "a": 1\n     }\n');
   expect(shown).toContain(view.prompt);
@@ -189,7 +189,7 @@ test("calls of an attempt are shown below it", () => {
   );
 });
 
-test("an attempt for programs has what it did, spent and failed by", () => {
+test("an attempt's JSON has its turns, usage and error", () => {
   const [lost, done] = attempted.attempts.map(attemptJson);
   expect(done).toEqual({
     attempt: reader,

@@ -50,13 +50,13 @@ export async function readWhole(host: Host, ref: ThreadRef): Promise<WholeThread
   return { view, attempts, ledger: ledgerOf(attempts) };
 }
 
-/** Presentation of a thread: on a terminal its texts are truncated, unless `full` is set. */
+/** Presentation of a thread. On a terminal its texts are truncated, unless `full` is set. */
 export type ThreadLook = Look & { full: boolean; now: number };
 
 const indent = 5;
 const labelWidth = 10;
 
-/** A thread for people: its properties, its end, its steps by number, and its usage. */
+/** Returns a thread for people: its properties, its end, its steps by number, and its usage. */
 export function threadText(whole: WholeThread, look: ThreadLook): string {
   const { view, ledger } = whole;
   const { paint, terminal } = look;
@@ -157,7 +157,7 @@ function stepText(
     .join("");
 }
 
-/** Attempts, each below the attempt that called it. */
+/** Returns the attempts, each below the attempt that called it. */
 export const attemptsText = ({ attempts }: WholeThread, look: ThreadLook): string =>
   nestedAttempts(attempts, (attempt) => attempt)
     .map(({ one, depth }) => {
@@ -175,8 +175,8 @@ function resultText({ returnCode, summary, value }: ThreadResult, look: ThreadLo
 }
 
 /**
- * A step's content without its role and duration, which are shown beside it: the content of a step workflow begins and
- * ends with them. A sleep without a reason, its end, and a missing answer have no content.
+ * Returns a step's content without its role and duration, which are shown beside it: the content of a step workflow
+ * begins and ends with them. A sleep without a reason, the end of a sleep, and a missing answer have no content.
  */
 export function contentText(step: Step): string {
   const { role, content, meta } = step;

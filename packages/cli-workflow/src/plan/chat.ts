@@ -42,7 +42,10 @@ export const chat = defineSubcommand({
     }),
 });
 
-/** The channels of a call: its terminal, or the bots of the settings. @throws ConfigError */
+/**
+ * Returns the channels of a command: its terminal, or the bots of the settings.
+ * @throws ConfigError
+ */
 export async function messagingOf(
   session: Session,
   plans: Plans,

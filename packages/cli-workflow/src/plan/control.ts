@@ -76,7 +76,7 @@ async function begin(
   });
 }
 
-/** Waits until a run has ended, or waits for a decision. */
+/** Waits until a run has ended or waits for a decision. */
 async function wait(
   session: Session,
   plans: Plans,
@@ -109,8 +109,8 @@ async function wait(
 const pollMs = 200;
 
 /**
- * The thread of a run, which begins later when the limit of concurrent runs is reached; null once the signal is
- * aborted.
+ * Returns the thread of a run, which begins later while the limit of concurrent runs is reached; null once the signal
+ * is aborted.
  */
 async function begun(
   { host }: Session,

@@ -4,10 +4,13 @@ import { readText } from "../arguments/values.ts";
 import type { Session } from "../session/session.ts";
 import { configOf, surroundings, withPlans } from "./home.ts";
 
-/** A plan that was stored from a file: unchanged, new, or changed. */
+/** The result of storing a plan from a file: the plan is unchanged, new or changed. */
 export type StoredPlan = { workflow: Workflow; state: "unchanged" | "new" | "changed" };
 
-/** The text of a file that is a plan with a trigger; null for any other file, whose errors its own reader reports. */
+/**
+ * Returns the text of a file that is a plan with a trigger; null for any other file, whose errors its own reader
+ * reports.
+ */
 export async function triggeredPlan(path: string): Promise<string | null> {
   if (!/\.(json|ya?ml)$/i.test(path)) return null;
   const text = await readText(path, "the file").catch(() => null);
@@ -22,14 +25,17 @@ export async function triggeredPlan(path: string): Promise<string | null> {
   return type === "cron" || type === "poll" ? text : null;
 }
 
-/** A new plan of a file, which waits for its confirmation. @throws PlannerError */
+/**
+ * Creates a plan from a file. The user must confirm the plan.
+ * @throws PlannerError
+ */
 export const addedPlan = (session: Session, text: string, file: string): Promise<Workflow> =>
   withPlans(session, { creates: true }, async (plans) =>
     plans.create(await workflowOf(session, text, file)),
   );
 
 /**
- * Stores the plan of a file under a name. Changes the plan with that name when the file differs from it.
+ * Stores the plan of a file under a name. Changes the stored plan with that name if the file differs from it.
  * @throws PlannerError, ExecutorError
  */
 export const namedPlan = (

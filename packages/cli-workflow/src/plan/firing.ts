@@ -10,8 +10,8 @@ import { checksOf } from "./tick.ts";
 const lookMs = 1_000;
 
 /**
- * Fires the triggers of a storage root's plans in this process, while no service does. It begins when there is a
- * confirmed plan with a trigger and the sandbox has passed its test; each error is noted once.
+ * Fires the triggers of a storage root's plans in this process, while no service does. Begins once a confirmed plan has
+ * a trigger and the sandbox has passed its test. Notes each error once.
  */
 export function fireTriggers(session: Session): { stop: () => Promise<void> } {
   const stopped = new AbortController();
@@ -57,7 +57,7 @@ async function firing(
   }
 }
 
-/** The plans of a call, as soon as one of them has a trigger that can fire; null when the wait is aborted. */
+/** Returns the plans of a command as soon as one of them has a trigger that can fire; null if the wait is aborted. */
 async function plansWithTrigger(
   session: Session,
   signal: AbortSignal,

@@ -30,22 +30,22 @@ export const agentOption = (command: Command): Command =>
 
 export type AgentOptions = { agent?: string };
 
-/** `creates` makes the plan home if it is missing. */
+/** `creates` creates the plan home if it is missing. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
-/** The storage root that contains a plan home: on this machine, also for plans on a cluster. */
+/** Returns the storage root that contains a plan home. It is on this machine, also for plans on a cluster. */
 export const rootOf = (session: Session): string =>
   (session.clusterChosen ? session.openRoot() : session.host).root;
 
-/** The plan home of a call: the folder of this machine's plan data. */
+/** Returns the plan home of a command: the folder of this machine's plan data. */
 export async function homeOf(session: Session): Promise<string> {
   const { planHome } = await import("@uncaged/workflow-plan/service");
   return planHome(rootOf(session), session.env);
 }
 
 /**
- * The plan home with the user's settings: from a variable of the process that names it or its storage root, else in
- * the home directory. It is never in the storage root of a project, which steps may have written.
+ * Returns the plan home with the user's settings. A variable of the process names this folder or its storage root;
+ * otherwise it is in the home directory. It is never in a project's storage root, because steps may have written there.
  */
 export async function userHomeOf(session: Session): Promise<string> {
   const { planHome, homeVariable } = await import("@uncaged/workflow-plan/service");
@@ -56,7 +56,7 @@ export async function userHomeOf(session: Session): Promise<string> {
   return planHome(isNamed && root ? resolve(root) : own, env);
 }
 
-/** Whether a storage root is named by a project, or lies in the folder of a project. */
+/** Tells whether a project names a storage root, or a project's folder contains it. */
 async function isProjects(session: Session, root: string): Promise<boolean> {
   const { env } = session;
   const path = realOf(root);
@@ -81,7 +81,7 @@ function realOf(path: string): string {
   }
 }
 
-/** Sources of the settings of a call. */
+/** Returns the sources of a command's settings. */
 export async function configSources(session: Session): Promise<ConfigSources> {
   const { readSecrets } = await import("@uncaged/workflow-plan/service");
   const { env } = session;
@@ -92,15 +92,18 @@ export async function configSources(session: Session): Promise<ConfigSources> {
   return { home, userHome: isOwn ? home : userHome, project, env, secrets };
 }
 
-/** The settings of a call. @throws ConfigError */
+/**
+ * Returns the settings of a command.
+ * @throws ConfigError
+ */
 export async function configOf(session: Session): Promise<CueclawConfig> {
   const { readConfig } = await import("@uncaged/workflow-plan/service");
   return readConfig(await configSources(session));
 }
 
 /**
- * Opens the plans of a call; `agent` carries out the steps of runs that the call begins. @throws ConfigError,
- * ExecutorError
+ * Opens the plans of a command. `agent` runs the steps of runs that the command begins.
+ * @throws ConfigError, ExecutorError
  */
 export async function openPlansOf(
   session: Session,
@@ -143,11 +146,11 @@ export async function openPlansOf(
   return openPlans(local, { creates });
 }
 
-/** A command that may be a path relative to the folder of a call. */
+/** Returns a command line whose program may be a path relative to the current folder. */
 const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
-/** The rows of the plans of the cluster that a call is on; null on a storage root. */
+/** Returns the rows of the plans on the command's cluster; null on a storage root. */
 async function sharedRows({
   clusterChosen,
   clusterFolder,
@@ -161,7 +164,7 @@ async function sharedRows({
   return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
 }
 
-/** Applies an action to the plans of a call, and closes them. */
+/** Applies an action to the plans of a command, then closes them. */
 export async function withPlans<Result>(
   session: Session,
   options: OpenOptions,
@@ -176,18 +179,19 @@ export async function withPlans<Result>(
 }
 
 /**
- * Exit code of a call that acts on several plans. Writes each plan's error to stderr, also when stdout has a document.
+ * Returns the exit code of a command that acts on several plans. Writes each plan's error to stderr, even if stdout has
+ * a document.
  */
 export function exitCodeOf(session: Session, errors: readonly unknown[]): number {
   for (const error of errors) session.output.notes.write(errorText(toErrorRecord(error)));
   return errors.length === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-/** The planner of a call. */
+/** Returns the planner of a command. */
 export const plannerOf = async (session: Session, plans: Plans): Promise<Planner> =>
   (await plannersOf(session, plans))();
 
-/** Returns a function that makes a chat's planner. */
+/** Returns a function that creates a chat's planner. */
 export async function plannersOf(
   session: Session,
   plans: Plans,
@@ -207,7 +211,7 @@ export async function plannersOf(
     });
 }
 
-/** Settings for the steps of new plans, as far as they differ from the defaults. */
+/** Returns the settings for the steps of new plans, as far as they differ from the defaults. */
 export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
   const { engine, image, timeout } = container;
   const { mode, network, required } = sandbox;
@@ -226,7 +230,10 @@ export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadat
 
 const defaultTimeoutMs = 1_800_000;
 
-/** The sandbox in which the steps of a plan would run. @throws ConfigError */
+/**
+ * Returns the sandbox in which the steps of a plan would run.
+ * @throws ConfigError
+ */
 export async function sandboxOf(
   session: Session,
   { agentCommand, home: planHome }: Plans,
@@ -243,7 +250,7 @@ export async function sandboxOf(
   });
 }
 
-/** The sandbox in which the steps of a plan would run, or why they can't be run. */
+/** Returns the sandbox in which the steps of a plan would run, or the reason why they can't run. */
 export async function sandboxFacts(
   session: Session,
   plans: Plans,
@@ -257,7 +264,7 @@ export async function sandboxFacts(
   }
 }
 
-/** The plans of a call for the server: each damaged plan is reported once. */
+/** Opens the plans of a command for the server. Reports each damaged plan once. */
 export function planAccess(session: Session): OpenPlans {
   const named = new Set<string>();
   const onDamaged = (_id: string, error: unknown): void => {

@@ -123,7 +123,7 @@ class LiveText implements StreamCallbacks {
     if (this.#isMidLine) this.#session.output.notes.write("\n");
   }
 
-  /** Whether the terminal that gets the results already shows the text. */
+  /** Tells whether the terminal that shows the results already shows the text. */
   hasShown(text: string): boolean {
     return this.#session.output.results.terminal && this.#shown.endsWith(plain(text));
   }

@@ -61,10 +61,10 @@ export const secret = defineSubcommand({
 const enter = /[\r\n]/;
 const codes = { interrupt: "\u0003", end: "\u0004", erase: "\u007f", back: "\b", kill: "\u0015" };
 
-/** Reads a line from the terminal without echo; null when it was cancelled with Ctrl-C or Ctrl-D. */
+/** Reads a line from the terminal without echo; null after Ctrl-C or Ctrl-D. */
 async function hiddenLine(prompt: string, notes: Sink): Promise<string | null> {
   const { stdin } = process;
-  // Before the prompt, or keys typed at once would be shown.
+  // Set before the prompt, otherwise keys typed at once would be shown.
   stdin.setRawMode(true);
   try {
     notes.write(prompt);

@@ -68,7 +68,7 @@ export const service = defineSubcommand({
       },
     }),
     stop: defineSubcommand({
-      summary: "end the service; the runs of plans go on",
+      summary: "end the service; the runs of plans continue",
       declare: (command) =>
         command.option(
           "--drain <seconds>",
@@ -154,7 +154,10 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
   }
 }
 
-/** Tests the sandbox that the settings give to plans. @throws ConfigError when the sandbox leaves something open */
+/**
+ * Tests the sandbox that the settings give to plans.
+ * @throws ConfigError if the sandbox fails the test
+ */
 export async function testedSandbox(session: Session): Promise<string> {
   const { testSandbox } = await load();
   const { env } = session;

@@ -39,7 +39,7 @@ export const phaseText = (phase: WorkflowPhase, { terminal }: Look): string =>
 
 export const phaseStyle = (phase: WorkflowPhase): Style => phases[phase].style;
 
-/** A moment as RFC 3339, and its distance from now. */
+/** Returns a moment as RFC 3339, with its distance from now. */
 export function momentText(time: string, now: number): string {
   const ms = Date.parse(time);
   if (Number.isNaN(ms)) return plain(time);
@@ -47,7 +47,7 @@ export function momentText(time: string, now: number): string {
   return `${time} (${away > 0 ? `in ${elapsed(away)}` : away > -60_000 ? "due" : ago(ms, now)})`;
 }
 
-/** A plan as shown before its confirmation: its steps, its times, its permissions. */
+/** Returns a plan as shown before its confirmation: its steps, times and permissions. */
 export function previewLines(workflow: Workflow, preview: PlanPreview, look: Look): string {
   const { id, metadata, name, phase, steps } = workflow;
   const { credentials, nextFires, sandboxFacts, trigger } = preview;
@@ -71,7 +71,7 @@ export function previewLines(workflow: Workflow, preview: PlanPreview, look: Loo
   return `${pairs(entries, look.paint)}\n${count(steps.length, "step")}\n${lines.join("")}`;
 }
 
-/** History of a plan: its trigger's state, the steps of its last run, and its runs. */
+/** Returns the history of a plan: its trigger's state, the steps of its last run, and its runs. */
 export function historyText(view: PlanView, next: string | null, look: Look, now: number): string {
   const { trigger_state: state } = view;
   const entries: [string, string][] = [];
@@ -128,13 +128,13 @@ function stepsText({ steps }: PlanView["runs"][number], look: Look): string {
   return steps.length === 0 ? "" : table(columns, steps, look);
 }
 
-/** The output of a step: the text that its column has as JSON. */
+/** Returns the output of a step from its JSON column. */
 export function outputOf(json: string | null): string {
   if (json === null) return "";
   const value: unknown = JSON.parse(json);
   return typeof value === "string" ? value : json;
 }
 
-/** The subject of an open decision, and the command that gives it. */
+/** Returns the subject of an open decision, and the command for the decision. */
 export const wantedText = ({ error, stepId, workflowId }: Wanted): string =>
   `step ${stepId} failed: ${oneLine(error)}; decide: uncaged-workflow plan answer ${workflowId} retry (or skip, or abort)`;

@@ -35,7 +35,7 @@ export const tick = defineSubcommand({
     }),
 });
 
-/** Ways to look at the triggers of a home's plans. */
+/** Returns the functions that check the triggers of a home's plans. */
 export function checksOf(
   session: Session,
   { Confirmations, scriptCommand }: typeof import("@uncaged/workflow-plan/service"),

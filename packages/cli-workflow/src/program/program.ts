@@ -10,7 +10,7 @@ import { entries, quiet } from "./catalogue.ts";
 /** Runs the command line of this process and returns its exit code. */
 export const main = (): Promise<number> => runProgram(processWorld(process.umask(0o077)));
 
-/** Runs the command that a world's arguments name and returns its exit code. Never ends the process. */
+/** Runs the command named by a world's arguments and returns its exit code. Never ends the process. */
 export async function runProgram(world: World): Promise<number> {
   const program = makeProgram(world);
   try {
@@ -32,13 +32,13 @@ function failed(thrown: unknown, world: World, program: Command): number {
     return reportFailure(thrown, world, commandIn(program, world.argv));
   } catch (error) {
     if (error instanceof ReaderGone) return exitCodes.readerGone;
-    // If stdout took no result, it takes no `--json` error either.
+    // If stdout accepted no result, it accepts no `--json` error either.
     world.output.notes.write(errorText(recordOf(error)));
     return exitCodes.failed;
   }
 }
 
-/** The words of the called command, as far as they are known: `plan secret set`. */
+/** Returns the known words of the called command: `plan secret set`. */
 function commandIn(program: Command, argv: readonly string[]): string | undefined {
   const named = (command: Command, word: string) =>
     command.commands.find((each) => each.name() === word);
@@ -53,8 +53,8 @@ function commandIn(program: Command, argv: readonly string[]): string | undefine
   return words.length === 0 ? undefined : words.join(" ");
 }
 
-// `--version` and `help <command>` are rewritten to the command that does the work: commander would answer before that
-// command's file is loaded.
+// `--version` and `help <command>` are rewritten to the command that implements them, because commander would answer
+// before that command's file is loaded.
 function wordsOf(argv: readonly string[]): string[] {
   const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
   const [word, next] = [argv[at], argv[at + 1]];
@@ -94,13 +94,13 @@ const about = "Run, watch, stop, resume, fork and roll back workflows.";
 type Program = {
   command: Command;
   exitCode: () => number;
-  /** Loads the files of all commands, for a caller that must know every option. */
+  /** Loads the files of all commands, for callers that need every option. */
   loadAll: () => Promise<void>;
 };
 
 /**
- * The command line, with every command known only by name and summary: a command's own file is loaded when the command
- * is called. It prints only help; errors are thrown.
+ * Creates the command line with only the name and summary of each command; a command's file is loaded when the command
+ * is called. Prints only help; throws errors.
  */
 export function makeProgram(world: World): Program {
   let exitCode: number = exitCodes.done;
@@ -137,7 +137,7 @@ export function makeProgram(world: World): Program {
   return { command: program, exitCode: () => exitCode, loadAll };
 }
 
-/** Adds the common options to a command and the commands below it. */
+/** Adds the common options to a command and its subcommands. */
 function complete(command: Command, name: string): void {
   command.copyInheritedSettings(command.parent ?? command);
   addCommonOptions(command, quiet.has(name));
@@ -157,7 +157,7 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
   command.helpOption("-h, --help", "show this help");
 }
 
-// Commander prints only help: it throws everything else that it has to report.
+// Commander prints only help; it throws everything else.
 function silence(command: Command, world: World): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => world.output.results.write(text),

@@ -7,8 +7,9 @@ const isObject = (value: unknown): value is Entries =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The text of a JSON object with more entries, with the same indentation. An object in it gets the missing keys, and
- * everything else stays. @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
+ * Returns the text of a JSON object with additional entries, with the same indentation. Adds missing keys to an
+ * existing object in it, and keeps everything else.
+ * @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
  */
 export function withEntries(text: string, file: string, entries: Entries): string {
   const { document } = readDocument(text, file);

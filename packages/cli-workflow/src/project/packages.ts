@@ -8,18 +8,18 @@ const commandPackage = "uncaged-workflow";
 
 /** The source of the packages that a project's files import. */
 export type ProjectPackages = {
-  /** Our packages, as its manifest lists them. */
+  /** Our packages, as the project's manifest lists them. */
   dependencies: Record<string, string>;
-  /** Targets of the links in its `node_modules` until they are installed, by path. */
+  /** Targets of the links in `node_modules` that are used until npm installs the packages, by path. */
   links: Record<string, string>;
   /** Files for the installation, by path. */
   files: Record<string, Uint8Array>;
 };
 
 /**
- * Determines how a project in a folder gets our packages, and others by name. A program from a registry names
- * versions. Other programs can't, since a registry may not have them: a checkout names folders with built
- * declarations, a program installed from tarballs names the tarballs, and a standalone binary brings tarballs along.
+ * Determines how a project in a folder gets our packages, and other packages by name. A program installed from a
+ * registry names versions. Other programs can't, because a registry may not have them: a checkout names folders with
+ * built declarations, a program installed from tarballs names the tarballs, and a standalone binary contains tarballs.
  */
 export async function packagesFor(
   dir: string,
@@ -45,7 +45,7 @@ export async function packagesFor(
 
 type Wanted = { dir: string; ours: readonly string[]; others: readonly string[] };
 
-/** The packages of a checkout, which rebuilds them when they are older than its sources. */
+/** Returns the packages of a checkout, and rebuilds packages that are older than their sources. */
 function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
   const made = Bun.spawnSync([process.execPath, join(top, "scripts/linked.ts")], { cwd: top });
   if (made.exitCode !== 0) throw new Error(made.stderr.toString().trim());
@@ -60,14 +60,17 @@ function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
     links: {
       ...linksOf(names, inFolder),
       ...linksOf(others, (name) => folderOf(name, agents)),
-      // Its tests are type-checked before npm has installed Bun's types.
+      // The tests are type-checked before npm has installed Bun's types.
       "node_modules/@types/bun": join(top, "node_modules/bun-types"),
     },
     files: {},
   };
 }
 
-/** The tarballs of our packages in a standalone binary, without the command's, which is the binary itself. */
+/**
+ * Returns the tarballs of our packages in a standalone binary, without the command's package, which is the binary
+ * itself.
+ */
 async function carried(ours: readonly string[]): Promise<ProjectPackages> {
   const path = fileURLToPath(new URL("./packages.tar", import.meta.url));
   const archive = new Bun.Archive(readFileSync(path));
@@ -84,8 +87,8 @@ async function carried(ours: readonly string[]): Promise<ProjectPackages> {
 }
 
 /**
- * Our packages as listed in the manifest that installed this program, if it names tarballs: all of them, since they
- * depend on each other.
+ * Returns our packages as listed in the manifest that installed this program, if it names tarballs. Returns all of
+ * them, because they depend on each other.
  */
 function tarballsOf(from: string, dir: string): Record<string, string> {
   const [folder = ""] = from.split("/node_modules/");
@@ -113,7 +116,7 @@ function linksOf(
   return links;
 }
 
-/** The folder of an installed package. */
+/** Returns the folder of an installed package. */
 function folderOf(name: string, from: string): string | null {
   try {
     let folder = dirname(Bun.resolveSync(name, from));

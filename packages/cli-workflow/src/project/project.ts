@@ -32,21 +32,21 @@ import flow from "./template/steps/flow.json.template" with { type: "text" };
 import workflowTest from "./template/workflow.test.ts.template" with { type: "text" };
 import workflow from "./template/workflow.ts.template" with { type: "text" };
 
-/** Additions of a kind of project to the common files. */
+/** A template's additions to the common files of a project. */
 type Template = {
   source: string;
   text: string;
-  /** Its test file, for a project without a test runner. */
+  /** The template's test file, for a project without a test runner. */
   test: readonly [file: string, text: string];
-  /** Files that are kept if they exist. */
+  /** Files to create unless they exist. */
   files: Record<string, string>;
-  /** Patterns for git to ignore besides the common ones. */
+  /** Patterns for git to ignore, besides the common ones. */
   ignored?: string;
-  /** Our packages that its files import, and their dependencies among our packages. */
+  /** Our packages that the template's files import, and their dependencies among our packages. */
   packages: readonly string[];
-  /** Packages of others that its source imports, with their versions. */
+  /** Third-party packages that the template's source imports, with their versions. */
   imports?: Record<string, string>;
-  /** Options of its first run. */
+  /** Options of the first run. */
   options?: string;
 };
 
@@ -92,7 +92,7 @@ const templates = {
 export type TemplateName = keyof typeof templates;
 export const templateNames = Object.keys(templates);
 
-/** Options for the first run of a template's workflow. */
+/** Returns the options for the first run of a template's workflow. */
 export const firstOptions = (name: TemplateName = "typescript"): string =>
   (templates[name] as Template).options ?? "";
 
@@ -103,9 +103,9 @@ const $schema = `./node_modules/${corePackage}/schema/project.schema.json`;
 
 const compilers = { "@types/node": "^24.0.0", typescript: "^7.0.0" };
 const testScript = "bun test";
-/** The Bun that this program depends on, so that npm installs one copy. */
+/** The Bun version that this program depends on, so that npm installs only one copy. */
 const testRunner = { "@types/bun": `^${cli.dependencies.bun}`, bun: cli.dependencies.bun };
-/** The script that `npm init` writes. */
+/** The test script that `npm init` writes. */
 const noTests = 'echo "Error: no test specified" && exit 1';
 
 type Dependencies = Record<string, string>;
@@ -116,13 +116,13 @@ type Manifest = { scripts?: Record<string, string> } & Partial<
   >
 >;
 
-/** Options of a new project: `command` are the words that call this program there. */
+/** Options of a new project. `command` are the words that call this program in the project. */
 type ProjectOptions = { name?: string; template?: TemplateName; command: string };
 
 /**
- * Creates a project with a small workflow, or adds the workflow to the package or project in the folder. It builds at
- * once: its `node_modules` links to this program and to the packages until they are installed. A refusal writes
- * nothing. `withUmask` runs the function that writes files.
+ * Creates a project with a small workflow, or adds the workflow to the package or project in the folder. The project
+ * builds at once: its `node_modules` links to this program and to the packages until npm installs them. A refusal
+ * writes nothing. `withUmask` runs the function that writes files.
  */
 export async function createProject(
   path: string,
@@ -156,7 +156,7 @@ export async function createProject(
   return { name, dir, files: [...files, ...Object.keys(packages.files)], changed };
 }
 
-/** Contents of each file of the project, by its name; `read` gives the present contents. */
+/** Returns the content of each file of the project, by name. `read` returns the present content. */
 function contentsOf(
   { source, text, test, files, ignored = "", imports }: Template,
   { name, command }: ProjectOptions & { name: string },
@@ -168,11 +168,11 @@ function contentsOf(
     given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
   const before = read(manifest);
   const there = Object(before && readDocument(before, manifest).document) as Manifest;
-  // The project's own test runner would fail at our test.
+  // The project's own test runner would fail on the template's test.
   const runner = there.scripts?.test ?? noTests;
   const isTested = runner !== noTests && !runner.startsWith(testScript);
   const [testFile, testText] = test;
-  // A project with its own configuration gets another one for the workflow's files beside it.
+  // A project with its own configuration gets a second configuration for the workflow's files.
   const isShared = ![null, tsconfig].includes(read(tsconfigFile));
   const config = isShared ? "tsconfig.workflow.json" : tsconfigFile;
   const others: Record<string, string> = { ...files, ...(!isTested && { [testFile]: testText }) };
@@ -225,7 +225,7 @@ function contentsOf(
   };
 }
 
-/** Dependencies that a manifest does not list in any field. */
+/** Returns the dependencies that no field of a manifest lists. */
 function withoutListed(needed: Dependencies, there: Manifest): Dependencies {
   const { dependencies, devDependencies, optionalDependencies, peerDependencies } = there;
   const listed = {
@@ -257,7 +257,7 @@ function namesIn(path: string, dir: string): string[] {
   }
 }
 
-/** Files that a folder may have before it becomes a project: a repository that was just made. */
+/** Files of a newly created repository, which don't prevent a folder from becoming a project. */
 const harmless = /^(\.git|\.gitignore|README\.md|LICENSE)$/;
 
 function refuseUsed(path: string, there: readonly string[], source: string): void {

@@ -6,18 +6,18 @@ import { exitCodes } from "../output/exit-code.ts";
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  /** Returns the exit code, 0 when it returns nothing. A command without it only has subcommands. */
+  /** Returns the exit code; no return value means 0. A command without it only has subcommands. */
   run?: (
     session: Session,
     options: Options,
     ...args: Args
   ) => Promise<number | undefined> | Promise<void>;
   commands?: Record<string, Subcommand>;
-  /** Without it the command works on a cluster as on a storage root; its subcommands inherit it. */
+  /** Undefined if the command works on a cluster as on a storage root. Subcommands inherit it. */
   onCluster?: OnCluster;
 };
 
-/** A subcommand, with its line in its parent's help. */
+/** A subcommand, with its line in the parent command's help. */
 export type Subcommand = CommandDefinition & { summary: string };
 
 export type CommandFile = { default: CommandDefinition };
@@ -33,10 +33,10 @@ export const defineSubcommand = <Options, Args extends unknown[]>(
 
 const examplesByCommand = new WeakMap<Command, string[]>();
 
-/** The examples of a command that has been declared. */
+/** Returns the examples of a declared command. */
 export const examplesOf = (command: Command): string[] => examplesByCommand.get(command) ?? [];
 
-/** Declares a command for the parser; `done` gets the exit code when it has run. */
+/** Declares a command for the parser. `done` receives the exit code after the run. */
 export function declareCommand(
   command: Command,
   definition: CommandDefinition,
@@ -72,7 +72,7 @@ export function declareCommand(
   });
 }
 
-// An option may stand before or after the command's name; the later one counts.
+// An option may precede or follow the command's name; the later one counts.
 function commonOptionsOf(command: Command): CommonOptions {
   const own: CommonOptions = command.opts();
   if (!command.parent) return own;

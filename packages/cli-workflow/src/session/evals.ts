@@ -1,7 +1,10 @@
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { Session } from "./session.ts";
 
-/** Folder of the records of a call's evals: on this machine, also for a cluster, which is named without its secrets. */
+/**
+ * Returns the folder for the records of a command's evals. It is on this machine, also for a cluster; its name then
+ * contains the cluster's URL without secrets.
+ */
 export function evalPlace(session: Session): EvalPlace {
   const { clusterChosen: chosen } = session;
   if (chosen === null) return { root: session.host.root };

@@ -27,7 +27,7 @@ function report(thrown: unknown, ...argv: string[]) {
 
 const missing = { code: "NOT_THERE", kind: "missing", message: "it is\nnot there" } as const;
 
-test("a user's error is one line, with a hint when there is one", () => {
+test("a user's error is one line, with its hint if there is one", () => {
   expect(report(new WorkflowError(missing))).toEqual({
     code: 4,
     stdout: "",
@@ -38,7 +38,7 @@ test("a user's error is one line, with a hint when there is one", () => {
   );
 });
 
-test("no error shows the password of a URL, whatever threw it", () => {
+test("no error shows the password of a URL", () => {
   const url = "postgres://ada:s3cret@db";
   const errors = [
     new WorkflowError({ ...missing, message: `no ${url}` }),
@@ -54,12 +54,12 @@ test("no error shows the password of a URL, whatever threw it", () => {
   }
 });
 
-test("several findings have a line each", () => {
+test("several findings have one line each", () => {
   const error = new WorkflowError({ ...missing, hint: "fix it", details: ["a:1: x", "a:2: y"] });
   expect(report(error).stderr).toBe("error: a:1: x\nerror: a:2: y\nhint: fix it\n");
 });
 
-test("with --json an error is a document, unless --json is a word of the user's", () => {
+test("with --json an error is a document, unless --json is an operand", () => {
   const { stdout, stderr } = report(new WorkflowError(missing), "run", "--json");
   expect(JSON.parse(stdout)).toEqual({
     error: { code: "NOT_THERE", message: "it is\nnot there", hint: null },
@@ -75,7 +75,7 @@ test("a bug shows its stack and where to report it", () => {
   expect(stderr).toContain("this is a bug in uncaged-workflow; hint: please report it");
 });
 
-test("a missing package is not a bug, and the error has the command to run", async () => {
+test("a missing package is not a bug, and its error has the command to run", async () => {
   const absent = "@uncaged/not-there";
   const thrown: unknown = await import(absent).catch((error: unknown) => error);
   const { code, stderr } = report(thrown);
@@ -84,7 +84,7 @@ test("a missing package is not a bug, and the error has the command to run", asy
   expect(stderr).not.toContain("bug");
 });
 
-test("a refusal of the system is not a bug", () => {
+test("a system error is not a bug", () => {
   const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/x'"), {
     code: "EACCES",
     errno: -13,

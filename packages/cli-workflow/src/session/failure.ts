@@ -7,7 +7,7 @@ import { oneLine } from "../output/text.ts";
 import type { World } from "./session.ts";
 import { usage } from "./errors.ts";
 
-/** An error for people: one line, or one for each finding with the hint on the last. */
+/** Returns an error for people: one line, or one line per finding with the hint on the last line. */
 export function errorText({ message, details = [], hint }: ErrorRecord): string {
   const isOne = details.length < 2;
   const findings = (isOne ? [message] : details).map((text) => `error: ${oneLine(text)}`);
@@ -20,7 +20,7 @@ export function errorEnvelope({ code, message, hint, details }: ErrorRecord) {
 }
 
 /**
- * Reports the error of a command and returns the exit code. A user's error is one line on stderr, or with `--json` the
+ * Reports a command's error and returns the exit code. A user's error is one line on stderr, or with `--json` the
  * envelope on stdout. Any other error is a bug, reported with its stack and the address for reports.
  */
 export function reportFailure(thrown: unknown, world: World, command?: string): number {
@@ -32,7 +32,7 @@ export function reportFailure(thrown: unknown, world: World, command?: string): 
   return exitCodes[error.kind];
 }
 
-/** Any error as a record: commander's errors as wrong usage of a command, an unknown error as `INTERNAL`. */
+/** Returns any error as a record: commander's errors as wrong usage of a command, an unknown error as `INTERNAL`. */
 export function recordOf(thrown: unknown, command?: string): ErrorRecord {
   if (thrown instanceof CommanderError) return usageRecord(thrown, command);
   const missing = missingPackage(thrown);
@@ -44,13 +44,13 @@ export function recordOf(thrown: unknown, command?: string): ErrorRecord {
       hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
     };
   }
-  // A refusal of the system outside the storage root, such as a full disk under stdout.
+  // A system error outside the storage root, such as a full disk under stdout.
   const isDiskError = thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
   const record = toErrorRecord(thrown);
   return isDiskError && !isWorkflowError(thrown) ? { ...record, code: "DISK_ERROR" } : record;
 }
 
-/** Whether commander threw only because it has shown requested help. */
+/** Tells whether commander threw only because it has shown the requested help. */
 export function isHelp(thrown: unknown): boolean {
   return thrown instanceof CommanderError && thrown.exitCode === 0;
 }

@@ -6,9 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /*
- * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent
- * that may write a project can put an `uncaged.json` and a storage root there: due threads in it must not run because
- * a user lists threads in that folder.
+ * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent that
+ * may write to a project can put an `uncaged.json` and a storage root there. Due threads of such a root must not run
+ * merely because a user lists threads in that folder.
  */
 
 const noteOf = (root: string, env: Environment): string => {
@@ -17,13 +17,13 @@ const noteOf = (root: string, env: Environment): string => {
   return join(state, "uncaged-workflow/roots", name);
 };
 
-/** The identity of a folder, which another folder at the same path does not have; null when it is missing. */
+/** Returns the identity of a folder, which differs for another folder at the same path; null for a missing folder. */
 function identityOf(root: string): string | null {
   const stats = statSync(root, { bigint: true, throwIfNoEntry: false });
   return stats ? `${stats.dev}:${stats.ino}` : null;
 }
 
-/** Notes that the user works with a storage root. If that fails, its threads are woken only by name. */
+/** Notes that the user works with a storage root. If that fails, its threads wake only when the user names the root. */
 export function noteRoot(root: string, env: Environment): void {
   const identity = identityOf(root);
   if (identity === null || isKnownRoot(root, env)) return;
@@ -32,11 +32,11 @@ export function noteRoot(root: string, env: Environment): void {
     makeFolder(join(note, ".."));
     writeFileSync(note, identity, { mode: 0o600 });
   } catch {
-    // The home may be read-only, or missing.
+    // The home may be read-only or missing.
   }
 }
 
-/** Whether the user has worked with this storage root, and it is still the same folder. */
+/** Tells whether the user has worked with this storage root, and it is still the same folder. */
 export function isKnownRoot(root: string, env: Environment): boolean {
   try {
     return readFileSync(noteOf(root, env), "utf8") === identityOf(root);

@@ -3,31 +3,31 @@ import { basename, delimiter, dirname, join } from "node:path";
 
 const name = "uncaged-workflow";
 
-/** The file that this program is called by: its package's, or the standalone binary itself. */
+/** Returns this program's file: its package's file, or the standalone binary itself. */
 export const ownFile = (): string =>
   Bun.isStandaloneExecutable ? process.execPath : join(dirname(Bun.main), "../bin", name);
 
 /**
- * The words that call this program in a folder whose `node_modules` links to it: its name if the PATH leads to it,
- * else through npx, which uses `node_modules`. Without npx, and for a standalone binary, which npm does not install,
- * the path of its file.
+ * Returns the words that call this program in a folder whose `node_modules` links to it: its name if the PATH contains
+ * it, else its name through npx, which uses `node_modules`. Without npx, and for a standalone binary (which npm does
+ * not install), the path of its file.
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);
-  // npx and npm add folders to the PATH of this process that the user's shell does not have.
+  // npx and npm add folders to this process's PATH that are not on the user's PATH.
   const PATH = folders.filter((folder) => !isOfNpm(folder)).join(delimiter);
   if (isSame(Bun.which(name, { PATH }), ownFile())) return name;
   if (!Bun.isStandaloneExecutable && Bun.which("npx", { PATH })) return `npx ${name}`;
   return shellWord(ownFile());
 }
 
-/** How another program starts this program, and the files and folders of its code. */
+/** Returns the command line with which another program starts this program, and the files and folders of its code. */
 export function ownProgram(): { argv: string[]; folders: string[] } {
   const { execPath } = process;
   if (Bun.isStandaloneExecutable) return { argv: [execPath], folders: [execPath] };
   const home = realpathSync(join(dirname(Bun.main), ".."));
   const isSource = Bun.main.endsWith(".ts");
-  // A built program has all its code in its package; a source is in a workspace.
+  // A built program has all its code in its package; a source file belongs to a workspace.
   const folders = isSource
     ? ["packages", "apps", "node_modules"].map((folder) => join(home, "../..", folder))
     : [home];

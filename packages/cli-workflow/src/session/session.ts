@@ -26,15 +26,15 @@ import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
 import { folderGone, notOnCluster, wrongUse } from "./errors.ts";
 
-/** Environment of the program, given only by `main.ts`. */
+/** The program's environment, given only by `main.ts`. */
 export type World = {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd(): string;
   output: Output;
-  /** The umask for the user's own files; files that we store are for their owner alone. */
+  /** The umask for the user's own files. Files in the storage root are readable only by their owner. */
   umask: number;
-  /** Aborted by Ctrl-C, once a caller has asked for it; before that Ctrl-C ends the program. */
+  /** Returns a signal that Ctrl-C aborts. Before the first call, Ctrl-C ends the program. */
   interruption(): AbortSignal;
   /** Opens the host of a storage root. */
   openRoot: typeof openLocalHost;
@@ -49,29 +49,32 @@ export type CommonOptions = {
   color?: boolean;
 };
 
-/** A command's relation to a cluster: it runs on one (undefined), never uses a host, or is refused for this reason. */
+/**
+ * A command's relation to a cluster: it runs on one (undefined), never uses a host, or refuses a cluster for this
+ * reason.
+ */
 export type OnCluster = "unused" | { refused: string } | undefined;
 
 export type Load = (command: Command) => Promise<void>;
 
 /** Commands that wake due threads themselves. */
 const wakesItself = new Set(["wake", "serve"]);
-/** Commands by which the user allows threads of a storage root to run. */
+/** Commands by which the user allows the threads of a storage root to run. */
 const runsThreads = new Set(
   "run add dev resume retry fork rerun wake serve worker confirm".split(" "),
 );
 
-/** The folder of the cluster that `cluster up` makes in a storage root. */
+/** Returns the folder of the cluster that `cluster up` creates in a storage root. */
 export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster");
 
 /** Commands that name both a storage root and a cluster. */
 const usesBoth = new Set(["push", "pull"]);
 
-/** The words that call a command, without the program's name. */
+/** Returns the words that call a command, without the program's name. */
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
-/** Whether a value of `--host` is an address to listen on, as `serve` takes it, and not a URL. */
+/** Tells whether a value of `--host` is an address for `serve` to listen on, not a URL. */
 const isAddress = (host: string): boolean => !host.includes("://");
 
 /** One call of a command: its environment, changed by its common options. */
@@ -79,7 +82,7 @@ export class Session {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly output: Output;
-  /** The parser's command, and a function that loads the others. */
+  /** The parser's command, and a function that loads the other commands. */
   readonly called: { command: Command; load: Load };
   readonly #world: World;
   readonly #options: CommonOptions;
@@ -97,7 +100,7 @@ export class Session {
     this.quiet = options.quiet === true;
   }
 
-  /** Presentation of each stream: either may be a pipe while the other is a terminal. */
+  /** Returns the presentation of a stream. stdout may be a pipe while stderr is a terminal, and vice versa. */
   lookOf({ terminal, columns }: Sink): Look {
     const paint = paintFor(this.#options.color !== false, terminal, this.#world.env);
     return { paint, terminal, columns };
@@ -111,7 +114,7 @@ export class Session {
     return this.look.paint;
   }
 
-  /** Looks for the project that the command was called in. Errors in it are thrown when a command uses the project. */
+  /** Searches for the project of the current folder. Its errors are thrown when a command uses the project. */
   async findProject(): Promise<void> {
     const { env } = this.#world;
     try {
@@ -122,23 +125,28 @@ export class Session {
     }
   }
 
-  /** The project that the command was called in, if any. @throws WorkflowError the errors of `findProject`. */
+  /**
+   * The project of the current folder, if any.
+   * @throws WorkflowError the errors of `findProject`.
+   */
   get project(): Project | null {
     if ("error" in this.#project) throw this.#project.error;
     return this.#project.found;
   }
 
-  /** The project whose storage root is the host: null when the root is named. @throws as `project`. */
+  /**
+   * The project whose storage root is the host; null if the command names the root.
+   * @throws as `project`.
+   */
   get hostProject(): Project | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     return isNamed ? null : this.project;
   }
 
   /**
-   * URL of the chosen cluster, and the source of the choice; null when the host is a storage root. The command line
-   * wins over the environment, and that over the project.
-   *
-   * @throws WorkflowError `BAD_OPTION` when both are named on the command line.
+   * URL of the chosen cluster, and the source of the choice; null if the host is a storage root. The command line takes
+   * precedence over the environment, and the environment over the project.
+   * @throws WorkflowError `BAD_OPTION` if the command line names both.
    */
   get clusterChosen(): { url: string; by: string } | null {
     const { root, host } = this.#options;
@@ -160,8 +168,7 @@ export class Session {
   }
 
   /**
-   * Opens the cluster that a command works on, if any, and checks that it answers.
-   *
+   * Opens the command's cluster, if any, and checks that it answers.
    * @throws WorkflowError `NOT_ON_A_CLUSTER`, and the errors of `openedCluster`.
    */
   async openHost(onCluster: OnCluster): Promise<void> {
@@ -178,7 +185,7 @@ export class Session {
 
   /** Closes the host's connections to a cluster. */
   async close(): Promise<void> {
-    // This command may have made the project's storage root.
+    // This command may have created the project's storage root.
     if (this.#cluster === null && this.#host) this.#isUsers(this.#host.root);
     if (this.#cluster !== null) await this.#host?.close();
   }
@@ -188,7 +195,7 @@ export class Session {
     return this.#cluster ?? this.host.root;
   }
 
-  /** Host of workflows and threads: the storage root's host, checked when it is first used. */
+  /** The host of workflows and threads. A storage root is checked at its first use. */
   get host(): Host {
     const { root } = this.#options;
     if (root === "") throw wrongUse("--root must be the path of a folder, not empty");
@@ -201,8 +208,8 @@ export class Session {
   }
 
   /**
-   * Whether due threads of a root may run without a request: the user has named the root, or has run threads in it
-   * before.
+   * Tells whether due threads of a root may run without a request: the user has named the root, or has run threads in
+   * it before.
    */
   #isUsers(root: string): boolean {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
@@ -211,14 +218,14 @@ export class Session {
     return isKnownRoot(root, this.env);
   }
 
-  /** The host of the storage root, also when threads run on a cluster. */
+  /** Opens the host of the storage root, also if threads run on a cluster. */
   openRoot(): Host {
     const { env } = this.#world;
     const path = this.#options.root;
     return this.#world.openRoot({ path, env, project: this.hostProject });
   }
 
-  /** The folder of the storage root's own cluster, used or not; null when the root is unknown. */
+  /** The folder of the storage root's own cluster, used or not; null if the root is unknown. */
   get clusterFolder(): string | null {
     try {
       return clusterFolderOf(this.openRoot());
@@ -228,14 +235,17 @@ export class Session {
     }
   }
 
-  /** A storage root that was named but is not there: its path may be mistyped. */
+  /** A storage root that was named but does not exist: its path may be mistyped. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     const root = this.#cluster === null ? this.#host?.root : undefined;
     return isNamed && root !== undefined && !existsSync(root) ? root : null;
   }
 
-  /** Error of a command. If the hint is to list something of a missing storage root, says that the root is missing. */
+  /**
+   * Returns the error of a command. If its hint suggests listing something of a missing storage root, says that the
+   * root is missing.
+   */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;
     if (root === null || !isWorkflowError(thrown)) return thrown;
@@ -248,7 +258,10 @@ export class Session {
     return { ...this.#world.env };
   }
 
-  /** The folder that the command was called in. @throws WorkflowError `FOLDER_GONE`. */
+  /**
+   * The current folder of the command.
+   * @throws WorkflowError `FOLDER_GONE`.
+   */
   get cwd(): string {
     try {
       return this.#world.cwd();
@@ -262,14 +275,14 @@ export class Session {
     return this.#world.interruption();
   }
 
-  /** Like {@link interruption}, and also for the signal of a service manager. */
+  /** Like {@link interruption}, but a service manager's signal aborts it too. */
   termination(): AbortSignal {
     const terminated = new AbortController();
     process.once("SIGTERM", () => terminated.abort());
     return AbortSignal.any([this.interruption(), terminated.signal]);
   }
 
-  /** Makes the user's own files, outside the storage root, with the user's umask. */
+  /** Creates the user's own files, outside the storage root, with the user's umask. */
   withUsersUmask<T>(make: () => T): T {
     const ours = process.umask(this.#world.umask);
     try {
@@ -307,7 +320,7 @@ export class Session {
     return startSpinner(this.output.notes, this.json || this.#world.env.TERM === "dumb", lines);
   }
 
-  /** Writes a note to stderr, beside the results. Programs (`--json`, `--quiet`) get none. */
+  /** Writes a note to stderr, apart from the results. Programs (`--json`, `--quiet`) get no notes. */
   note(text: string): void {
     if (!this.json && !this.quiet) this.output.notes.write(`${text}\n`);
   }

@@ -1,15 +1,15 @@
 import { spawn } from "node:child_process";
 import { isAnythingDue } from "@uncaged/workflow/internal";
 
-/** This program as a command line. A standalone binary contains its script and its flags. */
+/** Returns this program as a command line. A standalone binary contains its script and its flags. */
 const programWords = (): string[] =>
   Bun.isStandaloneExecutable
     ? [process.execPath]
     : [process.execPath, ...process.execArgv, Bun.main];
 
 /**
- * Starts another process that wakes due threads of a storage root, since this process has other work and ends. `named`
- * is the root as given to the command; without it the other process finds the root in the same way.
+ * Starts another process that wakes due threads of a storage root, because this process has other work and ends.
+ * `named` is the root as given to the command; without it the other process finds the root in the same way.
  */
 export function wakeAside(
   root: string,

@@ -22,13 +22,13 @@ import { addBundles, completed, logOf, states, statesOfRoots } from "./threads.t
 
 const rootOf = (store: Store) => openRoot({ path: store.root });
 
-/** The path of the bundle that a workflow's name points to. */
+/** Returns the path of a workflow's current bundle. */
 async function bundleOf(store: Store, name: string): Promise<string> {
   const { hash } = await openLocalHost({ path: store.root }).resolve(name);
   return bundlePath(rootOf(store), hash);
 }
 
-/** Output of a process that is ended by a signal once it has written a text. */
+/** Returns the output of a process that gets a signal once it has written a text. */
 async function interrupted(store: Store, args: string[], after: string): Promise<string> {
   const child = store.start(args);
   let text = "";
@@ -233,7 +233,7 @@ export function writeFiles({ folder }: Store): void {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
 }
 
-/** The error in the API's answer to a request. */
+/** Returns the error in the API's answer to a request. */
 async function asked(store: Store, path: string, init?: RequestInit) {
   const host = openLocalHost({ path: store.root });
   const given = { host, env: store.env, cwd: store.folder, version: "test" };

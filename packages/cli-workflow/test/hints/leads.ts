@@ -4,38 +4,35 @@ import { join } from "node:path";
 import type { Ended, Store } from "../program.ts";
 import { type Site, sites } from "./sites.ts";
 
-/**
- * Source of a hint, in a state that was made for it: a command that shows it, or its text when it comes from
- * elsewhere.
- */
+/** The source of a hint: a command that shows it, or the hint's text if it comes from elsewhere. */
 export type Shown = string[] | string;
 
 export type Situation = {
-  /** Makes a fresh state for each command of its hint. */
+  /** Creates a fresh state for each command of the hint. */
   in: (store: Store) => Promise<Shown>;
-  /** Values for words of the hint, besides the usual ones. */
+  /** Values for placeholders in the hint, besides the usual ones. */
   fill?: Record<string, string>;
-  /** The exit codes of its commands, besides 0, that lead on. */
+  /** Nonzero exit codes of the hint's commands that count as success. */
   codes?: number[];
-  /** The environment of all its commands. */
+  /** The environment of all commands. */
   env?: Record<string, string>;
-  /** Whether a new thread must succeed, and not only begin. */
+  /** Whether a new thread must succeed, not only begin. */
   waits?: boolean;
-  /** Stdin of its commands. */
+  /** The stdin of the commands. */
   stdin?: string;
-  /** The folder of all its commands, inside the store's folder. */
+  /** The folder of all commands, inside the store's folder. */
   cwd?: string;
   /** Whether the shown command may succeed, or have no hint. */
   mayLack?: boolean;
-  /** Whether it needs its own store, with `play` in it. */
+  /** Whether the situation needs its own store, with `play` in it. */
   isNew?: boolean;
   /** The action that the hint asks for before its command. */
   first?: (store: Store) => Promise<void>;
-  /** Commands of the hint that this test does not run, and why. */
+  /** Commands of the hint that this test does not run, and the reason. */
   not?: Record<string, string>;
 };
 
-/** Values for the words of a hint. */
+/** Values for the placeholders in a hint. */
 const usual: Record<string, string> = {
   TEXT: "yes",
   "'your answer'": "yes",
@@ -51,7 +48,7 @@ const usual: Record<string, string> = {
 /** Commands that report a problem and exit with 1. */
 const finds = new Set(["verify", "doctor"]);
 
-/** The sites whose hint was shown and led on. */
+/** The sites whose hint was shown and whose commands worked. */
 export const led = new Set<Site>();
 
 const name = "uncaged-workflow ";
@@ -62,7 +59,7 @@ const isCommand = (call: string) =>
   (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) ||
   call.endsWith("--help");
 
-/** The commands in a text, as written; an option after a command belongs to it. */
+/** Returns the commands in a text, as written. An option after a command belongs to it. */
 export function commandsIn(text: string): string[] {
   const found: string[] = [];
   for (const clause of text.split(/[;\n]/)) {
@@ -82,7 +79,9 @@ export function commandsIn(text: string): string[] {
 /** The sites of hints that name a command. */
 export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length > 0);
 
-/** The tests that show a hint. Hints about moves between clusters and storage roots have their own test. */
+/**
+ * Returns the part whose tests show a hint. Hints about moves between clusters and storage roots have their own test.
+ */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
@@ -92,8 +91,8 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 }
 
 /**
- * Hints of a part that no test of this file has followed. `without` lists hints that no test follows, by their words,
- * and why; an entry for a hint that is missing or followed is wrong too.
+ * Returns the hints of a part that this file did not test. `without` lists the hints that no test covers, by their
+ * words, and why. An entry for a missing or tested hint is an error too.
  */
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));
@@ -104,7 +103,7 @@ export function unled(part: ReturnType<typeof partOf>, without: Record<string, s
   return [...wrong.map(({ file, text }) => `${file}: ${text}`), ...stale];
 }
 
-/** The words of a command line, split like a shell: quotes, and the output of a command. */
+/** Splits a command line into words like a shell: quotes, and the output of a command. */
 async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promise<string[]> {
   let line = call;
   const [inner, command] = /\$\(uncaged-workflow ([^)]*)\)/.exec(line) ?? [];
@@ -116,8 +115,8 @@ async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promis
 type Run = (args: string[]) => Promise<Ended>;
 
 /**
- * Shows the hint of a situation, and runs each of its commands in a fresh state. Each must lead on: it succeeds, or
- * ends as the situation says, and does not report the same problem again.
+ * Shows the hint of a situation, and runs each of its commands in a fresh state. Each command must succeed, or end as
+ * the situation says, and must not report the same problem again.
  */
 export async function leadsOn(store: Store, situation: Situation): Promise<void> {
   const { env, stdin, codes = [], not = {} } = situation;
@@ -150,7 +149,7 @@ export async function leadsOn(store: Store, situation: Situation): Promise<void>
   for (const site of found) led.add(site);
 }
 
-/** The sites that a text may come from: if several match, the site with the most words in common. */
+/** Returns the sites that a text may come from: if several match, the site with the most words in common. */
 function credited(text: string): Site[] {
   const taken: [number, number][] = [];
   const found: Site[] = [];

@@ -6,7 +6,7 @@ import type { Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 import { logOf } from "./threads.ts";
 
-/** Registers a workflow whose role asks a model that has a tool. */
+/** Registers a workflow whose role calls a model that has a tool. */
 export async function addAsker(store: Store): Promise<void> {
   const file = join(import.meta.dir, "../../../workflow-agents/test/turns/turns.ts");
   await store.ok(["add", "asks", file]);
@@ -25,13 +25,13 @@ const refused: Reply = {
 };
 const asked = ["run", "asks", "--prompt", "claude", "--wait"];
 
-/** A thread that has failed after a call of a tool. */
+/** Returns a thread that failed after a tool call. */
 async function refusedThread(store: Store): Promise<string> {
   reply(store, mark, refused, refused);
   return (await store.run(asked)).stdout.trim();
 }
 
-/** Situations of models. */
+/** Situations with models. */
 export const models: Record<string, Situation> = {
   "an answer that does not fit": {
     in: async (store) => {

@@ -8,7 +8,7 @@ import { reply } from "./models.ts";
 
 const cron = { type: "cron", expression: "0 9 * * *" };
 
-/** A plan of a file, which waits for its confirmation. */
+/** Creates a plan from a file; the plan waits for its confirmation. */
 async function plan(
   store: Store,
   trigger: object = { type: "manual" },
@@ -76,7 +76,7 @@ const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situat
   in: async (store) => ["plan", ...words, await make(store)],
 });
 
-/** Situations of plans. */
+/** Situations with plans. */
 export const plans: Record<string, Situation> = {
   "no plans": { in: async () => ["plan", "list"], fill: { "'what it is to do'": "do it" } },
   "no secrets": {

@@ -4,7 +4,7 @@ import { counter } from "../../../workflow/test/fixtures/bundles.ts";
 import { playBundle, type Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 
-/** A folder of a project in the store's folder. */
+/** Creates a project's folder in the store's folder. */
 function project(store: Store, name: string, fields: object): void {
   const folder = join(store.folder, name);
   mkdirSync(folder, { recursive: true });
@@ -19,7 +19,7 @@ export async function* run() { return { returnCode: 0, summary: "done" }; }`;
 const listing = (name: string) => ({ workflows: { [name]: "review.ts" } });
 const file = { "<file>": playBundle, "<name>": "other" };
 
-/** Situations of workflows, versions and projects. */
+/** Situations with workflows, versions and projects. */
 export const registry: Record<string, Situation> = {
   "no such workflow": { in: async () => ["run", "nothing"] },
   "the first version": { in: async () => ["rollback", "play"] },

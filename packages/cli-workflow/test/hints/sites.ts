@@ -4,7 +4,7 @@ import ts from "typescript";
 
 const top = join(import.meta.dir, "../../../..");
 
-/** A text of the sources that names a command of this program. Hints with the same words count as one. */
+/** A text in the sources that names a command of this program. Hints with the same words count once. */
 export type Site = {
   file: string;
   /** The text, with `…` for its variable parts. */
@@ -19,7 +19,7 @@ type Part = string | null;
 /** Help texts with commands, which are not hints. */
 const ofHelp = new Set(["examples", "description", "title"]);
 
-/** Every text of the sources that names a command, without the examples of help. */
+/** Returns every text in the sources that names a command, except the examples in help texts. */
 export function sites(): Site[] {
   const found = new Map<string, Site>();
   for (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scanSync(top)) {
@@ -36,7 +36,7 @@ export function sites(): Site[] {
   return [...found.values()].sort((a, b) => b.weight - a.weight);
 }
 
-/** The text for an expression; the word ID is replaced by an id. */
+/** Escapes a text for a regular expression; the word ID matches any id. */
 const escaped = (text: string) =>
   text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\bID\b/g, "[^\\n]*?");
 

@@ -33,7 +33,7 @@ const acted =
     return id;
   };
 
-/** A thread of a bundle that asks as `wait` says. */
+/** Starts a thread of a bundle that asks as `wait` says. */
 const asked =
   (wait: object, status = "waiting"): Make =>
   async (store) => {
@@ -51,7 +51,7 @@ export async function addBundles(store: Store): Promise<void> {
   }
 }
 
-/** Catches the failure of a step, and fails itself. */
+/** A workflow that catches the failure of a step, then fails itself. */
 const rescued = bundleOf(`
   if (input.steps.length === 0)
     yield step("work", "down", { __durable__: { failure: { name: "Error", message: "down" } } });
@@ -66,7 +66,7 @@ const running = played("running", { ms: 60_000 });
 export const completed = played("completed", {});
 const hour = 3_600_000;
 
-/** Makes a new thread in each state, on any host. */
+/** Functions that create a new thread in each state, on any host. */
 export const states: Record<string, Make> = {
   completed,
   "out of rounds": played("completed", {}, "--max-rounds", "2"),
@@ -95,7 +95,7 @@ export const states: Record<string, Make> = {
   },
 };
 
-/** States that need a storage root: its workers are processes, and its logs files. */
+/** States that need a storage root, where workers are processes and logs are files. */
 export const statesOfRoots: Record<string, Make> = {
   interrupted: async (store) => {
     const id = await running(store);
@@ -137,7 +137,7 @@ export const attempts: string[][] = [
   ["next"],
 ];
 
-/** A command on a thread in a state. */
+/** Returns the situation of a command on a thread in a state. */
 export const tried = (make: Make, [command = "", ...options]: string[]): Situation => ({
   in: async (store) => {
     const id = await make(store);
@@ -145,14 +145,14 @@ export const tried = (make: Make, [command = "", ...options]: string[]): Situati
   },
 });
 
-/** The next action that a command names after it has waited for a thread. */
+/** Returns the next action that a command names after it has waited for a thread. */
 async function next(store: Store, id: string): Promise<string> {
   const host = store.memory ?? openLocalHost({ path: store.root });
   if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";
   return whatNext(id, await host.read(await host.find(id))) ?? "";
 }
 
-/** Situations of threads that the table of attempts does not show. */
+/** Situations of threads that the table of attempts does not cover. */
 export const threads: Record<string, Situation> = {
   "no such thread": { in: async () => ["thread", "01ZZZZZZZZ"] },
   "no thread fits": { in: async () => ["threads", "--status", "corrupt"] },

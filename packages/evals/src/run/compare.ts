@@ -1,19 +1,17 @@
 import type { AttemptError } from "@uncaged/workflow/records";
 
-/*
- * The results of an eval, computed from its records. The command line, its JSON and the console show them.
- */
+/* The results of an eval, computed from its records. The command line, its JSON and the console show them. */
 
 /**
- * The outcome of a run of a case: `scored`; its thread `failed`, `waits` for a person, reached its `budget` or ran out
- * of `rounds`; or its scorer gave no score, `unscored`.
+ * The outcome of a case's run: `scored`; its thread `failed`, `waits` for a person, exceeded its `budget` or ran out of
+ * `rounds`; or its scorer gave no score, `unscored`.
  */
 export type Outcome = (typeof outcomes)[number];
 
-/** The outcomes of a run of a case. */
+/** All outcomes of a case's run. */
 export const outcomes = ["scored", "failed", "waits", "budget", "rounds", "unscored"] as const;
 
-/** One run of a case on a version. `n` counts from 1. `threadId` is null if no thread could be started. */
+/** One run of a case on a version. `n` counts from 1. `threadId` is null if the run could not start a thread. */
 export type CaseRun = {
   case: string;
   n: number;
@@ -24,7 +22,7 @@ export type CaseRun = {
   reason: string | null;
   /** `thrown` is the error of a scorer. */
   error: { code: string; message: string; thrown?: AttemptError } | null;
-  /** In US dollars, for calls with a known price. `unpriced` counts the others. */
+  /** In US dollars, for calls with a known price. `unpriced` counts the other calls. */
   cost: number;
   unpriced: number;
   tokens: number;
@@ -36,8 +34,8 @@ export type CaseRun = {
 export type VersionRuns = { hash: string; workflow: string; runs: readonly CaseRun[] };
 
 /**
- * The summary of a version's runs. A run without a score counts as a failed run with score 0, so that failures never
- * improve a version.
+ * The summary of a version's runs. A run without a score counts as failed with score 0, so that failures never improve
+ * a version's result.
  */
 export type VersionSummary = {
   hash: string;
@@ -77,7 +75,10 @@ export function summaryOf({ hash, workflow, runs }: VersionRuns): VersionSummary
   };
 }
 
-/** Returns a percentile of sorted values: the smallest value that is not below `share` of them. Null if empty. */
+/**
+ * Returns a percentile of sorted values: the smallest value that is at least as large as `share` of all values. Null
+ * for an empty list.
+ */
 export function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }
@@ -95,7 +96,7 @@ export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
 /** The runs of one case on a version, with their mean score. */
 export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
 
-/** The cases with worse and better results than on the baseline, of all cases that ran on both. */
+/** The cases whose results are worse or better than the baseline's, among all cases that ran on both versions. */
 export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
 
 /** Compares a version with the baseline, case by case. */

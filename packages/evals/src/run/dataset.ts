@@ -2,7 +2,7 @@ import { checkFixture, show, type TestAnswer } from "@uncaged/workflow/internal"
 import type { Fixture } from "@uncaged/workflow/host";
 import { badDataset, noCases } from "./errors.ts";
 
-/** A case of a data set: the start of its threads, and the expected result for its scorer. */
+/** A case of a data set: the input of its threads, and the expected result for its scorer. */
 export type EvalCase = {
   id: string;
   prompt: string;
@@ -11,19 +11,19 @@ export type EvalCase = {
   /** The answers to the questions of its thread, in order, like the answers of `runThread`. */
   answers?: readonly TestAnswer[];
   metadata?: Record<string, unknown>;
-  /** A fixture that answers the roles of its threads in place of models. */
+  /** A fixture that replays the roles of its threads instead of models. */
   fixture?: Fixture;
 };
 
-/** Reads the fixture file that a line names. Rejects if it can't be read. */
+/** Reads the fixture file that a line names. Rejects an unreadable file. */
 export type ReadFixture = (path: string) => Promise<string>;
 
-/** Returns the column (from 1) of a part of a line. For invalid JSON it returns the column and the problem. */
+/** Returns the column (from 1) of a part of a line. For invalid JSON, also returns the problem. */
 type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
 
 const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fixture"];
 
-/** The most problems in one error. */
+/** Maximum number of problems in one error. */
 const mostProblems = 20;
 
 /**
@@ -138,7 +138,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** A problem of a line, with its field. */
+/** A problem in a line, with its field. */
 class Wrong extends Error {
   readonly path: readonly string[];
 

@@ -22,7 +22,7 @@ const fixture: Fixture = {
 const read = (text: string) => readDataset(text, "set.jsonl", async () => JSON.stringify(fixture));
 
 describe("a data set", () => {
-  test("has a case a line, whatever its line ends and its first character are", async () => {
+  test("has one case per line, with any line ends and with or without a byte order mark", async () => {
     const text = `\uFEFF{"id":"a","prompt":"p","params":{},"expected":1,"metadata":{"m":1}}\r\n\r\n{"prompt":""}\n`;
     expect(await read(text)).toEqual([
       { id: "a", prompt: "p", params: {}, expected: 1, metadata: { m: 1 } },
@@ -30,7 +30,7 @@ describe("a data set", () => {
     ]);
   });
 
-  test("takes the prompt and the params of a fixture where a case has none", async () => {
+  test("takes missing prompts and params from the case's fixture", async () => {
     const inline = JSON.stringify({ fixture });
     const cases = await read(
       `{"fixture":"a.json"}\n${inline}\n{"prompt":"own","fixture":"a.json"}`,
@@ -63,7 +63,7 @@ describe("a data set", () => {
     expect(String(await read(text).catch((thrown: unknown) => thrown))).toContain(why);
   });
 
-  test("names its wrong lines, at most 20 of them", async () => {
+  test("reports at most 20 invalid lines", async () => {
     const error = await read("x\n".repeat(10_000)).catch((thrown: unknown) => thrown);
     expect((error as { details: string[] }).details).toHaveLength(20);
   });
@@ -111,7 +111,7 @@ const runOf = (id: string, score: number | null, more: Partial<CaseRun> = {}): C
 const version = (hash: string, runs: CaseRun[]) => ({ hash, workflow: "w", runs });
 
 describe("a comparison", () => {
-  test("counts what came to no score, with the score 0 and as not passed", () => {
+  test("counts a run without a score as not passed, with score 0", () => {
     const of = (outcome: Outcome) => runOf(outcome, null, { outcome, durationMs: null });
     const runs = [
       runOf("a", 1),
@@ -129,14 +129,14 @@ describe("a comparison", () => {
     expect(summaryOf(version("H", []))).toMatchObject({ passRate: null, score: null, p50Ms: null });
   });
 
-  test("has percentiles that occurred", () => {
+  test("has percentiles that are actual values", () => {
     const times = Array.from({ length: 100 }, (_, index) => index + 1);
     expect([percentile(times, 0.5), percentile(times, 0.95), percentile([7], 0.95)]).toEqual([
       50, 95, 7,
     ]);
   });
 
-  test("names worse and better cases, of all cases that ran on both versions", () => {
+  test("lists worse and better cases, among all cases that ran on both versions", () => {
     const before = [
       runOf("a", 1),
       runOf("b", 0.2),
@@ -160,7 +160,7 @@ describe("a comparison", () => {
     });
   });
 
-  test("goes by all runs of a case", () => {
+  test("uses all runs of a case", () => {
     const runs = (scores: number[]) =>
       scores.map((score, index) => runOf("a", score, { n: index + 1 }));
     const changes = changesOf(version("A", runs([1, 0, 1])), version("B", runs([1, 0, 0])));
@@ -205,7 +205,7 @@ describe("a record", () => {
     expect(listEvals({ root: join(root, "none") })).toEqual([]);
   });
 
-  test("is kept up to wherever a crash has torn its last line", () => {
+  test("is kept up to the last complete line after a crash", () => {
     const id = "CCCCCCCCCCCCC";
     const record = opened(id);
     record.start(hash, { case: "a", n: 1, threadId: "T1" });
@@ -274,7 +274,7 @@ describe("a record", () => {
     expect(Math.min(...later)).toBeLessThan(whole / 10);
   });
 
-  test("is that of the host which its threads are on", () => {
+  test("belongs to the host of its threads", () => {
     const id = "FFFFFFFFFFFFF";
     const cluster = "restate://here:1";
     EvalRecord.open(root, { ...head(id), cluster }).close();
@@ -283,7 +283,7 @@ describe("a record", () => {
     expect(listEvals({ root, cluster: "restate://other:1" })).toEqual([]);
   });
 
-  test("is not guessed at where a line is damaged", () => {
+  test("is refused if a line is damaged", () => {
     const id = "DDDDDDDDDDDDD";
     opened(id).close();
     appendFileSync(join(root, "evals", id, `${hash}.jsonl`), "{]\n");

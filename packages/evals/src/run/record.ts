@@ -32,12 +32,12 @@ import { evalDamaged, evalRunning } from "./errors.ts";
  *     lock            held by the process that runs the eval
  */
 
-/** The subject of an eval. Fixtures are kept as the ids of their threads. */
+/** The inputs of an eval. Stores fixtures as the ids of their threads. */
 export type EvalHead = {
   version: 1;
   id: string;
   createdAt: number;
-  /** The cluster that its threads are on; absent when they are in the storage root. */
+  /** The cluster with its threads; absent if they are in the storage root. */
   cluster?: string;
   dataset: { file: string; hash: string };
   scorer: { file: string; hash: string };
@@ -60,10 +60,10 @@ const isId = (name: string): boolean => /^[0-9A-HJKMNP-TV-Z]{13}$/.test(name);
 const folderOf = (root: string, id: string): string => join(root, "evals", id);
 const keyOf = (one: { case: string; n: number }): string => `${one.n} ${one.case}`;
 
-/** The place of recorded evals: a storage root, also for evals with threads on a cluster. */
+/** The storage root with recorded evals, also for evals whose threads are on a cluster. */
 export type EvalPlace = { root: string; cluster?: string };
 
-/** Returns the evals with threads on a host, newest first. Skips incomplete records. */
+/** Returns the evals whose threads are on a host, newest first. Skips incomplete records. */
 export function listEvals(place: EvalPlace): EvalView[] {
   const folder = join(place.root, "evals");
   const ids = existsSync(folder) ? readdirSync(folder).filter(isId) : [];
@@ -71,7 +71,10 @@ export function listEvals(place: EvalPlace): EvalView[] {
   return views.toSorted((a, b) => b.createdAt - a.createdAt);
 }
 
-/** Returns an eval; null if missing. @throws WorkflowError `EVAL_DAMAGED`, and errors of the disk. */
+/**
+ * Returns an eval; null for a missing one.
+ * @throws WorkflowError `EVAL_DAMAGED`, and errors of the disk.
+ */
 export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | null {
   const folder = folderOf(root, id);
   const path = join(folder, "eval.json");
@@ -96,14 +99,14 @@ type VersionFile = {
   results: Map<string, CaseRun>;
   /** Runs without a result. */
   started: Map<string, Started>;
-  /** The length of the complete lines in bytes, and their number. */
+  /** The length in bytes of the complete lines, and their number. */
   end: number;
   lines: number;
 };
 
 /*
- * Caches of recently read files, for pages that poll a running eval. Of a version's file only appended lines are read
- * again. The head is never rewritten.
+ * Caches of recently read files, for pages that poll a running eval. Only appended lines of a version's file are read
+ * again; the head is never rewritten.
  */
 const heads = new Map<string, { file: string; head: EvalHead }>();
 const versions = new Map<string, { ino: number; version: VersionFile; mark: string }>();
@@ -139,13 +142,13 @@ function versionAt(path: string): VersionFile | null {
 
 const longestMark = 256;
 
-/** Returns the last bytes that were read of a file. They change if the file is rewritten. */
+/** Returns the last bytes read from a file. They change if the file is rewritten. */
 function markAt(path: string, { end }: VersionFile): string {
   const start = Math.max(0, end - longestMark);
   return bytesFrom(path, start, end - start).toString("latin1");
 }
 
-/** Returns at most `most` bytes of a file from a position. */
+/** Returns at most `most` bytes of a file, starting at a position. */
 function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINITY): Buffer {
   const fd = openSync(path, "r");
   try {
@@ -160,11 +163,11 @@ function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINI
   }
 }
 
-/** Reads a version's file; with `before` only the lines after it. */
+/** Reads a version's file; with `before`, only the later lines. */
 function readVersion(path: string, before?: VersionFile): VersionFile | null {
   if (!existsSync(path)) return null;
   const bytes = bytesFrom(path, before?.end ?? 0);
-  // An incomplete last line was cut off by the end of its process.
+  // The end of the writing process cut off an incomplete last line.
   const whole = bytes.lastIndexOf(newline) + 1;
   const lines = bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
   let head: Pick<VersionFile, "hash" | "workflow" | "at"> | null = before ?? null;
@@ -235,7 +238,7 @@ export class EvalRecord {
     try {
       const fd = openSync(path, "a", 0o600);
       ftruncateSync(fd, known?.end ?? 0);
-      // Keeps the versions in the order of their starts, also within a millisecond.
+      // Keeps the versions in the order of their starts, even within a millisecond.
       const at = Math.max(Date.now(), ...[...this.#versions.values()].map((one) => one.at + 1));
       const none = { hash, workflow, at, results: new Map(), started: new Map(), end: 0, lines: 0 };
       this.#versions.set(hash, { ...(known ?? none), fd });
@@ -245,7 +248,7 @@ export class EvalRecord {
     }
   }
 
-  /** Returns the result of a run of a case; null without one. */
+  /** Returns the result of a case's run; null without a result. */
   result(hash: string, one: { case: string; n: number }): CaseRun | null {
     return this.#of(hash).results.get(keyOf(one)) ?? null;
   }
@@ -255,7 +258,7 @@ export class EvalRecord {
     return this.#of(hash).started.get(keyOf(one))?.threadId ?? null;
   }
 
-  /** Records the thread of a run, durably, before the thread is started. */
+  /** Records the thread of a run, durably, before the thread starts. */
   start(hash: string, one: { case: string; n: number; threadId: string }): void {
     const line: Started = { kind: "started", ...one, at: Date.now() };
     this.#append(hash, line);

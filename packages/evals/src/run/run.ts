@@ -31,29 +31,28 @@ export type EvalSetup = {
   record: EvalRecord;
   versions: readonly { hash: string; workflow: string }[];
   cases: readonly EvalCase[];
-  /** The number of runs of each case on each version. */
+  /** Number of runs of each case on each version. */
   repeat: number;
-  /** The most concurrent threads. */
+  /** Maximum number of concurrent threads. */
   concurrency: number;
-  /** The start options of each thread. */
+  /** Start options of each thread. */
   start: Pick<StartOptions, "cwd" | "env" | "maxRounds" | "options">;
-  /** Starts new threads for cases whose threads failed, ran out of rounds or reached their budget. */
+  /** Starts new threads for cases whose threads failed, ran out of rounds or exceeded their budget. */
   retryFailed?: boolean;
-  /** Judges a completed thread. Rejects if the scorer gave no score. */
+  /** Scores a completed thread. Rejects if the scorer gave no score. */
   score: (one: EvalCase, thread: EvalThread) => Promise<Score>;
   onChange?: (change: EvalChange) => void;
   signal?: AbortSignal;
 };
 
-/** A run has started, is done, or already had its result. */
+/** A run has started, has finished, or already had its result. */
 export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: CaseRun };
 
 type Job = { hash: string; workflow: string; one: EvalCase; n: number };
 
 /**
- * Runs all cases without a result, and records each result as it arrives. Each thread's id is recorded before its
- * start, so that after a crash the same thread is awaited, not started twice.
- *
+ * Runs all cases without a result, and records each result as it arrives. Records each thread's id before its start, so
+ * that after a crash the same thread is awaited, not started twice.
  * @throws WorkflowError for an error that affects all cases, such as a full disk.
  */
 export async function runEval(setup: EvalSetup): Promise<void> {
@@ -75,10 +74,10 @@ export async function runEval(setup: EvalSetup): Promise<void> {
   for (const { error } of failures) throw error;
 }
 
-/** The final outcomes, which don't change when the thread is read again. */
+/** The final outcomes. Reading the thread again can't change them. */
 const final: readonly Outcome[] = ["scored", "failed", "budget", "rounds"];
 
-/** Whether a run has a final result and needs no thread. */
+/** Tells whether a run has a final result and needs no thread. */
 function isDone({ record, retryFailed }: EvalSetup, { hash, one, n }: Job): boolean {
   const known = record.result(hash, { case: one.id, n });
   if (!known) return false;
@@ -99,7 +98,7 @@ async function runOne(setup: EvalSetup, job: Job, stop: AbortSignal): Promise<vo
 async function threadFor({ record }: EvalSetup, { hash, one, n }: Job): Promise<string> {
   const at = { case: one.id, n };
   const known = record.result(hash, at);
-  // A waiting thread may have been answered since, and a thread without a score is judged again.
+  // A waiting thread may have been answered in the meantime, and a thread without a score is scored again.
   const kept = known && !final.includes(known.outcome) ? known.threadId : null;
   const threadId = record.thread(hash, at) ?? kept ?? (await newThreadId());
   if (record.thread(hash, at) === null) record.start(hash, { ...at, threadId });
@@ -111,7 +110,7 @@ type Result = Omit<CaseRun, "case" | "n" | "at">;
 const nothing = { score: null, pass: false, reason: null, error: null } as const;
 const unspent = { cost: 0, unpriced: 0, tokens: 0, durationMs: null } as const;
 
-/** Starts the thread of a run if necessary, and follows it to its result; null if stopped. */
+/** Starts the thread of a run if necessary, and follows it to its result; null if the eval was stopped. */
 async function resultOf(
   { host, start, score }: EvalSetup,
   { hash, workflow, one, n }: Job,
@@ -125,7 +124,7 @@ async function resultOf(
   try {
     await host.start({ ...start, ...given, options });
   } catch (error) {
-    // An error of this case alone, such as params that the workflow refuses.
+    // An error of this case only, such as params that the workflow refuses.
     if (!isWorkflowError(error) || error.kind !== "usage") throw error;
     return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
   }
@@ -153,8 +152,8 @@ async function resultOf(
 }
 
 /**
- * Follows a thread until this process can't continue it. Questions are answered from the case, else from its fixture,
- * and an interrupted thread is resumed once. Null if the signal was aborted.
+ * Follows a thread until this process can't continue it. Answers questions from the case, or else from its fixture.
+ * Resumes an interrupted thread once. Null if the signal was aborted.
  */
 async function endOf(
   host: Host,
@@ -185,7 +184,7 @@ async function endOf(
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {
       isResumed = true;
-      // Another process may have resumed it first.
+      // Another process may have resumed the thread first.
       await refusalOf(host.control(ref, { kind: "resume", env }));
     } else {
       return { view, durationMs: endedAt === null ? null : endedAt - view.createdAt };
@@ -196,7 +195,7 @@ async function endOf(
 /** Error codes for an answer that does not fit the question. */
 const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
 
-/** Returns the refusal of a command; null if accepted. Rethrows errors other than `WorkflowError`. */
+/** Returns the refusal of a command; null if it was accepted. Rethrows errors that are not a `WorkflowError`. */
 async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
   try {
     await done;

@@ -2,13 +2,13 @@ import { type ThreadJson, WorkflowError } from "@uncaged/workflow/host";
 import type { AttemptError } from "@uncaged/workflow/records";
 import type { EvalCase } from "./dataset.ts";
 
-/** A thread for a scorer: the log, with cost, tokens and duration. */
+/** A thread as a scorer gets it: the log, with cost, tokens and duration. */
 export type EvalThread = ThreadJson & { cost: number; tokens: number; durationMs: number };
 
-/** The judgement of a scorer. `pass` without `score` scores 1 or 0; `score` without `pass` passes from 0.5. */
+/** A scorer's judgement. `pass` without `score` scores 1 or 0; `score` without `pass` passes from 0.5. */
 export type Judgement = { score?: number; pass?: boolean; reason?: string };
 
-/** The default export of a scorer. A score is from 0 to 1. */
+/** The default export of a scorer file. A score is from 0 to 1. */
 export type Scorer = (
   one: Omit<EvalCase, "fixture">,
   thread: EvalThread,
@@ -17,7 +17,7 @@ export type Scorer = (
 /** A recorded judgement. */
 export type Score = { score: number; pass: boolean; reason: string | null };
 
-/** A scorer gave no score. `thrown` is the error of the author's code, with its line. */
+/** The error of a scorer that gave no score. `thrown` is the error of the scorer's code, with its line. */
 export class ScorerError extends WorkflowError {
   readonly thrown: AttemptError | undefined;
 

@@ -18,12 +18,15 @@ function consoleFolder(): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
-/** Returns the file at a path, else the page, which has its own routes. Null for a missing asset. */
+/**
+ * Returns the file at a path, or the page for any other path, because the page has its own routes. Null for a missing
+ * asset.
+ */
 export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
 /**
- * Serves the built console, the files of a folder by path. Only listed files can be requested, so request paths never
- * reach the disk. Each file is read at its first request.
+ * Serves the built console from memory. Only listed files can be requested, so request paths never reach the disk. Each
+ * file is read at its first request.
  */
 export function consoleFiles(): ConsoleFiles {
   const paths = filesOf(consoleFolder());
@@ -70,8 +73,7 @@ function filesOf(folder: string): ReadonlyMap<string, string> {
 }
 
 /**
- * Builds the console in a checkout where it is not built yet; calls `onBuild` before the build.
- *
+ * Builds the console in a checkout that has no built console. Calls `onBuild` before the build.
  * @throws WorkflowError `CONSOLE_FAILED` with the last line of the build's output.
  */
 export async function buildConsole(onBuild: () => void): Promise<void> {
@@ -97,7 +99,7 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   throw consoleFailed(last.slice(0, 300), sources);
 }
 
-/** Whether a path belongs to the console: not to the API or to runs. */
+/** Tells whether a path belongs to the console, not to the API or to runs. */
 export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
 
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
@@ -111,7 +113,7 @@ const notBuilt = (): Response =>
     'The API is: <a href="/api/openapi.json">/api/openapi.json</a>',
   ]);
 
-/** Returns a page that explains a refusal to the user of a browser. */
+/** Returns a page that explains a refusal to a browser's user. */
 export function refusalPage({ headers }: Request, status: number, refusal: Refusal): Response {
   const { code, message, hint } = refusal;
   const isVisit =

@@ -1,4 +1,4 @@
-/* The shapes of the HTTP API, for programs in TypeScript: types only. docs/reference/server.md describes the paths. */
+/* Types of the HTTP API, for TypeScript programs. docs/reference/server.md describes the paths. */
 import type * as attempt from "../schema/attempt.ts";
 import type * as evaluated from "../schema/eval.ts";
 import type * as graph from "../schema/graph.ts";

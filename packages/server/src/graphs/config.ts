@@ -8,7 +8,7 @@ import type { Context } from "../routes/route.ts";
 import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
 import { fileInvalid, fileMissing, fileUnreadable } from "./errors.ts";
 
-/** The variables by provider. Any of them gives access; the first is the API key. */
+/** Environment variables of each provider. Any of them gives access; the first is the API key. */
 export const accessVariables = {
   openai: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
   anthropic: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
@@ -16,7 +16,7 @@ export const accessVariables = {
 
 export type Provider = keyof typeof accessVariables;
 
-/** Whether the environment of the threads that are started here gives access to a provider. */
+/** Tells whether the threads' environment gives access to a provider. */
 export async function hasAccess({ cwd, env }: Context, provider: Provider): Promise<boolean> {
   const own = await threadEnv(cwd, env);
   return accessVariables[provider].some((name) => own[name]?.trim());
@@ -35,7 +35,10 @@ export const readDefaultWorkflow = async (context: Context) => {
   throw fileMissing();
 };
 
-/** Reads the config file; defaults to the built-in providers. @throws WorkflowError as {@link readDefaultWorkflow}. */
+/**
+ * Reads the config file. The default is the built-in providers.
+ * @throws WorkflowError as {@link readDefaultWorkflow}.
+ */
 export const readConfig = async (context: Context): Promise<z.input<typeof configSchema>> =>
   (await read(context, "config.json", configSchema)) ?? { providers: await builtIn(context) };
 

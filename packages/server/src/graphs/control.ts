@@ -26,16 +26,16 @@ import {
 
 const file = "graph.json";
 const mostKnown = 100;
-/** The limit for rounds, because graphs may loop. */
+/** Maximum number of rounds, because graphs may loop. */
 const rounds = 1000;
 const askedWithinMs = 5_000;
 
 /** Starts, answers, ends and retries runs of graphs. */
 export class GraphControl {
   readonly #context: Context;
-  /** The hashes of graphs that were built here, by their JSON. */
+  /** Hashes of the graphs built by this server, by their JSON. */
   readonly #built = new Map<string, Promise<string>>();
-  /** The queue of builds: each has its own processes, so they run one at a time. */
+  /** The queue of builds. Each build starts its own processes, so builds run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
@@ -43,8 +43,7 @@ export class GraphControl {
   }
 
   /**
-   * Starts a thread on the unnamed bundle of a graph.
-   *
+   * Builds a graph and starts a thread on its unnamed bundle.
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
   async start(graph: Partial<GraphDocument>): Promise<GraphRun> {
@@ -84,7 +83,7 @@ export class GraphControl {
       return await startOn(await this.#hashOf(text));
     } catch (error) {
       if (!isWorkflowError(error) || error.kind !== "missing") throw error;
-      // The bundle was unused for a while, and was garbage-collected.
+      // The bundle was garbage-collected after some time without use.
       this.#built.delete(text);
       return await startOn(await this.#hashOf(text));
     }
@@ -101,7 +100,10 @@ export class GraphControl {
     return building;
   }
 
-  /** @throws WorkflowError `NO_PROVIDER_KEY`. */
+  /**
+   * Checks that the environment has keys for the graph's providers.
+   * @throws WorkflowError `NO_PROVIDER_KEY`.
+   */
   async #checkKeys(graph: Partial<GraphDocument>): Promise<void> {
     for (const provider of providersIn(graph)) {
       if (await hasAccess(this.#context, provider)) continue;
@@ -111,8 +113,7 @@ export class GraphControl {
   }
 
   /**
-   * Returns the number of the question of a waiting run.
-   *
+   * Returns the number of a waiting run's question.
    * @throws WorkflowError `RUN_RESUMING`, `RUN_NOT_WAITING`.
    */
   async question({ ref }: GraphRun): Promise<number> {
@@ -122,9 +123,8 @@ export class GraphControl {
   }
 
   /**
-   * Answers a question. If clients answer concurrently, also by different servers, the worker of the thread accepts
-   * only one answer.
-   *
+   * Answers a question. If several clients answer concurrently, even through different servers, the thread's worker
+   * accepts only one answer.
    * @throws WorkflowError `RUN_RESUMING`, `NOT_A_DECISION` (usage).
    */
   async answer(
@@ -152,7 +152,7 @@ export class GraphControl {
     return await settled(host, ref, { signal: AbortSignal.timeout(askedWithinMs) });
   }
 
-  /** Ends a run at once, even if its worker does not respond. Has no effect on an ended run. */
+  /** Ends a run at once, even if its worker does not respond. Does nothing for an ended run. */
   async cancel({ ref }: GraphRun): Promise<void> {
     const { host, env } = this.#context;
     try {
@@ -164,13 +164,12 @@ export class GraphControl {
 
   /**
    * Continues a failed or interrupted run. With a node, starts a new run at the node's last step.
-   *
    * @throws WorkflowError `RUN_NOT_FAILED`, `NODE_NOT_RUN`.
    */
   async retry({ ref }: GraphRun, nodeId: string | undefined): Promise<ThreadRef> {
     const { host, env } = this.#context;
     const view = await host.read(ref);
-    // A run that failed without rounds left would fail again.
+    // A run that failed without remaining rounds would fail again.
     const maxRounds = view.steps.length + rounds;
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
@@ -194,14 +193,17 @@ async function store(host: Host, text: string): Promise<string> {
   });
 }
 
-/** Returns the prompt of the thread, the input of the first start node. */
+/** Returns the thread's prompt, which is the input of the first start node. */
 function promptOf({ nodes = [] }: Partial<GraphDocument>): string {
   const start = nodes.find((node) => node?.type === "start");
   const text = start?.data?.initialInput;
   return typeof text === "string" ? text : "";
 }
 
-/** @throws WorkflowError `GRAPH_INVALID` (usage). */
+/**
+ * Returns the providers that a graph uses.
+ * @throws WorkflowError `GRAPH_INVALID` (usage).
+ */
 function providersIn(graph: Partial<GraphDocument>) {
   try {
     return providersOf(graph);
@@ -212,7 +214,7 @@ function providersIn(graph: Partial<GraphDocument>) {
   }
 }
 
-/** Makes the documented error for an invalid graph. */
+/** Returns the documented error for an invalid graph. */
 const invalid = (details: string[]): WorkflowError => graphInvalid(invalidGraph, details);
 
 export const invalidGraph = "Invalid workflow graph payload";
@@ -224,12 +226,12 @@ const isOwn = (error: unknown): boolean => isWorkflowError(error) && own.has(err
 function notRun(error: unknown): unknown {
   if (!isWorkflowError(error)) return error;
   const { message, hint } = toErrorRecord(error);
-  // The graph's texts become part of a descriptor, which can't hold all JSON.
+  // The graph's texts become part of a descriptor, which can't hold every JSON value.
   if (error.code === "BAD_DESCRIPTOR") return invalid([message]);
   return graphNotRun({ message, hint }, error);
 }
 
-/** Error codes for an answer that came after another one. */
+/** Error codes for an answer that arrives after another answer. */
 const taken: ReadonlySet<string> = new Set([
   "NOT_LIVE",
   "NOT_WAITING",
@@ -237,6 +239,6 @@ const taken: ReadonlySet<string> = new Set([
   "THREAD_ENDED",
 ]);
 
-/** Whether a run is continuing after an answer. */
+/** Tells whether a run is continuing after an answer. */
 const isAnswered = ({ status, steps }: ThreadView): boolean =>
   status === "running" && steps.some(({ role }) => role === "__input__");

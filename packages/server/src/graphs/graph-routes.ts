@@ -36,7 +36,7 @@ const stream = z.string().describe("`data: {json}` lines: see docs/reference/ser
 
 type Resume = z.infer<typeof schema.resumeGraphBody>;
 
-/** Whether the response waits for the agents of a graph. */
+/** Tells whether the response waits for the agents of a graph. */
 export const takesLong = ({ url }: Request): boolean =>
   /^\/api\/(run|resume)$/.test(URL.parse(url)?.pathname ?? "");
 
@@ -60,13 +60,13 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     await settled(host, run.ref, { signal: raw.signal });
     return await records.result(run);
   };
-  /** Answers the run of a request. `cursor` is the position at which it waited. */
+  /** Answers the question of a run. `cursor` is the position at which the run waited. */
   const resume = async (
     { input, question, runId }: Resume,
     { raw }: { raw: Request },
   ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
-    // Must come first: a late answer must not answer the next question.
+    // Must come first, because a late answer must not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);

@@ -28,7 +28,7 @@ const lineType = "graph_log";
 export class GraphRuns {
   readonly #host: Host;
   readonly #known = new Map<string, Partial<GraphDocument> | null>();
-  /** Resolves when earlier records are imported as threads. */
+  /** Resolves when the records of earlier versions are imported as threads. */
   imported: Promise<void> = Promise.resolve();
 
   constructor(host: Host) {
@@ -50,7 +50,7 @@ export class GraphRuns {
     throw runNotFound(message);
   }
 
-  /** Returns the run of a thread; null if there is no such thread, or it is of another kind. */
+  /** Returns the run of a thread; null for a missing thread and for a thread of another kind. */
   async ofThread(threadId: string): Promise<GraphRun | null> {
     if (!isThreadId(threadId)) return null;
     try {
@@ -80,7 +80,7 @@ export class GraphRuns {
     return JSON.parse(text) as Partial<GraphDocument>;
   }
 
-  /** Computes the API's view of a run from its thread, also while it runs. */
+  /** Returns the API's view of a run, computed from its thread, also while the run is in progress. */
   async result({ ref, document }: GraphRun): Promise<Result> {
     const thread = await this.#host.read(ref);
     const logs = await this.#logs(ref);
@@ -117,13 +117,13 @@ export class GraphRuns {
       }
       return logs;
     } catch (error) {
-      // The parent thread was removed: its steps are copied here, but its log lines are gone.
+      // The parent thread was removed. Its steps are copied here, but its log lines are gone.
       if (isWorkflowError(error) && error.kind === "missing") return [];
       throw error;
     }
   }
 
-  /** Yields the lines of a log without duplicates: each interpreter that starts after an answer reports it again. */
+  /** Yields the lines of a log without duplicates: after an answer, each new interpreter reports the answer again. */
   async *#lines(ref: ThreadRef): AsyncGenerator<EventRecord> {
     const answers = new Set<string>();
     for await (const { record } of this.#host.log(ref, { only: [lineType] })) {
@@ -135,13 +135,13 @@ export class GraphRuns {
     }
   }
 
-  /** Whether the step with this number is the last. */
+  /** Tells whether the step with this number is the last. */
   async isLast(ref: ThreadRef, number: number): Promise<boolean> {
     const view = await this.#host.read(ref);
     return view.steps.length === number && !("result" in view);
   }
 
-  /** Returns an event as a line of a run's log, with its whole content; null for other events. */
+  /** Returns an event as a line of a run's log, with its whole content; null for any other event. */
   async entry(ref: ThreadRef, event: EventRecord): Promise<WorkflowLogEntry | null> {
     if (event.type !== lineType || (await this.#isRepeated(ref, event))) return null;
     return await this.#entryOf(ref, event);
@@ -161,12 +161,12 @@ export class GraphRuns {
   }
 }
 
-/** Returns the key of the answer that a line reports; null for other lines. */
+/** Returns the key of the answer that a line reports; null for any other line. */
 function answerIn({ payload: { nodeId, type }, step }: EventRecord): string | null {
   return type === "input_received" ? `${String(nodeId)} ${step ?? 0}` : null;
 }
 
-/** Whether a text has the form of a run id: a thread id, or the digits of an imported record. */
+/** Tells whether a text has the form of a run id: a thread id, or the digits of an imported record's id. */
 export const isRunId = (text: string): boolean => isThreadId(text) || isOldId(text);
 
 export const isOldId = (text: string): boolean => /^\d{1,100}$/.test(text);
@@ -174,7 +174,10 @@ export const isOldId = (text: string): boolean => /^\d{1,100}$/.test(text);
 const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const latestId = 2n ** 48n - 1n;
 
-/** Returns the thread id for a record with an old id. It is always the same, so that a record is imported once. */
+/**
+ * Returns the thread id for a record with an old id. The same record always gets the same id, so it is imported only
+ * once.
+ */
 export function threadIdOf(oldId: string): string {
   const time = BigInt(oldId) % (latestId + 1n);
   const hash = createHash("sha256").update(`imported run ${oldId}`).digest();

@@ -9,15 +9,15 @@ import type { Records } from "./records.ts";
 
 const nothing: Bytes = new Uint8Array();
 
-/** The views of runs in streams. `resultOf` resolves after the copy of the run has the result. */
+/** The views of runs for streams. `resultOf` resolves after the run's copy has the result. */
 type Views = { runs: GraphRuns; resultOf: Records["result"] };
 
-/** Streams a run: its start, the lines of its log, and its result at its end or at a wait. */
+/** Streams a run: its start, its log lines, and its result when it ends or waits. */
 export function streamRun({ connections, ...context }: Context, views: Views, run: GraphRun) {
   return connections.send(() => listen(context, views, run, {}), { greets: false });
 }
 
-/** Streams a run from the position at which it waited for an answer. */
+/** Streams a run from the position where it waited for an answer. */
 export function streamResumed(
   { connections, ...context }: Context,
   views: Views,
@@ -30,8 +30,8 @@ export function streamResumed(
 }
 
 /**
- * Streams a run by GET, each message with its id. A client that reconnects after the end gets status 204; after a wait
- * it gets the messages after the answer.
+ * Streams a run for GET, each message with its id. A client that reconnects after the end gets status 204. A client
+ * that reconnects after a wait gets the messages after the answer.
  */
 export async function followRun(
   { connections, ...context }: Context,
@@ -80,7 +80,7 @@ function listen(
 
 const startOf = ({ threadId: runId }: ThreadRef) => ({ type: "start", runId });
 
-/** Returns the serializer of the documented messages of a run's stream. */
+/** Returns the serializer for the documented messages of a run's stream. */
 function graphSerializer(
   { runs, resultOf }: Views,
   run: GraphRun,

@@ -11,7 +11,7 @@ import { type GraphRun, type GraphRuns, isOldId, isRunId, threadIdOf } from "./g
 
 type Kept = { run: GraphRun; file: string };
 
-/** The record of a run in a file. */
+/** The record of a run in its file. */
 type Recorded = {
   runId?: unknown;
   status?: unknown;
@@ -24,15 +24,15 @@ type Recorded = {
 const namePattern = /^run_(\w+)\.json$/;
 
 /**
- * Copies of runs for other programs, `data/runs/run_<runId>.json`, written at the start of a run, at each pause and at
- * its end. The thread is authoritative: a failed write of a copy is only logged.
+ * Copies of runs for other programs: `data/runs/run_<runId>.json`, written at the start of a run, at each pause and at
+ * its end. The thread is authoritative, so a failed write of a copy is only logged.
  */
 export class Records {
   readonly #context: Context;
   readonly #runs: GraphRuns;
   readonly #control: GraphControl;
   readonly #folder: string;
-  /** The open runs by thread. */
+  /** The open runs, by thread. */
   readonly #open = new Map<string, Kept>();
   readonly #writing = new Map<string, Promise<void>>();
   readonly #names = new Map<string, string>();
@@ -54,7 +54,7 @@ export class Records {
     await this.#write(threadId);
   }
 
-  /** Returns the result of a run after its copy is written: programs read the copy after the response. */
+  /** Returns the result of a run after writing its copy: programs read the copy after the response. */
   async result(run: GraphRun): Promise<Awaited<ReturnType<GraphRuns["result"]>>> {
     const { threadId } = run.ref;
     const file = this.#names.get(threadId) ?? `run_${threadId}.json`;
@@ -67,8 +67,8 @@ export class Records {
   }
 
   /**
-   * Restores the copies of an earlier server: copies of threads are updated, and paused runs of another program become
-   * waiting threads.
+   * Restores the copies of an earlier server. Updates the copies of threads, and turns paused runs of another program
+   * into waiting threads.
    */
   async restore(): Promise<void> {
     const files = await readdir(this.#folder).catch(() => []);
@@ -136,7 +136,7 @@ export class Records {
     if (isOver(status)) this.#open.delete(threadId);
   }
 
-  /** Writes the copies of a run one after the other, so that the last copy has the last state. */
+  /** Writes the copies of a run one after the other, so that the last copy has the latest state. */
   async #write(threadId: string, kept = this.#open.get(threadId)): Promise<void> {
     if (!kept) return;
     const before = this.#writing.get(threadId) ?? Promise.resolve();

@@ -16,11 +16,11 @@ const mostUpload = 32 * 1024 * 1024;
 const jsonType = "application/json";
 const uploadType = "application/octet-stream";
 
-/** Whether a request is for a run. Checkpoints may be large, and documented clients send no content type. */
+/** Tells whether a request is for a run. Checkpoints may be large, and documented clients send no content type. */
 export const isForRun = ({ url }: Request): boolean =>
   URL.parse(url)?.pathname.startsWith("/workflow/") === true;
 
-/** Returns the content type of a body in lower case without parameters. */
+/** Returns the content type of a body, in lower case and without parameters. */
 const typeOf = ({ headers }: Request): string =>
   headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 
@@ -37,7 +37,7 @@ export function checkBodyType(request: Request): void {
   throw badContentType(type, { json: jsonType, upload: uploadType });
 }
 
-/** Reads a body without a content type as JSON, as the documented clients of runs send it. */
+/** Parses a body without a content type as JSON, because the documented clients of runs omit it. */
 export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
   if (isUntyped(typeOf(req.raw)) && req.raw.body !== null) {
     const headers = new Headers(req.raw.headers);
@@ -53,12 +53,12 @@ export function mostOf(request: Request): number {
   return isLarge ? mostUpload : mostJson;
 }
 
-/** The minimal speed of a body: a rate that applies after `graceMs`. */
+/** The minimum speed of a body, enforced after `graceMs`. */
 export type BodyPace = { graceMs: number; bytesPerMs: number };
 
 /**
- * Reads a body before its route does. Refuses a body above the limit of its path (`BODY_TOO_LARGE`) and a body that is
- * sent too slowly (`BODY_TOO_SLOW`).
+ * Reads a body before its route does. Refuses a body over the limit of its path (`BODY_TOO_LARGE`) and a body that
+ * arrives too slowly (`BODY_TOO_SLOW`).
  */
 export const limitBody =
   (pace: BodyPace): MiddlewareHandler =>

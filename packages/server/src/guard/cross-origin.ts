@@ -2,7 +2,6 @@ import { badOrigin } from "./errors.ts";
 
 /**
  * Returns the origins whose pages may use the API, in the form that browsers send.
- *
  * @throws WorkflowError `BAD_ORIGIN` (usage) for an invalid origin.
  */
 export function originsOf(given: readonly string[]): ReadonlySet<string> {
@@ -16,13 +15,13 @@ export function originsOf(given: readonly string[]): ReadonlySet<string> {
   );
 }
 
-/** Returns the origin of the page that sends a request if it is allowed, else null. */
+/** Returns the origin of the page that sends a request, if that origin is allowed; else null. */
 export function guestOf(headers: Headers, origins: ReadonlySet<string>): string | null {
   const origin = headers.get("origin");
   return origin !== null && origins.has(origin) ? origin : null;
 }
 
-/** Answers a preflight request of a guest, which has no token. */
+/** Answers a preflight request from an allowed origin. Such a request has no token. */
 export const preflightAnswer = ({ method, headers }: Request): Response | null =>
   method === "OPTIONS" && headers.has("access-control-request-method")
     ? new Response(null, { status: 204, headers: allowed })
@@ -36,7 +35,7 @@ const allowed = {
   "Access-Control-Max-Age": "600",
 };
 
-/** Lets a guest's page read a response. */
+/** Lets a page of an allowed origin read a response. */
 export function shareWith(guest: string, { headers }: Response): void {
   headers.set("Access-Control-Allow-Origin", guest);
   headers.set("Access-Control-Expose-Headers", "Link, X-Total-Count");

@@ -33,7 +33,7 @@ const byCode: Record<string, ErrorStatus> = {
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
-/** Error codes that are errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
+/** Codes that count as errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
 const invalid: ReadonlySet<string> = new Set([
   "CHECKPOINT_INVALID",
   "DECLARATION_INVALID",
@@ -50,7 +50,7 @@ const invalid: ReadonlySet<string> = new Set([
   "WORKFLOW_INVALID",
 ]);
 
-/** Whether a request is for the documented API of agent graphs. */
+/** Tells whether a request is for the documented API of agent graphs. */
 const isForGraph = ({ url }: Request): boolean =>
   /^\/api\/(run|run-stream|resume|resume-stream|cancel|retry|config|default-workflow)(\/|$)/.test(
     URL.parse(url)?.pathname ?? "",
@@ -59,8 +59,8 @@ const isForGraph = ({ url }: Request): boolean =>
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
- * Returns the status and the body of an error response. The text of an internal error is hidden, and the path of the
- * storage root is removed from messages. On the paths of runs and of agent graphs `error` is a text.
+ * Returns the status and the body of an error response. Hides the text of internal errors, and removes the storage
+ * root's path from messages. On the paths of runs and of agent graphs, `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
   const known = rewritten(fromFramework(thrown), (text) =>
@@ -83,7 +83,7 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   return { status, body: { error: message, code, hint, messages } };
 }
 
-/** Returns an error's record with each text rewritten. */
+/** Returns an error's record with `rewrite` applied to each text. */
 export function rewritten(error: unknown, rewrite: (text: string) => string): ErrorRecord {
   const { message, hint, details, ...record } = toErrorRecord(error);
   return {
@@ -109,7 +109,7 @@ function fromFramework(thrown: unknown): unknown {
 
 /**
  * Returns the error for a request that does not match its schema, with the path of each finding. If the API documents a
- * `text` for it, the findings are its details.
+ * `text` for this error, the findings become its details.
  */
 export function violation(
   target: string,
@@ -136,7 +136,7 @@ function unknownName(name: string, known: readonly string[]): string {
   return `unknown name${all}`;
 }
 
-/** Returns the allowed names of an object at a path of a schema. */
+/** Returns the allowed keys of an object at a path of a schema. */
 function namesAt(schema: z.ZodType | undefined, path: readonly PropertyKey[]): string[] {
   let at: unknown = schema;
   for (const name of [...path, null]) {

@@ -16,9 +16,9 @@ export type Access = {
 };
 
 /**
- * Checks every request before it is routed: host, page, token, body. A browser with the token of the printed URL, or
- * with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
- * themselves: the cookie is only for the console.
+ * Checks the host, page, token and body of every request before routing. A browser with the token of the printed URL,
+ * or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
+ * themselves, because the cookie is only for the console.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
   const { headers } = request;
@@ -60,7 +60,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Headers of every response: no external resources, inline scripts, frames or referrers. */
+/** Headers of every response: they forbid external resources, inline scripts, frames and referrers. */
 const protection: Record<string, string> = {
   "Content-Security-Policy": policy,
   "X-Content-Type-Options": "nosniff",
@@ -87,8 +87,8 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Returns the accepted values of `Host` for a server on this address. With DNS rebinding a page of another site sends
- * its own host.
+ * Returns the accepted values of `Host` for a server on this address. In a DNS rebinding attack, a page of another site
+ * sends its own host.
  */
 export function ownHosts(host: string, port: number): ReadonlySet<string> {
   const names = [...loopback, bracketed(host)];
@@ -125,7 +125,7 @@ function checkPage(headers: Headers): void {
 
 export const newToken = (): string => randomBytes(32).toString("base64url");
 
-/** Returns the name of the cookie. It has the port, because browsers share cookies between ports. */
+/** Returns the name of the cookie. It contains the port, because browsers share cookies between ports. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 
 /** Compares two tokens in constant time. */
@@ -134,7 +134,7 @@ const isSame = (given: string, token: string): boolean =>
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Checks a request's token: a program sends it in `Authorization`, a browser in the cookie. */
+/** Checks a request's token. A program sends it in `Authorization`, a browser in the cookie. */
 function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {
   const bearer = bearerOf(headers);
   const given = bearer === undefined ? cookies : [bearer];
@@ -144,7 +144,7 @@ function checkToken(headers: Headers, token: string, cookies: readonly string[])
   }
 }
 
-/** Names the sender of an answer: the console, which has the cookie, or a program with the token. */
+/** Names the client that sends an answer: the console, which has the cookie, or a program with the token. */
 export const answererOf = ({ headers }: Request): AnsweredBy => ({
   kind: bearerOf(headers) === undefined ? "console" : "api",
 });
@@ -152,25 +152,25 @@ export const answererOf = ({ headers }: Request): AnsweredBy => ({
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-// A page on another port may set a cookie of this name for a longer path, which comes first.
+// A page on another port may set a cookie with this name for a longer path, which precedes ours.
 function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
   const cookies = (headers.get("cookie") ?? "").split(";");
   return cookies.flatMap((cookie) => parse(cookie, name)[name] ?? []);
 }
 
-/** Returns the `Set-Cookie` that authenticates a browser until it is closed. */
+/** Returns the `Set-Cookie` header that authenticates a browser until it is closed. */
 const cookieFor = (token: string, port: number): string =>
   serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
 
 const goodForMs = 60_000;
 
 /**
- * Codes that authenticate one browser, once, within a minute. The arguments of the command that opens a browser are
- * visible to all users of the machine, so they must not contain the token.
+ * Codes that authenticate one browser, once, within a minute. The command that opens a browser must not contain the
+ * token, because all users of the machine can see its arguments.
  */
 export class EntryCodes {
-  /** The expiry of each code, in milliseconds of the process's monotonic clock. */
+  /** When each code expires, in milliseconds of the process's monotonic clock. */
   readonly #open = new Map<string, number>();
 
   make(): string {
@@ -179,7 +179,7 @@ export class EntryCodes {
     return code;
   }
 
-  /** Redeems a code. Returns whether it was valid. */
+  /** Redeems a code and returns whether it was valid. */
   take(code: string): boolean {
     const until = this.#open.get(code) ?? 0;
     this.#open.delete(code);

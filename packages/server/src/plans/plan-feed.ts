@@ -8,14 +8,14 @@ import { type Bytes, sseBytes } from "../stream/sse.ts";
 import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
 
 const lookEveryMs = 1_000;
-/** The pause after each millisecond of a poll, so that slow polls use a tenth of the time, up to a limit. */
+/** Milliseconds of pause per millisecond of a poll, up to a limit. Polls so use at most a tenth of the time. */
 const restOfEachMs = 9;
 const longestRestMs = 5_000;
 
 /**
  * The changes of a plan home by any process. While there are listeners, the database's change counter is polled each
- * second, and the runs are polled while any is active. The cursor is a hash of the whole state, so it is valid across
- * restarts: a client with the current cursor gets no message, any other client is told to read everything.
+ * second, and so are active runs. The cursor is a hash of the whole state, so it stays valid across restarts: a client
+ * with the current cursor gets no message, and any other client must read everything.
  */
 export class PlanFeed extends Feed {
   readonly #open: () => Promise<PlanAccess>;
@@ -81,7 +81,7 @@ export class PlanFeed extends Feed {
     }
   }
 
-  /** Reads the stamps of all plans. Concurrent writes are seen by the next poll. */
+  /** Reads the stamps of all plans. The next poll sees concurrent writes. */
   async #read(plans: Plans, isFiring: boolean | null) {
     if (plans.runs().length > 0) await plans.refresh(() => undefined);
     const counter = plans.changeCounter();
@@ -100,7 +100,7 @@ export class PlanFeed extends Feed {
     return { stamps, wanted };
   }
 
-  /** Records the sent stamp of a plan; null if it was deleted. */
+  /** Records the stamp sent for a plan; null for a deleted plan. */
   #note(id: string, stamp: string | null): void {
     const before = this.#sent?.get(id);
     if (before !== undefined) this.#hash ^= hashOf(id, before);
@@ -110,7 +110,7 @@ export class PlanFeed extends Feed {
   }
 }
 
-/** Returns a plan; null if it was removed or is damaged, so that the others are still shown. */
+/** Returns a plan; null for a removed or damaged plan, so that the other plans can still be shown. */
 function readable(plans: Plans, id: string): Workflow | null {
   try {
     return plans.get(id);

@@ -12,7 +12,7 @@ import { noTurn, planInvalid } from "./errors.ts";
 
 const stream = z.string().describe("begin, token, turn, error: see docs/reference/server.md.");
 
-/** Returns the routes of plans. Other processes may use the plan home too. */
+/** Returns the routes of plans. Other processes may use the plan home at the same time. */
 export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
   let opened: Promise<PlanAccess> | null = null;
   // Only a request for a new plan creates a plan home.
@@ -193,12 +193,15 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     answer: ["The plan is deleted.", schema.deletedPlanSchema],
     run: async ({ params }) => (await access()).plans.remove(params.id),
   });
-  // A failure to open the plans was reported to the request.
+  // The failed request already reported that the plans could not be opened.
   const close = (): void => void opened?.then(({ plans }) => plans.close()).catch(() => undefined);
   return { app: routes.app, feed, close };
 }
 
-/** Returns a plan with another definition, checked like a model's. @throws WorkflowError `PLAN_INVALID` */
+/**
+ * Returns a plan with another definition, checked like a definition by a model.
+ * @throws WorkflowError `PLAN_INVALID`
+ */
 async function edited(before: Workflow, given: z.infer<typeof schema.definitionBody>) {
   const { checkPlan, placed } = await import("@uncaged/workflow-plan");
   const { metadataProblems } = await import("@uncaged/workflow-plan/service");

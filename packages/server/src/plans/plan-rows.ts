@@ -4,19 +4,19 @@ import { toErrorRecord } from "@uncaged/workflow/host";
 import type { z } from "@hono/zod-openapi";
 import type { planRowSchema, planViewSchema, wantedSchema } from "../schema/plan.ts";
 
-/** The resources of the routes of plans, opened at the first request. */
+/** The resources of the plan routes, opened at the first request. */
 export type PlanAccess = {
   plans: Plans;
   planning: Planning;
   /** Returns the sandbox of a plan's steps. @throws ConfigError */
   sandbox: (workflow: Workflow) => Promise<Pick<SandboxReport, "facts">>;
-  /** Whether a process fires triggers; null if unknown. */
+  /** Tells whether a process fires triggers; null if unknown. */
   isFiring: () => boolean | null;
-  /** Called with each unreadable plan, which lists omit. */
+  /** Receives each unreadable plan, which lists omit. */
   onDamaged: (id: string, error: unknown) => void;
 };
 
-/** Opens the plans. With `creates` a missing plan home is created; otherwise there are no plans. */
+/** Opens the plans. With `creates`, creates a missing plan home; otherwise a missing plan home has no plans. */
 export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
 
 type PlanRow = z.infer<typeof planRowSchema>;
@@ -25,7 +25,7 @@ type PlanRow = z.infer<typeof planRowSchema>;
 export const wantedOf = async (plans: Plans): Promise<Map<string, Wanted[]>> =>
   Map.groupBy(await plans.wanted(), ({ workflowId }) => workflowId);
 
-/** Returns the rows of all plans, newest first, or of the plans that wait for a person. */
+/** Returns the rows of all plans, newest first, or only of the plans that wait for a person. */
 export async function rowsOf(access: PlanAccess, onlyWaiting = false): Promise<PlanRow[]> {
   const { onDamaged, plans } = access;
   const all = await plans.list(onDamaged);
@@ -50,11 +50,11 @@ export const rowOf = (
   waits: waits(plan, wanted),
 });
 
-/** Whether the trigger of a confirmed plan fires; null for a plan without an active trigger. */
+/** Tells whether the trigger of a confirmed plan fires; null for a plan without an active trigger. */
 export const fires = ({ phase, trigger }: Workflow, isFiring: boolean | null): boolean | null =>
   trigger.type !== "manual" && (phase === "active" || phase === "executing") ? isFiring : null;
 
-/** Whether a plan waits for a person: for a confirmation of it or its change, or for a decision. */
+/** Tells whether a plan waits for a person: to confirm it or its change, or to make a decision. */
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
 
@@ -64,7 +64,7 @@ const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
   return { workflowId, runId, threadId, stepId, question: token, error, expiresAt };
 };
 
-/** Returns a plan with its runs, and the facts for its confirmation. */
+/** Returns a plan with its runs, and the facts that its confirmation shows. */
 export async function viewOf(
   { isFiring, plans, sandbox }: PlanAccess,
   id: string,

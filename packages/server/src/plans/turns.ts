@@ -19,7 +19,7 @@ export class Turns {
       .take(async () => {
         const begun = await open();
         const { id } = begun.session;
-        // A second concurrent turn in a session is refused, and the first continues.
+        // A second concurrent turn in a session is refused, and the first turn continues.
         if (!this.#atWork.has(id)) this.#atWork.set(id, turn);
         return begun;
       })
@@ -29,13 +29,13 @@ export class Turns {
     return turn.listen();
   }
 
-  /** Returns the running turn of a session; null if none runs here. */
+  /** Returns the running turn of a session; null if this server runs none. */
   find(session: string): Turn | null {
     return this.#atWork.get(session) ?? null;
   }
 }
 
-/** One turn, with all of its messages for late listeners. Ends with the turn or with an error. */
+/** One turn, with all its messages for later listeners. Ends when the turn ends or fails. */
 class Turn {
   readonly #text: string;
   readonly #abort = new AbortController();
@@ -64,7 +64,7 @@ class Turn {
     this.#more.resolve();
   }
 
-  /** Stops the model and drops its output of this turn. */
+  /** Stops the model and discards its output of this turn. */
   stop(): void {
     this.#abort.abort();
   }

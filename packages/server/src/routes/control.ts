@@ -9,7 +9,10 @@ import { noAnswerValue } from "./errors.ts";
 
 type Given = Pick<z.infer<typeof request.inputBody>, "content" | "value" | "meta">;
 
-/** Returns the input of an answer. @throws WorkflowError `BAD_REQUEST` (usage) without a text and a value. */
+/**
+ * Returns the input of an answer.
+ * @throws WorkflowError `BAD_REQUEST` (usage) without a text and a value.
+ */
 function inputOf({ content, value, meta }: Given) {
   if (content !== undefined) return { content, value, meta };
   if (value === undefined) throw noAnswerValue();

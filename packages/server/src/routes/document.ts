@@ -3,21 +3,20 @@ import { documentsIn } from "@uncaged/workflow-steps/threads";
 import type { Host } from "@uncaged/workflow/host";
 import { noDocument } from "./errors.ts";
 
-/** The document that a version was built from, and the texts of its children. */
+/** The document that a version was built from, and the texts of its child documents. */
 export type SavedDocument = {
   workflow: string;
   hash: string;
   kind: "graph" | "steps";
-  /** The name of its file, with an extension for JSON or YAML. */
+  /** The file name, with an extension for JSON or YAML. */
   file: string;
   text: string;
   subflows: Record<string, string>;
 };
 
 /**
- * Returns the agent graph or step workflow that a version was built from, byte for byte as it was first saved. Texts
- * that differ only in spacing make the same version.
- *
+ * Returns the agent graph or step workflow that a version was built from, byte for byte as first saved. Texts that
+ * differ only in spacing build the same version.
  * @throws WorkflowError `NO_DOCUMENT` (missing) for a version that was built from another kind of source.
  */
 export async function savedDocument(host: Host, version: string): Promise<SavedDocument> {

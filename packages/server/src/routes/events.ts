@@ -32,7 +32,7 @@ const mostThreads = 100;
 export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
-  /** Opens one of several threads. A failure must not affect the others. */
+  /** Opens one of several threads. A failure must not affect the other threads. */
   const openOne = async (text: string): Promise<() => Source> => {
     const [id = "", cursor] = text.split("~", 2);
     try {
@@ -88,7 +88,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
       const last = req.header("last-event-id") || undefined;
       const cursor = last ?? query.from;
       const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
-      // A browser reconnects after the end of a stream, unless the status is 204.
+      // A browser reconnects after the end of a stream, unless it gets status 204.
       if (isAll && last !== undefined) return new Response(null, { status: 204 });
       return connections.send(() => threadFeeds.listen(ref, threadSerializer, { cursor }));
     },
@@ -137,14 +137,17 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
   return routes.app;
 }
 
-/** Whether a thread has ended without items after a cursor. @throws WorkflowError `BAD_POSITION`. */
+/**
+ * Tells whether a thread has ended and has no items after a cursor.
+ * @throws WorkflowError `BAD_POSITION`.
+ */
 async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<boolean> {
   for await (const _ of host.observe(ref, cursor, { until: "now" })) return false;
   const { status = "running" } = (await host.row(ref)) ?? {};
   return status === "completed" || status === "failed" || status === "killed";
 }
 
-/** The serializer of a thread's stream: each item of its log, with its cursor as the id. */
+/** The serializer of a thread's stream. Each message is an item of the log, with its cursor as the id. */
 const threadSerializer: Serializer = {
   name: "thread",
   message: (item, ref) => {

@@ -9,7 +9,7 @@ import type { Connections } from "../stream/connections.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { ThreadFeeds } from "../stream/thread-feed.ts";
 
-/** The shared context of the routes. All of it is a view of the storage root. */
+/** The context that all routes share. */
 export type Context = {
   host: Host;
   /** The server's environment and folder, for threads that it starts. */
@@ -48,18 +48,18 @@ export const allRead: Responses = {
   204: { description: "The client has read everything up to the end and need not reconnect." },
 };
 
-/** An endpoint: its input, its answer, and its handler. Undeclared query parameters are refused. */
+/** An endpoint: its input, its answer and its handler. Undeclared query parameters are refused. */
 type Endpoint<Params, Query, Body, Answer> = {
   summary: string;
   params?: Params;
   query?: Query;
   headers?: z.ZodObject;
   body?: Body;
-  /** An optional body. It defaults to an empty one. */
+  /** An optional body. An empty body is the default. */
   optionalBody?: Body;
-  /** Another body, as OpenAPI describes it. */
+  /** Another kind of body, as OpenAPI describes it. */
   upload?: NonNullable<RouteConfig["request"]>["body"];
-  /** The description of the answer, its schema, and its content type if it is not JSON. */
+  /** The description of the answer, its schema, and its content type unless it is JSON. */
   answer: [description: string, schema: Answer, type?: string];
   answerHeaders?: z.ZodObject;
   status?: 200 | 201;

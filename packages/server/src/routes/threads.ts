@@ -20,7 +20,7 @@ const pageHeaders = z.object({
     .describe('Where the next page is, as rel="next"; absent on the last.'),
 });
 
-// Offsets shift when threads are created or removed; ids don't.
+// Offsets shift when threads are created or removed; ids do not.
 function linkToNext(url: string, before: string): string {
   const { pathname, searchParams } = new URL(url);
   searchParams.delete("offset");
@@ -119,15 +119,15 @@ export function threadRoutes({ host }: Context) {
   return routes.app;
 }
 
-/** The running role, else the role of the last step, and the spending. */
+/** The running role, or the role of the last step, and the spending. */
 type Spending = { role: string | null; spent: { tokens: number; cost: number; unpriced: number } };
 
 const mostKnown = 10_000;
 const restMs = 1_000;
 
 /**
- * Returns a cached reader of the role and spending in a list of threads. It reads a thread again only when its row has
- * changed; a lost worker changes the spending without a step. A running thread is read at most once a second.
+ * Returns a cached reader of the role and spending for lists of threads. Reads a thread again only when its row has
+ * changed, because a lost worker changes the spending without a step. Reads a running thread at most once a second.
  */
 function spendings(host: Host): (row: ThreadRow) => Promise<Spending> {
   const known = new Map<string, { row: ThreadRow; readAt: number; spending: Spending }>();

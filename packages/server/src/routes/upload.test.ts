@@ -33,7 +33,7 @@ function isTaken(files: ReadonlyMap<string, string>): boolean {
   }
 }
 
-test("whatever names are taken, the files lie in their folder, each as it was sent", async () => {
+test("uploaded files stay in their folder under any accepted name, with unchanged content", async () => {
   let taken = 0;
   const check = async (paths: string[]) => {
     const files = new Map(paths.map((one, n) => [one, `text ${n}`]));
@@ -58,7 +58,7 @@ test("the name of a device is not a file name, in any case and with any extensio
   expect(others.filter((name) => isTaken(new Map([[name, ""]])))).toEqual(others);
 });
 
-test("two names of one file are refused, however they are written", () => {
+test("two spellings of one file name are refused", () => {
   const pairs = [
     ["lib/a.ts", "lib/A.ts"],
     ["é.ts", "e\u0301.ts"],

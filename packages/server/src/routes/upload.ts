@@ -15,7 +15,7 @@ let atWork = 0;
 
 /**
  * Registers one of the uploaded files: a bundle, or a source that is built first, with the files that it imports or
- * runs. Errors and warnings use the sender's file names. `expected` is the version that must be current, null for none.
+ * runs. Errors and warnings use the client's file names. `expected` is the version that must be current; null for none.
  */
 export async function addFiles(
   host: Host,
@@ -37,7 +37,7 @@ export async function addFiles(
 
 /**
  * Calls `use` with the path of an uploaded file, in a temporary folder with the other files. `plain` removes that
- * folder from a text; it is also removed from errors.
+ * folder's path from a text. Errors don't contain the path either.
  */
 export async function withUpload<T>(
   file: string,
@@ -70,7 +70,7 @@ function asSent(error: WorkflowError, plain: (text: string) => string): Workflow
   return new WorkflowError({ ...record, kind, hint });
 }
 
-/** Error codes that are errors of the request, because the uploaded files caused them. */
+/** Codes that count as errors of the request, because the uploaded files caused them. */
 const faulty: ReadonlySet<string> = new Set([
   "BAD_DESCRIPTOR",
   "BUILD_FAILED",
@@ -91,13 +91,13 @@ export const mostFiles = 1_000;
 
 const mostPath = 512;
 const mostPartBytes = 255;
-// Without invisible characters and characters that are special on any system.
+// Excludes invisible characters and characters that are special on any system.
 const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
 // https://learn.microsoft.com/windows/win32/fileio/naming-a-file: device names, with any extension.
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** Checks that every system can store the files in one folder, and that `file` is one of them. */
+/** Checks that every operating system can store the files in one folder, and that `file` is one of them. */
 export function checkFiles(files: SentFiles, file: string): void {
   if (files.size > mostFiles) throw tooManyFiles(files.size, mostFiles);
   const byFolded = new Map<string, string>();

@@ -41,7 +41,7 @@ export function workflowRoutes({ host }: Context) {
     },
     answer: ["The new current version.", schema.addedSchema],
     async run({ params: { name }, query: { file, expects }, body }, { req }) {
-      // Other content types have no `files`.
+      // Bodies of other content types have no `files`.
       const { files } = body as Partial<z.infer<typeof request.filesBody>>;
       const sent = files ? Object.entries(files) : [[file, await req.raw.bytes()] as const];
       const expected = expects === "none" ? null : expects;

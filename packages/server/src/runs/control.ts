@@ -20,7 +20,7 @@ const file = "workflow.json";
 const position = new RegExp(`^${file}:\\d+:\\d+: `);
 
 /**
- * Starts a run of a registered workflow, or of a workflow in the request. Checks its params before it creates a thread.
+ * Starts a run of a registered workflow, or of a workflow in the request. Checks the params before it creates a thread.
  */
 export async function startRun(
   { host, env, cwd }: Context,
@@ -38,8 +38,8 @@ export async function startRun(
 }
 
 /**
- * Returns the name or the hash of a request's workflow; undefined without one. A document is built and its bundle
- * stored without a name, so that registered workflows are not affected.
+ * Returns the name or the hash of a request's workflow; undefined without one. Builds a document and stores its bundle
+ * without a name, so that registered workflows don't change.
  */
 async function nameOf(
   { host, cwd }: Pick<Context, "host" | "cwd">,
@@ -58,14 +58,14 @@ async function nameOf(
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    // The server wrote the file: its line numbers mean nothing to the client.
+    // The server wrote the file, so its line numbers mean nothing to the client.
     throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
 }
 
 type Request = z.infer<typeof rerunBody>;
 
-/** Runs again from a checkpoint: as a fork of its run, or as a new run if that is unknown. */
+/** Runs again from a checkpoint: as a fork of its run, or as a new run if that run is unknown. */
 export async function startRerun(
   context: Context,
   runs: Runs,
@@ -119,9 +119,7 @@ async function hashOf(
   }
 }
 
-/**
- * Answers the Pause of a run. Without an answer, resumes a run that was paused from outside.
- */
+/** Answers the Pause of a run. Without an answer, resumes a run that a client paused. */
 export async function resumeRun(
   { host, env }: Context,
   ref: ThreadRef,
@@ -140,11 +138,11 @@ export async function resumeRun(
   await host.control(ref, { kind: "answer", input: { content, value: payload, meta, by }, env });
 }
 
-/** Ends a run. Has no effect on an ended run. */
+/** Ends a run. Does nothing for an ended run. */
 export const abortRun = ({ host, env }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED"], host.control(ref, { kind: "kill", env }));
 
-/** Pauses a run before its next step. Has no effect on a run that has ended, waits, or has no worker. */
+/** Pauses a run before its next step. Does nothing for a run that has ended, waits, or has no worker. */
 export const pauseRun = ({ host }: Context, ref: ThreadRef): Promise<void> =>
   ignoring(["THREAD_ENDED", "NOT_RUNNING"], host.control(ref, { kind: "pause" }));
 

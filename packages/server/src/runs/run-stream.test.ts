@@ -14,7 +14,7 @@ async function sent(event: Partial<EventRecord>, by = serializer()): Promise<str
   return new TextDecoder().decode(bytes);
 }
 
-test("an event is sent with its step and its payload, whose own path is kept", async () => {
+test("an event is sent with its step and its payload, and a path in the payload is kept", async () => {
   const by = serializer();
   const attempt = "0123456789ABC";
   const path = [{ in: "Loop_A", child: "Set_A", iteration: 2 }];
@@ -26,7 +26,7 @@ test("an event is sent with its step and its payload, whose own path is kept", a
   expect(JSON.parse(data?.slice(6) ?? "")).toEqual({ stepID: "Set_A", path: "a.txt" });
 });
 
-test("events of types that the documented API does not have are not sent", async () => {
+test("events of types outside the documented API are not sent", async () => {
   for (const type of ["journal", "llm_start", "llm_usage", "llm_retry", "mine", "toString"]) {
     expect(await sent({ type, payload: { key: "k" } })).toBe("");
   }

@@ -24,7 +24,7 @@ type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
-/** The runs of a host. Bundles never change, so each descriptor is read once. */
+/** The runs of a host. Bundles never change, so each descriptor is read only once. */
 export class Runs {
   readonly #host: Host;
   readonly #known = new Map<string, Documents>();
@@ -33,7 +33,7 @@ export class Runs {
     this.#host = host;
   }
 
-  /** Returns the run with an id; null if there is no such thread, or it is not of a step workflow. */
+  /** Returns the run with an id; null for a missing thread and for a thread of another kind of workflow. */
   async find(id: string): Promise<Run | null> {
     try {
       const ref = await this.#host.find(id);
@@ -60,7 +60,7 @@ export class Runs {
   }
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
-    // Reads the number first, so that a client that follows from it misses no event.
+    // Reads the number first, so that a client that follows from there misses no event.
     const end = await endOf(this.#host, await this.#host.row(ref));
     const eventSeq = end?.seq ?? (await lastSeqOf(this.#host, ref));
     const thread = await this.#host.read(ref);
@@ -69,7 +69,10 @@ export class Runs {
     return recordedSnapshot(documents, thread, { elapsedMs, eventSeq, failedStepID });
   }
 
-  /** Returns the state of a run: now, before the last execution of a step, or after its first steps. */
+  /**
+   * Returns the state of a run: its current state, its state before the last execution of a step, or its state after a
+   * number of steps.
+   */
   async checkpoint(id: string, { before, steps }: Point): Promise<Checkpoint> {
     const { documents, thread } = await this.#recorded(id);
     let count = steps ?? thread.steps.length;
@@ -127,7 +130,7 @@ export type Ending = {
 /** The end of a run: its time, the number of the ending event, and the run's own ending event. */
 type End = { at: number; seq: number; own: EventRecord | null };
 
-/** Returns the end of the run of a row; null if it has not ended. */
+/** Returns the end of a row's run; null if it has not ended. */
 export async function endOf(host: Host, row: ThreadRow | null): Promise<End | null> {
   const killed = row?.status === "killed";
   if (!row || !(killed || row.status === "completed" || row.status === "failed")) return null;
@@ -135,7 +138,7 @@ export async function endOf(host: Host, row: ThreadRow | null): Promise<End | nu
   return { at: row.updatedAt, seq: own ? last : last + 1, own };
 }
 
-/** Returns the failed step of a run, from its own end; null if unknown. */
+/** Returns the failed step of a run, from the run's own end; null if unknown. */
 function failedStepIn(end: End | null): string | null {
   if (end?.own?.type !== "workflow_failed") return null;
   const { failed_step_id: id } = end.own.payload as { failed_step_id?: unknown };
@@ -143,8 +146,8 @@ function failedStepIn(end: End | null): string | null {
 }
 
 /**
- * Returns the event that ends a run, from its thread's end record. It is the run's own event if they agree. A run that
- * was ended from outside has no such event, and gets the number after its last event.
+ * Returns the event that ends a run, from its thread's end record. Uses the run's own event if both agree. A run that a
+ * client ended has no such event, and gets the number after its last event.
  */
 export async function endingOf(
   host: Host,
@@ -168,8 +171,8 @@ function typeOf({ reason, returnCode }: EndRecord["meta"]): Ending["type"] {
 const mostLookedAt = 1000;
 
 /**
- * Returns the number of a run's last event, and the event if it is the run's own end. Later events of killed steps are
- * ignored.
+ * Returns the number of a run's last event, and the event if it is the run's own end. Ignores later events of killed
+ * steps.
  */
 async function lookBack(
   host: Host,

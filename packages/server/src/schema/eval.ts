@@ -28,7 +28,7 @@ export const versionSchema = z
   })
   .openapi("EvalVersion");
 
-/** The filters for cases: `failing` cases did not pass, `worse` and `better` cases differ from the baseline. */
+/** Filters for cases: `failing` cases did not pass; `worse` and `better` cases differ from the baseline. */
 export const caseFilters = ["all", "worse", "better", "failing", "unscored"] as const;
 
 const headFields = {

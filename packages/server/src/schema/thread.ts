@@ -33,7 +33,7 @@ const value = z.unknown().optional().openapi({ description: "The returned JSON v
 const resultSchema = z.object({ returnCode: number, summary: text, value, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
 
-/** The known spending of a thread; `unpriced` counts the steps without a known cost. */
+/** The known spending of a thread. `unpriced` counts the steps without a known cost. */
 const spentSchema = z.object({ tokens: number, cost: number, unpriced: number });
 
 const pausing = z
@@ -254,7 +254,7 @@ export type ThreadEvents = {
   removed: { threadId: string };
 };
 
-/** The data of the events of the host. After `reload`, which comes first, a client must read its lists again. */
+/** The data of the host's events. After `reload`, which comes first, a client must read its lists again. */
 export type HostEvents = {
   thread: z.infer<typeof threadRowSchema>;
   removed: { threadId: string };

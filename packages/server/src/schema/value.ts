@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/* The parts of the schemas. */
+/* The building blocks of the schemas. */
 
 export const text = z.string();
 export const optionalText = text.optional();

@@ -42,7 +42,7 @@ import { unknownPath } from "../guard/errors.ts";
 export type ServerOptions = {
   host: Host;
   hostname: string;
-  /** The port; 0 for any free port. */
+  /** The port; 0 selects any free port. */
   port: number;
   /** The environment and folder of threads that the server starts. */
   env: Record<string, string>;
@@ -56,9 +56,9 @@ export type ServerOptions = {
   onRecovered?: (recovered: Recovered) => void;
   /** The folder of the served project. */
   project?: string | null;
-  /** The place of recorded evals. Defaults to the folder of the host. */
+  /** The folder of recorded evals. Defaults to the folder of the host. */
   evals?: EvalPlace;
-  /** Opens the plans at their first request. Without it there are no plans. */
+  /** Opens the plans at their first request. If missing, there are no plans. */
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
@@ -76,18 +76,18 @@ export type RunningServer = {
   stop(): Promise<void>;
 };
 
-// Responses may be slow: a source is built, a worker is asked. Streams have no such limit.
+// Responses may be slow, for example while a source is built or a worker answers. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
 // The rate of a connection of 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
-// Above all limits of routes, so that a large body gets an error response of the route, not of the runtime.
+// Larger than the limits of all routes, so that a large body gets an error response from the route, not from the
+// runtime.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
  * Serves a host by HTTP and writes its address and token to the storage root. Reuses the token of the previous server,
  * so that open pages stay signed in.
- *
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and errors of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
@@ -137,7 +137,7 @@ export function startServer(options: ServerOptions): RunningServer {
     throw error;
   }
   const rest = keepAwake(host, env, options);
-  // Finding due threads may require reading logs.
+  // The search for due threads may have to read logs.
   void host.wake({ env }).catch(() => undefined);
   return {
     url: `${url}/?token=${token}`,
@@ -243,7 +243,7 @@ function listen({ hostname, port }: ServerOptions, fetch: Serve): Bun.Server<und
       idleTimeout: longestSilenceS,
       maxRequestBodySize: mostReceived,
       development: false,
-      // Without development Bun lets a second process listen on the same port.
+      // In development mode, Bun lets a second process listen on the same port.
       reusePort: false,
       fetch,
     });

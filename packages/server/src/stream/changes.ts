@@ -5,7 +5,7 @@ import { type Bytes, sseBytes } from "./sse.ts";
 
 const retryMs = 1_000;
 
-/** The changes of a host. Changes without listeners are not held, so earlier ids are unknown then. */
+/** The changes of a host. Changes without listeners are not kept, so a later listener does not find earlier ids. */
 export class ChangeFeed extends Feed {
   readonly #host: Host;
   #epoch = "";

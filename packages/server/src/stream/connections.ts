@@ -1,7 +1,7 @@
 import { type Bytes, greeting, heartbeat, streamHeaders } from "./sse.ts";
 import { tooManyStreams } from "./errors.ts";
 
-/** A source of a stream. `next` resolves with the next bytes, and with null at the end. */
+/** A source of a stream. `next` resolves with the next bytes, or with null at the end. */
 export type Source = { next(): Promise<Bytes | null>; close(): void };
 
 export type StreamLimits = { most: number; patienceMs: number; heartbeatMs: number };
@@ -11,8 +11,8 @@ const largestPiece = 1024;
 const lookEveryMs = 5_000;
 
 /**
- * The open streams. Each piece is requested after the client took the previous one, so a slow client costs only the
- * system's buffer. A client that stops reading is dropped.
+ * The open streams. Each piece is requested after the client received the previous one, so a slow client costs only the
+ * system's buffer. A client that stops reading is disconnected.
  */
 export class Connections {
   readonly #limits: StreamLimits;
@@ -25,7 +25,7 @@ export class Connections {
     this.#timer = setInterval(() => this.#look(), everyMs).unref();
   }
 
-  /** Returns a response that streams a source, unless too many are open. `greets` sends a greeting first. */
+  /** Returns a response that streams a source, unless too many streams are open. `greets` sends a greeting first. */
   send(open: () => Source, { greets = true }: { greets?: boolean } = {}): Response {
     const { most } = this.#limits;
     if (this.#open.size >= most) throw tooManyStreams(most);
@@ -52,7 +52,7 @@ export class Connections {
   }
 }
 
-/** One open stream. A piece is requested after its client took the previous one. */
+/** One open stream. Requests each piece after its client received the previous one. */
 class Connection {
   waits = false;
   at = performance.now();
@@ -97,7 +97,7 @@ class Connection {
 
   async #read(controller: ReadableStreamDefaultController<Bytes>): Promise<void> {
     this.waits = true;
-    // A read error ends the stream; a client that reconnects gets the error as response.
+    // A read error ends the stream. A client that reconnects gets the error as the response.
     const bytes = await this.#source.next().catch(() => null);
     this.waits = false;
     if (this.#closed) return;

@@ -4,8 +4,8 @@ import { type Bytes, Ring, type SseMessage } from "./sse.ts";
 const ringBytes = 1024 * 1024;
 
 /**
- * The changes of a subject for all listeners, watched once and only while there are listeners. A listener without a
- * held cursor gets {@link reload} first.
+ * The changes of a subject for all listeners. The subject is watched once, and only while there are listeners. A
+ * listener whose cursor is not held gets {@link reload} first.
  */
 export abstract class Feed {
   #ring = new Ring("", ringBytes);
@@ -14,7 +14,10 @@ export abstract class Feed {
   #news = Promise.withResolvers<void>();
   #abort = new AbortController();
 
-  /** Watches until the signal is aborted: {@link begin}s, {@link push}es, and reports when it is {@link ready}. */
+  /**
+   * Watches until the signal is aborted. Calls {@link begin}, then {@link push} for each change, and {@link ready} once
+   * all later changes will be pushed.
+   */
   protected abstract watch(signal: AbortSignal): Promise<void>;
 
   /** Returns the message that tells a listener to read everything. */
@@ -59,7 +62,7 @@ export abstract class Feed {
     };
     return {
       next: async () => {
-        // A client that reads everything after `reload` must miss no later change.
+        // A client that reads everything after `reload` must not miss a later change.
         await this.#ready.promise;
         for (;;) {
           const bytes = closed ? null : take();

@@ -17,14 +17,14 @@ test("a listener finds the message after its cursor, also before the first and a
   expect(ring.piece(2)).toBeNull();
 });
 
-test("of several messages with one cursor the last counts", () => {
+test("of several messages with one cursor, the last counts", () => {
   const ring = new Ring("", 1000);
   ring.push(message(1));
   ring.push(message(1));
   expect(ring.after("c1")).toBe(2);
 });
 
-test("the oldest messages are dropped above the limit, and their numbers with them", () => {
+test("the oldest messages are dropped above the limit, with their numbers", () => {
   const ring = new Ring("c0", 250);
   for (let number = 1; number <= 6; number += 1) ring.push(message(number));
   expect(ring.next).toBe(6);
@@ -34,7 +34,7 @@ test("the oldest messages are dropped above the limit, and their numbers with th
   expect(ring.piece(4)?.cursor).toBe("c6");
 });
 
-test("a message that is larger than the limit is held until the next comes", () => {
+test("a message larger than the limit is held until the next message", () => {
   const ring = new Ring("c0", 250);
   ring.push(message(1, 10_000));
   expect(ring.piece(0)?.cursor).toBe("c1");
@@ -43,7 +43,7 @@ test("a message that is larger than the limit is held until the next comes", () 
   expect(ring.piece(1)?.cursor).toBe("c2");
 });
 
-test("a piece has what is there up to 64 KB, and ends with the last message", () => {
+test("a piece has the available messages up to 64 KB, and ends with the last message", () => {
   const ring = new Ring("c0", 1_000_000);
   for (let number = 1; number <= 3; number += 1) ring.push(message(number, 30_000));
   ring.push({ ...message(4), last: true });
@@ -63,7 +63,7 @@ test("a piece omits messages up to a number, and unsent messages", () => {
   expect(ring.piece(0, 3)?.bytes).toHaveLength(0);
 });
 
-test("a name with line ends in it makes one message", () => {
+test("a name with line breaks makes one message", () => {
   const bytes = sseBytes("a\r\nid: 9\n\nevent: end", { text: "b\r\nevent: end" }, 3);
   const lines = new TextDecoder().decode(bytes).split(/\r\n|\r|\n/);
   expect(lines.map((line) => line.split(":")[0])).toEqual(["event", "data", "id", "", ""]);

@@ -9,26 +9,26 @@ export const streamHeaders = {
 
 /** One server-sent event, serialized once for any number of listeners. */
 export type SseMessage = {
-  /** The cursor to continue after it. */
+  /** The cursor that continues after this message. */
   cursor: string;
   /** Empty for a message that is not sent. */
   bytes: Bytes;
   last?: boolean;
-  /** Its number for clients, if that is not the cursor. */
+  /** Its number for clients, if it differs from the cursor. */
   seq?: number;
 };
 
 const encoder = new TextEncoder();
 
-/** A comment that is sent after a long silence. */
+/** A comment sent after a long silence. */
 export const heartbeat = encoder.encode(": still here\n\n");
 
-/** Sent first, so that the headers go out at once; a browser reconnects after a second. */
+/** Sent first, so that the headers are sent at once. Tells a browser to reconnect after a second. */
 export const greeting = encoder.encode("retry: 1000\n\n");
 
 /** Returns the bytes of a message: its name, its data as JSON on one line, and its id if given. */
 export function sseBytes(name: string, data: unknown, id?: string | number): Bytes {
-  // The name may come from a bundle: a line end in it could forge other messages.
+  // The name may come from a bundle. A line break in it could forge other messages.
   const event = name.replace(/[\r\n]+/g, " ");
   return encoder.encode(`event: ${event}\n${dataLines(data, id)}`);
 }
@@ -48,10 +48,10 @@ const leastBytes = 64;
 /** Returns the size of a message in the ring, also for a message that is not sent. */
 export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
 
-/** Messages that are sent together: their bytes, and the cursor to continue after them. */
+/** Messages sent together: their bytes, and the cursor that continues after them. */
 export type Piece = { bytes: Bytes; cursor: string; last: boolean };
 
-/** Joins messages up to the size of a piece, without those up to the number `after`. */
+/** Joins messages up to the size of a piece. Omits messages with numbers up to `after`. */
 export class PieceBuilder {
   readonly #after: number;
   readonly #parts: Bytes[] = [];
@@ -77,13 +77,13 @@ export class PieceBuilder {
     if (this.#newest === null) return null;
     const { cursor, last = false } = this.#newest;
     const [first] = this.#parts;
-    // Listeners share the bytes of a single message.
+    // All listeners share the bytes of a single message.
     const bytes = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts);
     return { bytes, cursor, last };
   }
 }
 
-/** The newest messages of a feed, numbered from 0 on, for all of its listeners. */
+/** The newest messages of a feed for all of its listeners, numbered from 0. */
 export class Ring {
   readonly #limit: number;
   #from: string;
@@ -91,7 +91,7 @@ export class Ring {
   #bytes = 0;
   #first = 0;
 
-  /** `limit` is in bytes. The oldest messages are dropped when twice as many are held. */
+  /** @param limit In bytes. The oldest messages are dropped when twice as many bytes are held. */
   constructor(from: string, limit: number) {
     this.#from = from;
     this.#limit = limit;
@@ -107,19 +107,19 @@ export class Ring {
     if (this.#bytes > this.#limit * 2) this.#drop();
   }
 
-  /** Returns the number of the message after a cursor; null if the cursor is not held. */
+  /** Returns the number of the message after a cursor; null if the ring does not hold the cursor. */
   after(cursor: string): number | null {
     const at = this.#messages.findLastIndex((message) => message.cursor === cursor);
     if (at >= 0) return this.#first + at + 1;
     return cursor === this.#from ? this.#first : null;
   }
 
-  /** Whether the message with this number is held or still to come. */
+  /** Tells whether the message with this number is held or will still arrive. */
   reaches(number: number): boolean {
     return number >= this.#first;
   }
 
-  /** Returns the piece that begins with a number, and the number after it; null if there is none yet. */
+  /** Returns the piece that begins at a number, and the number after it; null if there is no message yet. */
   piece(number: number, after = 0): (Piece & { next: number }) | null {
     const builder = new PieceBuilder(after);
     let next = number;

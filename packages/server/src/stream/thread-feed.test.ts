@@ -17,7 +17,7 @@ const serializer: Serializer = {
   over: () => sseBytes("over", null),
 };
 
-/** A host of one thread, of which each observation gives what a function makes of where it begins. */
+/** Returns a host of one thread, whose observations yield the items of a function of the start cursor. */
 function hostOf(
   observe: (cursor: string, options: ObserveOptions) => AsyncGenerator<Observed>,
 ): Host {
@@ -30,13 +30,13 @@ function hostOf(
 const textOf = (bytes: Uint8Array | null): string | null =>
   bytes && new TextDecoder().decode(bytes);
 
-test("a listener that reads on its own until it meets the others is sent what they got meanwhile", async () => {
+test("a listener that reads separately until it reaches the feed receives the feed's messages in between", async () => {
   const isLooking = Promise.withResolvers<void>();
   const mayGoOn = Promise.withResolvers<void>();
   const feeds = new ThreadFeeds(
     hostOf(async function* (cursor, { until }) {
       const isOwn = until === "now";
-      // The feed itself stands behind the first step; a listener from the start reads two on its own.
+      // The feed itself begins after the first step. A listener from the start reads two steps separately.
       if (!isOwn) for (const number of [2, 3]) yield stepOf(number);
       if (!isOwn) return;
       if (cursor === "") return yield* [stepOf(1), stepOf(2)];
@@ -54,7 +54,7 @@ test("a listener that reads on its own until it meets the others is sent what th
   expect(textOf(await next)).toContain("c3");
 });
 
-test("if one of several threads can't be read, its stream ends with the reason and the others continue", async () => {
+test("if one of several threads can't be read, its stream ends with the reason and the other streams continue", async () => {
   const broken = Object.assign(new Error("the disk is gone"), { code: "EIO" });
   const feeds = new ThreadFeeds(
     hostOf(async function* () {

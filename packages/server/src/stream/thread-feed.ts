@@ -6,8 +6,8 @@ import { type Bytes, type Piece, PieceBuilder, Ring, sizeOf, type SseMessage } f
  * Owns: the shared observation of a thread for all listeners with one serializer, its newest messages, and its newest
  * status. Does not own: the listeners' cursors and their sent messages.
  *
- * F1 It observes further only when a listener has taken all messages: without listeners nothing is read.
- * F2 The ring has each item of the observation once, in order, so that a listener with the cursor of a message can
+ * F1 The feed reads more items only when a listener has taken all messages. Without listeners it reads nothing. F2 The
+ * ring has each item of the observation once, in order, so that a listener with the cursor of a message can
  *    continue from the ring or from its own observation, with the same result.
  */
 
@@ -17,13 +17,13 @@ const ringBytes = 512 * 1024;
 /** Converts the items of a thread to the messages of a stream. Streams with one `name` share a feed. */
 export interface Serializer {
   readonly name: string;
-  /** Returns the message for a start, an event, a step or an end, with empty bytes if it is not sent. */
+  /** Returns the message for a start, an event, a step or an end. Its bytes are empty if it is not sent. */
   message(item: LogItem, ref: ThreadRef): SseMessage | Promise<SseMessage>;
-  /** Returns the message for a status that is not an end; null if it is not sent. */
+  /** Returns the message for a status that is not an end; null if none is sent. */
   status(state: ThreadStatus): Bytes | null;
-  /** Whether the stream ends at a status that is not an end, with the message of {@link over}. */
+  /** Tells whether the stream ends at a status that is not an end, with the message of {@link over}. */
   isOver?(state: ThreadStatus): boolean;
-  /** Returns the last message if no end record is sent: the thread is removed, corrupt, or had ended before. */
+  /** Returns the last message if no end record is sent: the thread was removed, is corrupt, or had ended before. */
   over(
     state: ThreadStatus | "removed",
     ref: ThreadRef,
@@ -41,7 +41,7 @@ class ThreadFeed {
   readonly ref: ThreadRef;
   readonly serializer: Serializer;
   readonly ring: Ring;
-  /** The thread's newest status; "removed" without its log, null until known. */
+  /** The thread's newest status; "removed" without its log; null until it is known. */
   state: ThreadStatus | "removed" | null = null;
   over = false;
   /** The error that ended the observation. */
@@ -61,7 +61,7 @@ class ThreadFeed {
     this.#items = host.observe(ref, cursor, { signal: this.#abort.signal });
   }
 
-  /** Resolves when there is something new: messages, a status, or the end of the observation. */
+  /** Resolves when there are new messages, a new status, or the observation has ended. */
   news(): Promise<void> {
     const { promise } = this.#news;
     if (!this.#reading && !this.over) void this.#read();
@@ -71,7 +71,7 @@ class ThreadFeed {
   close(): void {
     this.over = true;
     this.#abort.abort();
-    // An idle observation would otherwise stay suspended, with its file watches.
+    // Otherwise an idle observation would stay suspended with its file watches.
     void this.#items.return(undefined);
     this.#announce();
   }
@@ -103,7 +103,7 @@ class ThreadFeed {
     return sizeOf(message);
   }
 
-  // Batches available items: listeners are woken when no more come at once.
+  // Batches available items: wakes the listeners when no more items arrive at once.
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
@@ -116,7 +116,7 @@ class ThreadFeed {
   }
 }
 
-/** The feeds of all threads with listeners: one for each thread and serializer. */
+/** The feeds of all threads with listeners, one per thread and serializer. */
 export class ThreadFeeds {
   readonly #host: Host;
   readonly #feeds = new Map<string, ThreadFeed>();
@@ -125,7 +125,10 @@ export class ThreadFeeds {
     this.#host = host;
   }
 
-  /** Returns a source that begins after `cursor`, else at the thread's start, without messages up to `after`. */
+  /**
+   * Returns a source that begins after `cursor`, or else at the thread's start, without messages numbered up to
+   * `after`.
+   */
   listen(
     ref: ThreadRef,
     serializer: Serializer,
@@ -133,7 +136,7 @@ export class ThreadFeeds {
   ): Source {
     const key = `${serializer.name} ${ref.threadId}`;
     const known = this.#feeds.get(key);
-    // A finished feed can't be reused: the thread may have been resumed, or its log replaced.
+    // A finished feed can't be reused, because the thread may have been resumed or its log replaced.
     const isNew = !known || known.over;
     const feed = isNew ? new ThreadFeed(this.#host, ref, cursor, serializer) : known;
     this.#feeds.set(key, feed);
@@ -148,15 +151,15 @@ export class ThreadFeeds {
 }
 
 /**
- * A listener that follows a thread at its own pace. It holds a cursor and at most one piece. It reads from the feed's
- * ring, or by its own observation until that reaches the ring.
+ * A listener that follows a thread at its own pace. Holds a cursor and at most one piece. Reads from the feed's ring,
+ * or from its own observation until that reaches the ring.
  */
 class Listener implements Source {
   readonly #feed: ThreadFeed;
   #after: number;
   readonly #onClose: () => void;
   #cursor: string;
-  /** The number of the next message; null while it is not in the ring. */
+  /** The number of the next message; null while the ring does not hold it. */
   #next: number | null;
   #own: AsyncGenerator<Observed> | null = null;
   #shown: string | null = null;
@@ -184,7 +187,7 @@ class Listener implements Source {
       const notice = isThrough && number !== null ? await this.#notice() : null;
       if (notice) return notice;
       if (isThrough && this.#feed.over) return await this.#last();
-      // Only unsent messages so far: read on, but let other listeners run first.
+      // All messages so far are unsent, so continue to read, but let other listeners run first.
       if (this.#cursor !== before) await new Promise(setImmediate);
       else if (!this.#over) await this.#feed.news();
     }
@@ -225,11 +228,11 @@ class Listener implements Source {
     return piece;
   }
 
-  /** Advances to a piece's cursor. Returns whether there is anything to send. */
+  /** Advances to a piece's cursor. Returns whether the piece has anything to send. */
   #pass({ bytes, cursor, last }: Piece): boolean {
     this.#cursor = cursor;
     this.#over = last;
-    // After the first sent message all later messages are sent.
+    // After the first sent message, all later messages are sent.
     if (bytes.length > 0) this.#after = 0;
     return bytes.length > 0;
   }

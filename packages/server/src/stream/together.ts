@@ -5,8 +5,8 @@ import { type Bytes, sseBytes } from "./sse.ts";
 type Part = { source: Source; head: Bytes; isAsked: boolean };
 
 /**
- * Merges several sources, so that a client needs only one connection. An event `of` with the key of the source comes
- * before its messages. At most one piece of each source is held. A source that fails ends with an event `refused`.
+ * Merges several sources, so that a client needs only one connection. An event `of` with the source's key precedes the
+ * messages of that source. Holds at most one piece of each source. A source that fails ends with an event `refused`.
  */
 export class Together implements Source {
   readonly #parts = new Set<Part>();
@@ -55,7 +55,7 @@ export class Together implements Source {
   }
 }
 
-/** Returns a source with a message before the messages of another source. */
+/** Returns a source that sends one message before another source's messages. */
 export function preceded(bytes: Bytes, source: Source): Source {
   const first = once(bytes);
   return {

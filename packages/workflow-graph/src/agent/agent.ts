@@ -1,13 +1,13 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
 
-/** An agent, and the agents that it may call. */
+/** An agent, with the subagents that it may call. */
 export type AgentTree = {
   nodeId: string;
   agentName: string;
   systemPrompt: string;
   model: string;
   reasoningEffort: string;
-  /** The tools that it may use, by name. */
+  /** The names of the tools that the agent may use. */
   tools: readonly string[];
   subagents?: readonly AgentTree[];
 };
@@ -15,7 +15,7 @@ export type AgentTree = {
 /** Request to an agent. */
 export type AgentRequest = AgentTree & { prompt: string };
 
-/** Event of a subagent call. Start and end share the `callId`. */
+/** Event of a subagent call. The start and the end share a `callId`. */
 export type SubagentCall = {
   type: "subagent_call_start" | "subagent_call_end" | "subagent_call_error";
   subagentNodeId: string;
@@ -33,7 +33,10 @@ export type AgentSurroundings = {
   onCall: (call: SubagentCall) => void;
 };
 
-/** Answer of an agent (text or JSON object) and its spending, by model in `models` when it used several. */
+/**
+ * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if there were
+ * several.
+ */
 export type AgentAnswer = {
   output: unknown;
   model?: string | null;

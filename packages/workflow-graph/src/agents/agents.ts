@@ -18,8 +18,8 @@ export const graphTools = (): ToolRegistry =>
   toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
 
 /**
- * Agents of one's own, by the id or the name of their nodes: commands, scripts, or whatever else is an `AgentFn`.
- * The nodes that have none are `otherwise`'s. An agent here can't call subagents.
+ * Returns custom agents by the id or name of their nodes: commands, scripts, or any other `AgentFn`. `otherwise` runs
+ * all other nodes. A custom agent can't call subagents.
  *
  *     graphBundle(graph, { agents: agentsByName({ coder: claudeCode() }, modelAgents()) });
  */

@@ -22,21 +22,21 @@ import { emptyAnswer, noKey, noTools, unknownProvider } from "./errors.ts";
 
 /** Options of agents that are models. */
 export type ModelAgentsOptions = {
-  /** The providers; a node's model chooses among them, by `provider/model` or by its name. */
+  /** The providers. A node's model selects one of them, by `provider/model` or by its name. */
   models: readonly Models[];
-  /** The tools that nodes may switch on, those of MCP servers included; none when not given. */
+  /** The tools that nodes may enable, including tools of MCP servers. Default: none. */
   tools?: ToolRegistry;
-  /** How many answers an agent may need to end its work (50). A call of a subagent has 20 at most. */
+  /** Maximum number of answers that an agent may need to finish (50). A subagent's call is limited to 20. */
   maxTurns?: number;
-  /** When a conversation that fills its model's window is summarised; `false`: never. */
+  /** When to summarize a conversation that fills its model's window; `false` disables summaries. */
   context?: ContextOptions | false;
 };
 
 const subagentTurns = 20;
 
 /**
- * Models as the agents of a graph: each node's model is asked with the node's prompt, its tools, and its
- * subagents as tools. The keys are those of the thread's environment.
+ * Returns models as the agents of a graph. Calls each node's model with the node's prompt and tools, and with its
+ * subagents as tools. The API keys come from the thread's environment.
  *
  *     const agents = modelAgents({ models: [openaiModels()], tools: graphTools() });
  *     export const { run, descriptor } = graphBundle(graph, { agents });
@@ -52,7 +52,7 @@ export function modelAgents(options: ModelAgentsOptions): GraphAgents {
   };
 }
 
-/** Plays one node's agent and all that it calls. */
+/** Runs the agent of one node and all agents that it calls. */
 class Player {
   readonly #options: ModelAgentsOptions;
   readonly #surroundings: AgentSurroundings;
@@ -83,7 +83,7 @@ class Player {
     try {
       const { text } = await converse(models.provider, request, {
         ...{ env, signal, maxTurns, callbacks, context: this.#options.context ?? {} },
-        // Steps of a subagent are keyed by its call: two calls in one turn may have the same input.
+        // A subagent's steps are keyed by its call, because two calls in one turn may have the same input.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
       });
@@ -110,7 +110,7 @@ class Player {
     throw noTools(names[0] ?? "");
   }
 
-  /** A call of a subagent is an attempt of its own, within that of its caller. */
+  /** Runs a subagent's call as a separate attempt inside its caller's attempt. */
   async #playSubagent(agent: AgentTree, message: string, place: CallPlace): Promise<string> {
     const { nodeId: role, agentName: title } = agent;
     const { thread } = this.#surroundings;
@@ -131,7 +131,7 @@ const callbacks = {
   onToolResult: (result: object) => publish("llm_tool_result", { ...result }),
 };
 
-/** Tools that need no directory run in a thread that has none. */
+/** Returns a thread's tool context. Tools that need no directory also run in a thread without one. */
 const contextOf = (thread: ThreadContext): ToolContext => {
   const { cwd, env = {}, signal = new AbortController().signal, blobs } = thread;
   return { cwd, env, blobs, signal, thread };
@@ -146,7 +146,7 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   throw unknownProvider(model, names);
 }
 
-/** Replaces a provider's error text by the wording of the graph format. */
+/** Replaces a provider's error text with the wording of the graph format. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;

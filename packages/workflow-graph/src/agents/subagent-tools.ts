@@ -2,7 +2,7 @@ import { messageOf } from "@uncaged/workflow/interpreter";
 import type { ToolAnswer, ToolContext, ToolDefinition, ToolRunner } from "@uncaged/workflow-agents";
 import type { AgentTree, SubagentCall } from "../agent/agent.ts";
 
-/** The enclosing subagent call; null at the top. `key` is the idempotency key of the call. */
+/** The enclosing subagent call; null at the top level. `key` is the idempotency key of the call. */
 export type CallPlace = { callId: string; depth: number; key: string | undefined } | null;
 
 export type SubagentParts = {
@@ -16,7 +16,7 @@ export type SubagentParts = {
   ids: CallIds;
 };
 
-/** The ids of the calls below one node. Not every model gives one, and not every one gives it once. */
+/** The ids of the calls below one node. Some models give no id, and some repeat ids. */
 export class CallIds {
   readonly #taken = new Set<string>();
 
@@ -33,7 +33,7 @@ const longestName = 64;
 const longestPrompt = 280;
 const mostNames = 4;
 
-/** An agent's subagents as tools, beside its other tools. */
+/** An agent's subagents as tools, together with its other tools. */
 export class SubagentTools implements ToolRunner {
   readonly #parts: SubagentParts;
   readonly #byName = new Map<string, AgentTree>();
@@ -68,7 +68,7 @@ export class SubagentTools implements ToolRunner {
     return { content, is_error: true };
   }
 
-  /** A subagent's own calls are asked for where they are made. */
+  /** A subagent asks for the approval of its own calls where it makes them. */
   async approval(name: string, input: unknown, context: ToolContext) {
     const { own } = this.#parts;
     return this.#byName.has(name) ? null : ((await own?.approval?.(name, input, context)) ?? null);
@@ -129,7 +129,7 @@ function messageIn(input: unknown): string | null {
   return typeof message === "string" && message.trim() !== "" ? message : null;
 }
 
-/** Tool description of an agent: short forms of its prompt, tools and subagents. */
+/** Returns a tool description of an agent: short forms of its prompt, tools and subagents. */
 function descriptionOf({ agentName, subagents = [], systemPrompt, tools }: AgentTree): string {
   const prompt = systemPrompt.replace(/\s+/g, " ").trim();
   const names = subagents.slice(0, mostNames).map((agent) => agent.agentName);

@@ -33,17 +33,17 @@ import { type ApprovalMeta, GraphState, type Progress } from "../state/state.ts"
 import { textOf } from "../state/arrivals.ts";
 import { noAgents, noStartNode } from "./errors.ts";
 
-/** How the threads of a graph's bundle run. */
+/** Options for the threads of a graph's bundle. */
 export type GraphOptions = {
-  /** Runs the agents; without it each agent fails. */
+  /** Runs the agents. If missing, each agent fails. */
   agents?: GraphAgents;
-  /** The most agents at once; when not given, the thread's option of that name, or 8. */
+  /** Maximum number of concurrent agents. Defaults to the thread's option of the same name, else to 8. */
   maxConcurrency?: number;
 };
 
 /**
- * An agent graph as a bundle: each node that has run is a step of the thread, an approval is a question, and
- * what happens meanwhile goes to the workflow's channel.
+ * Makes a bundle of an agent graph. Each finished node is a step of the thread, an approval is a question, and other
+ * events go to the workflow's channel.
  *
  *     export const { run, descriptor } = graphBundle(graph, { agents: modelAgents() });
  *
@@ -93,14 +93,14 @@ async function* runThread(
   }
   const [asked, answer] = steps.slice(-2);
   if (asked?.role === WAIT && answer?.role === INPUT && asked.meta.for === "approval") {
-    // It was answered while no interpreter was there to report it.
+    // No interpreter was running to report this answer.
     interpreter.logAnswer(asked.meta as ApprovalMeta, answer);
   }
   yield* interpreter.items(reached);
   return { returnCode: 0, summary: summaryOf([...state.outputs.values()].at(-1)) };
 }
 
-/** Begins the thread of an imported run: with its log, and the question that it waits at. */
+/** Begins the thread of an imported run with its log and its open question. */
 async function* askAgain({
   logs,
   wait,
@@ -111,7 +111,7 @@ async function* askAgain({
   return [wait, answer];
 }
 
-/** The steps are a list of their own that does not grow: by it the spending of all agents is counted together. */
+/** Returns a thread with a fixed copy of its steps, so that the spending of all agents adds up. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
   const { threadId, maxRounds, attempts, env, signal, blobs, journal, shared } = options;
   return {
@@ -142,15 +142,15 @@ function summaryOf(output: unknown): string {
 
 const maxRounds = 1000;
 
-// In characters of JSON. A descriptor may have 1 Mi in all.
+// In characters of JSON. A whole descriptor is limited to 1 Mi.
 const longestGraph = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestText = 2000;
 
-/** Descriptor of an agent graph, with the document as JSON; null when it is too long for a descriptor. */
+/** Descriptor of an agent graph, with the document as JSON; null if the document is too long for a descriptor. */
 export type GraphDescriptor = Descriptor & { agentGraph: { document: string | null } };
 
-/** The descriptor of a graph's bundle: a role for each node, and the graph itself, so that it can be drawn. */
+/** Returns the descriptor of a graph's bundle: a role for each node, and the graph itself for drawing. */
 function describeGraph(document: Partial<GraphDocument>, { nodes }: Graph): GraphDescriptor {
   const roles = Object.fromEntries(
     nodes.map(({ id, name }) => [id, { description: name.slice(0, longestText), schema: true }]),
@@ -163,12 +163,12 @@ function describeGraph(document: Partial<GraphDocument>, { nodes }: Graph): Grap
       `An agent graph of ${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`,
     maxRounds,
     agentGraph: { document: text.length > longestGraph ? null : text },
-    // Roles that are not named are not known.
+    // A strict descriptor would reject the roles that it does not list.
     ...(JSON.stringify(roles).length > longestRoles ? { roles: {}, strict: false } : { roles }),
   };
 }
 
-/** The graph in a descriptor, null when it was too long for one; undefined for the bundle of something else. */
+/** Returns the graph in a descriptor; null if it was too long for the descriptor; undefined for other bundles. */
 export function graphIn(descriptor: object): GraphDocument | null | undefined {
   const mark = "agentGraph" in descriptor ? descriptor.agentGraph : undefined;
   if (typeof mark !== "object" || mark === null || !("document" in mark)) return undefined;

@@ -5,7 +5,7 @@ import type { GraphDocument } from "../document/schema.ts";
 import { Outline } from "../outline/outline.ts";
 import { subagentViolations } from "../outline/subagents.ts";
 
-/** Why a graph can't run: a reason code, a message and the path of the faulty part. */
+/** The reason why a graph can't run: a code, a message, and the path of the faulty part. */
 export type RunBlocker = {
   reason:
     | "unreadable"
@@ -22,8 +22,8 @@ export type RunBlocker = {
 };
 
 /**
- * The first reason not to offer a run of a graph, in the order in which an editor gives them; null when there is
- * none. A run over the API is more lenient: it reports most of these in its log.
+ * Returns the first reason not to offer a run of a graph, in the order in which editors show them; null if there is
+ * none. A run over the API is more lenient: it reports most of these problems in its log.
  */
 export function runBlocker(document: Partial<GraphDocument>): RunBlocker | null {
   let graph: Graph;
@@ -74,7 +74,7 @@ function brokenConnection(connections: unknown, { nodes }: Outline): RunBlocker 
   return null;
 }
 
-/** Blocks graphs with unreachable or dead ends. */
+/** Blocks graphs with unreachable nodes or dead ends. */
 function blockerOfReach({ nodes }: Graph, outline: Outline): RunBlocker | null {
   const { start } = outline;
   if (!start) return null;

@@ -9,9 +9,9 @@ import { foreignFormat } from "./formats.ts";
 /** Errors and warnings of a graph. */
 export type GraphFindings = { errors: DocumentProblem[]; warnings: DocumentProblem[] };
 
-/** Options of checking a graph. */
+/** Options of a graph's check. */
 export type CheckOptions = {
-  /** The tools that nodes may switch on; any when not given. */
+  /** The tools that nodes may enable. Default: any tool. */
   tools?: readonly string[];
 };
 
@@ -47,7 +47,7 @@ export function checkGraph(document: unknown, options: CheckOptions = {}): Graph
   };
 }
 
-/** Error for a document of another format or of a newer version. */
+/** Returns the error for a document of another format or of a newer version. */
 function otherwiseMeant(document: unknown): DocumentProblem | null {
   const format = foreignFormat(document);
   const wanted = 'an agent graph is an object with the arrays "nodes" and "connections"';

@@ -68,7 +68,7 @@ const formats: { name: string; is: (document: Fields) => boolean }[] = [
   },
 ];
 
-/** Name of a foreign format; null for an agent graph or an unknown format. */
+/** Returns the name of a foreign format; null for an agent graph or an unknown format. */
 export function foreignFormat(document: unknown): string | null {
   if (typeof document === "string" && /^\s*[{[]/.test(document)) {
     return "a text that holds JSON, and not the JSON itself";

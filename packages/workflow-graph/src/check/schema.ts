@@ -4,8 +4,8 @@ import { dataForms, graphForm } from "../document/schema.ts";
 type Schema = { [keyword: string]: unknown };
 
 /**
- * The JSON Schema (draft 2020-12) of an agent graph, for editors, made of the one statement of the format. It
- * can't check what hangs together: ids, connections, subagents.
+ * Returns the JSON Schema (draft 2020-12) of an agent graph for editors, generated from the format's definition. The
+ * schema can't check references between parts: ids, connections, subagents.
  */
 export function graphSchema(): Schema {
   const { $schema, properties, ...form } = schemaOf(graphForm);
@@ -20,7 +20,7 @@ export function graphSchema(): Schema {
     ...{
       $schema,
       title: "Agent graph",
-      description: "A graph of agents, as uncaged-workflow runs it.",
+      description: "A graph of agents for uncaged-workflow.",
     },
     ...form,
     properties: { ...others, nodes: { ...nodes, items: { ...items, allOf: byType } } },

@@ -1,7 +1,7 @@
 import type { Condition, GraphDocument } from "./schema.ts";
 import { longId, missingId, repeatedId, reservedId } from "./errors.ts";
 
-/** Work of a node with all defaults filled in. */
+/** Work of a node, with all defaults filled in. */
 type NodeWork =
   | { kind: "start"; initialInput: string }
   | {
@@ -10,7 +10,7 @@ type NodeWork =
       userPrompt: string;
       model: string;
       reasoningEffort: string;
-      /** The tools that are switched on, by name. */
+      /** The names of the enabled tools. */
       tools: readonly string[];
       /** Whether it may call the agents that its `subagent` connections lead to. */
       callsSubagents: boolean;
@@ -21,7 +21,7 @@ type NodeWork =
 
 export type GraphNode = {
   id: string;
-  /** As the document has it, `input` aside. */
+  /** The type in the document, except for `input`, which becomes `approval`. */
   type: string;
   name: string;
   join: "all" | "each";
@@ -29,7 +29,7 @@ export type GraphNode = {
 
 export type AgentNode = Extract<GraphNode, { kind: "agent" }>;
 
-/** A connection; `index` is its position in the document. */
+/** A connection. `index` is its position in the document. */
 export type Edge = {
   source: string;
   target: string;
@@ -38,10 +38,10 @@ export type Edge = {
   index: number;
 };
 
-/** A graph as it is interpreted. */
+/** A graph as the interpreter reads it. */
 export type Graph = { nodes: readonly GraphNode[]; edges: readonly Edge[] };
 
-/** Data of a new node; for an agent also the defaults of missing fields. */
+/** Data of a new node. For an agent, also the defaults of missing fields. */
 export const nodeDefaults = {
   start: { initialInput: "" },
   agent: {
@@ -56,17 +56,17 @@ export const nodeDefaults = {
   approval: { prompt: "" },
 } as const;
 
-/** The tools that the nodes of a graph may switch on when it is added from its file. */
+/** The tools that nodes may enable when the graph is added from a file. */
 export const builtInTools: readonly string[] = [
   ...["readFile", "writeFile", "editFile", "listFiles", "search", "runCommand"],
 ];
 
-/** Handle of connections from an agent to its subagents. */
+/** Handle of the connections from an agent to its subagents. */
 export const SUBAGENT = "subagent";
 
 /**
- * Reads a graph and migrates older documents: `input` becomes `approval`, a condition that is a text becomes one `contains`,
- * the handle `true` becomes `condition-0`. A value other than a list counts as an empty list.
+ * Reads a graph and migrates older documents: `input` becomes `approval`, a text condition becomes one `contains`, and
+ * the handle `true` becomes `condition-0`. Any value that is not a list counts as an empty list.
  *
  * @throws WorkflowError `GRAPH_INVALID` for a node id that is not a valid step name.
  */
@@ -90,7 +90,7 @@ type Data = Readonly<Record<string, unknown>>;
 const recordOf = (value: unknown): Data =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : {};
 
-// An id is the name of a role.
+// A node's id is the name of a role.
 const longestId = 200;
 
 function readNode(given: unknown, index: number): GraphNode {

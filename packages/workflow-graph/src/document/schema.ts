@@ -1,27 +1,25 @@
 import { z } from "zod";
 
 /*
- * Schema of the agent graph format. The types, the checks of files and the JSON Schema for editors come from it. Bundles
- * import only types of this file, which keeps Zod out of them: their document is checked when they are built.
+ * Schema of the agent graph format. It is the source of the types, the checks of files and the JSON Schema for editors.
+ * Bundles import only types of this file, which keeps Zod out of them: their document is checked at build time.
  */
 
 const text = (description: string) => z.string().describe(description);
 const join = z
   .enum(["all", "each"])
   .optional()
-  .describe("Whether the node runs once for all that reaches it (all), or once for each.");
+  .describe("Whether the node runs once for all arriving outputs (all), or once for each output.");
 
-/** `{{PREVIOUS_OUTPUT}}` and the like are filled in when the agent runs. */
+/** The agent fills placeholders such as `{{PREVIOUS_OUTPUT}}` when it runs. */
 const agentData = z.looseObject({
   agentName: text("The agent's name, as people and other agents see it.").optional(),
   systemPrompt: text("System prompt. Default: You are a helpful assistant.").optional(),
   userPrompt: text(
     "User prompt. {{PREVIOUS_OUTPUT}} is the input, {{APPROVAL_DECISION}} and {{APPROVAL_NOTE}} are the last answer to an approval. Default: the input.",
   ).optional(),
-  model: text("The model, also as provider/model. gpt-5 when it is missing.").optional(),
-  reasoningEffort: text(
-    "How hard the model tries: none to max. low when it is missing.",
-  ).optional(),
+  model: text("The model, or provider/model. Default: gpt-5.").optional(),
+  reasoningEffort: text("Reasoning effort, from none to max. Default: low.").optional(),
   tools: z
     .record(z.string(), z.boolean())
     .optional()
@@ -30,7 +28,7 @@ const agentData = z.looseObject({
 });
 
 const condition = z.looseObject({
-  operator: text("equal or contains. Capitals do not matter."),
+  operator: text("equal or contains, both case-insensitive."),
   value: text("Value to compare the input with. An empty value never matches."),
 });
 
@@ -41,7 +39,7 @@ const conditionData = z.looseObject({
 });
 
 const startData = z.looseObject({
-  initialInput: text("The prompt of a thread that is started without one.").optional(),
+  initialInput: text("The prompt of a thread started without one.").optional(),
   join,
 });
 
@@ -50,7 +48,7 @@ const approvalData = z.looseObject({
   join,
 });
 
-/** Schema of a node's data by type; `input` is the old name of `approval`. */
+/** Schema of a node's data, by type. `input` is the old name of `approval`. */
 export const dataForms = {
   start: startData,
   agent: agentData,
@@ -66,15 +64,15 @@ const node = z.looseObject({
     .max(200)
     .regex(/^(?!__)/)
     .describe("Id of the node. Ids that begin with __ are reserved."),
-  type: text("start, agent, if or approval."),
+  type: text("Type of the node: start, agent, if or approval."),
   x: z.number().optional().describe("Where an editor draws it."),
   y: z.number().optional(),
-  data: z.looseObject({}).nullish().describe("Type of the node."),
+  data: z.looseObject({}).nullish().describe("Data of the node; the fields depend on its type."),
 });
 
 const connection = z.looseObject({
   source: z.string().min(1).describe("The id of the node that the connection comes from."),
-  target: z.string().min(1).describe("The id of the node that it leads to."),
+  target: z.string().min(1).describe("The id of the node that the connection leads to."),
   sourceHandle: z
     .string()
     .nullish()
@@ -82,7 +80,7 @@ const connection = z.looseObject({
   targetHandle: z.string().nullish(),
 });
 
-/** The version of the format. A document of a later one is not read: nothing of it may be taken for something else. */
+/** The version of the format. Documents of later versions are refused, because their parts could be misread. */
 export const formatVersion = 1;
 
 export const graphForm = z.looseObject({
@@ -90,12 +88,12 @@ export const graphForm = z.looseObject({
   version: z
     .union([z.number(), z.string()])
     .optional()
-    .describe("The version of the format, 1 when it is missing."),
+    .describe("The version of the format. Default: 1."),
   description: text("Purpose of the graph.").optional(),
   nodes: z.array(node).describe("The nodes. A run begins at the first one of type start."),
   connections: z.array(connection).describe("Connections between nodes."),
 });
 
 export type Condition = z.infer<typeof condition>;
-/** An agent graph, as a file has it. */
+/** An agent graph, as in its file. */
 export type GraphDocument = z.infer<typeof graphForm>;

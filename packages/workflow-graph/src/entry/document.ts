@@ -1,7 +1,6 @@
 /**
- * Agent graphs as documents, for editors: the form, the checks, and the parts that are missing to run them. Does no
- * I/O and needs no Node.
- *
+ * Agent graphs as documents, for editors: the form, the checks, and the reasons why a graph can't run. Does no I/O and
+ * runs in browsers.
  * @module
  */
 

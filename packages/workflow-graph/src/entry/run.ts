@@ -1,6 +1,5 @@
 /**
- * Reads a run of a graph from the records of its thread. Does no I/O and needs no Node.
- *
+ * Reads a run of a graph from its thread's records. Does no I/O and runs in browsers.
  * @module
  */
 

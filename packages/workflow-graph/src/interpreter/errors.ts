@@ -2,7 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 
 /* The errors of running a graph. Texts with a capital are those of the graph format. */
 
-/** Failure of the run as a whole, not of a node. */
+/** Failure of the whole run, not of a node. */
 export class RunFailure extends WorkflowError {}
 
 export const lostNode = (): RunFailure =>

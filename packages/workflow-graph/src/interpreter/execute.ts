@@ -77,7 +77,7 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
   }
 }
 
-/** The calls of subagents below one node: each that was started is ended, also when the node's agent fails. */
+/** The subagent calls below one node. Each started call is also ended, even if the node's agent fails. */
 class Calls {
   readonly #open = new Map<string, SubagentCall>();
   readonly #nodeId: string;
@@ -95,7 +95,7 @@ class Calls {
     this.#log(type, JSON.stringify({ type, parentNodeId: this.#nodeId, ...rest }));
   }
 
-  /** The agent has thrown: whatever is still open ends with it. */
+  /** Ends all open calls after the agent has thrown. */
   fail(message: string): void {
     for (const call of [...this.#open.values()].toReversed()) {
       this.take({ ...call, type: "subagent_call_error", message });
@@ -103,11 +103,11 @@ class Calls {
   }
 }
 
-/** An agent of one's own may give whatever it likes. */
+/** Returns an agent's answer; a custom agent may return any value. */
 const answerIn = (answer: unknown): AgentAnswer =>
   typeof answer === "object" && answer !== null ? (answer as AgentAnswer) : { output: answer };
 
-/** A text, or an object as its JSON has it. */
+/** Returns a text, or a copy of an object as JSON. */
 function checkedOutput(output: unknown): unknown {
   if (typeof output === "string" && output.trim() !== "") return output;
   if (typeof output === "object" && output !== null) return JSON.parse(JSON.stringify(output));

@@ -29,23 +29,23 @@ import { lostNode, outOfRounds, RunFailure } from "./errors.ts";
 /** Dependencies and limits of a run. */
 export type Surroundings = {
   thread: ThreadContext;
-  /** The idempotency key of the n-th run of a node, from 1. */
+  /** Returns the idempotency key of the n-th run of a node, counted from 1. */
   keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
-  /** Answers of a fixture in place of the agents. */
+  /** Recorded answers of a fixture, used instead of the agents. */
   recorded?: RecordedAnswers;
-  /** Questions that nodes asked while they worked, and the answers. */
+  /** Questions that running nodes asked, with the answers. */
   questions: QuestionLog;
   attempts?: Attempts;
   publish: (event: WorkflowEvent) => void;
   maxRounds: number;
-  /** The most agents that work at once. */
+  /** Maximum number of concurrent agents. */
   maxConcurrency: number;
 };
 
 /**
- * Drives a run from its state to its end: starts nodes, commits their results one after the other, and asks for an approval
- * when no node is running. A failed node ends the run after the running nodes have ended.
+ * Drives a run from its state to its end: starts nodes, commits their results one after the other, and asks for an
+ * approval when no node is running. A failed node ends the run after the running nodes have ended.
  */
 export class Interpreter {
   readonly #outline: Outline;
@@ -54,7 +54,7 @@ export class Interpreter {
   readonly #scheduler = new Scheduler<RoleOutput, RoleOutput>();
   readonly #limit: Limit;
   #underway = 0;
-  /** Committed steps plus steps that running nodes will commit. */
+  /** Number of committed steps plus steps that the running nodes will commit. */
   #rounds: number;
   #failure: { error: unknown } | null = null;
 
@@ -67,8 +67,8 @@ export class Interpreter {
   }
 
   /**
-   * Yields the steps to commit after the state's steps. `reached` are the approvals that the last of these reached. `next()`
-   * takes the answer to a `__wait__`.
+   * Yields the steps to commit after the state's steps. `reached` are the approvals that the last of these steps
+   * reached. The caller passes the answer to a `__wait__` to `next()`.
    */
   items(reached: readonly NodeRun[]): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const { current, isLost, running } = this.#state;
@@ -82,7 +82,7 @@ export class Interpreter {
     this.#around.publish(logEvent(nodeId, type, content, attempt));
   }
 
-  /** Starts the next nodes of the state; `asked` is the approval whose question is open already. */
+  /** Starts the next nodes of the state. `asked` is the approval whose question is already open. */
   #go({ started, reached, current }: Progress, asked: NodeRun | null): void {
     for (const run of started) this.#begin(1, () => this.#run(run));
     if (this.#failure) return;
@@ -92,7 +92,7 @@ export class Interpreter {
       this.#logWait(id);
     }
     if (current === null || current === asked) return;
-    // A queued approval is reported again when its turn comes.
+    // A queued approval is reported again when it is its turn.
     if (!reached.includes(current)) this.#logWait(current.node.id);
     this.#begin(2, () => this.#ask(current));
   }
@@ -105,7 +105,7 @@ export class Interpreter {
     if (this.#failure) return;
     this.#rounds += rounds;
     const { maxRounds } = this.#around;
-    // The thread ends with its last round, so no work may be left.
+    // The thread ends with its last round, so no work may remain.
     if (this.#rounds > maxRounds || (this.#rounds === maxRounds && !this.#state.isEnding)) {
       this.#fail(outOfRounds(maxRounds));
       return;
@@ -145,7 +145,7 @@ export class Interpreter {
     });
   }
 
-  /** Does the work of a node; null when it or another one has failed. */
+  /** Runs a node; returns null if any node has failed. */
   async #carryOut(run: NodeRun, turn: Turn): Promise<RoleOutput | null> {
     if (this.#failure) return null;
     const { attempts, thread, keyOf, questions, recorded } = this.#around;
@@ -175,7 +175,7 @@ export class Interpreter {
       const message = messageOf(error);
       this.#publish("step_error", run, { error: message }, id);
       attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
-      // At once: as soon as this is no longer in flight, an approval would ask.
+      // Must be set at once: as soon as this node is no longer running, an approval would ask.
       this.#fail(error);
       return null;
     }
@@ -215,7 +215,7 @@ export class Interpreter {
     return { role: node.id, content: textOf(output), meta };
   }
 
-  /** The nodes that follow. A connection that leads to none is reported and not followed. */
+  /** Returns the nodes that follow. Reports and skips a connection that leads to a missing node. */
   #followsOf(id: string, handle: string | null): string[] {
     const targets = new Set(this.#outline.edgesFrom(id, handle).map(({ target }) => target));
     return [...targets].filter((target) => {
@@ -225,7 +225,7 @@ export class Interpreter {
     });
   }
 
-  /** Asks what a node's agent asks while it works: when nothing else is in flight. */
+  /** Asks the question of a running node's agent, once no other node is running. */
   async #askFor(id: string, wait: RoleOutput, turn: Turn): Promise<RoleOutput> {
     this.#addQuestion();
     this.#logWait(id);
@@ -239,7 +239,10 @@ export class Interpreter {
     return answer;
   }
 
-  /** Counts the steps of a question and its answer. @throws RunFailure when they would be the last ones. */
+  /**
+   * Counts the steps of a question and its answer.
+   * @throws RunFailure if they would be the last steps.
+   */
   #addQuestion(): void {
     this.#rounds += 2;
     const { maxRounds } = this.#around;
@@ -253,7 +256,7 @@ export class Interpreter {
     });
   }
 
-  /** Waits until no node is running, then asks; null when a node failed meanwhile. */
+  /** Waits until no node is running, then asks; returns null if a node failed meanwhile. */
   async #answerTo({ input, node, run }: NodeRun): Promise<RoleOutput | null> {
     if (this.#failure) return null;
     const prompt = node.kind === "approval" ? node.prompt : "";
@@ -269,14 +272,14 @@ export class Interpreter {
       if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${node.id}`);
       this.#state.apply(wait);
       if (this.logAnswer(meta, answer)) return answer;
-      // A driver that does not check answers: nothing follows, and the approval is asked for again.
+      // The driver does not check answers: no node follows, and the approval asks again.
       this.#state.apply(answer);
       this.#addQuestion();
       this.#logWait(node.id);
     }
   }
 
-  /** Logs the answer to an approval. Returns false where it is not a decision. */
+  /** Logs the answer to an approval. Returns false if it is not a decision. */
   logAnswer(asked: ApprovalMeta, { content, meta }: RoleOutput): boolean {
     const { nodeId } = asked;
     const review = reviewOf(asked, Object.hasOwn(meta, "value") ? meta.value : content);
@@ -292,12 +295,12 @@ export class Interpreter {
   }
 }
 
-/** An agent that gives what a fixture has recorded of a node's run. */
+/** Returns an agent that replays the recorded answer of a node's run. */
 const recordedAgent =
   (recorded: RecordedAnswers, { node, run }: NodeRun): GraphAgents =>
   async () => ({ output: recorded(node.id, run).meta.output });
 
-/** The form of a decision, which requires one. */
+/** The schema of an answer, which must contain a decision. */
 export const answerSchema = {
   type: "object",
   required: ["decision"],
@@ -307,9 +310,9 @@ export const answerSchema = {
   },
 };
 
-/** Token that an answer carries, so that the second of two answers does not answer the next question. */
+/** Returns the token that an answer must carry, so that the second of two answers does not answer the next question. */
 export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run}`;
 
-/** Which of its runs a node's run is, from the second on. */
+/** Returns the number of a node's run as a path, from the second run on. */
 const pathOf = ({ node, run }: NodeRun): PathPart[] =>
   run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];

@@ -1,7 +1,7 @@
 import type { EventRecord } from "@uncaged/workflow/records";
 import type { WorkflowEvent } from "@uncaged/workflow";
 
-/** The types of the lines in a run's log. They are wire format: added to, never renamed. */
+/** The types of the lines in a run's log. They are wire format: add types, but never rename one. */
 export type LogType =
   | "step_start"
   | "start_prompt"
@@ -26,7 +26,7 @@ export type WorkflowLogEntry = {
 
 const eventType = "graph_log";
 
-/** The event that a line of the log is published as. */
+/** Returns the event that publishes a line of the log. */
 export const logEvent = (
   nodeId: string,
   type: LogType,
@@ -39,7 +39,7 @@ export const logEvent = (
   ...(attempt !== undefined && { attempt }),
 });
 
-/** The event for a line that another program had logged, at its time. */
+/** Returns the event for a line that another program logged, with the line's time. */
 export const importedLogEvent = (line: WorkflowLogEntry): WorkflowEvent => {
   const { content, nodeId, timestamp, type } = line;
   const event = logEvent(nodeId, type, content);
@@ -47,8 +47,8 @@ export const importedLogEvent = (line: WorkflowLogEntry): WorkflowEvent => {
 };
 
 /**
- * The line of the log that a recorded event is; null for other events. Of a content that was too long for an event
- * there is the beginning: {@link wholeLogEntry} reads all of it.
+ * Returns the log line of a recorded event; null for any other event. Content that was too long for an event is cut:
+ * {@link wholeLogEntry} reads all of it.
  */
 export function logEntryOf({ payload, timestamp, type }: EventRecord): WorkflowLogEntry | null {
   if (type !== eventType) return null;
@@ -62,7 +62,9 @@ export function logEntryOf({ payload, timestamp, type }: EventRecord): WorkflowL
   };
 }
 
-/** As {@link logEntryOf}, with the whole content: `valueAt` gives the JSON of a long value of the thread's events. */
+/**
+ * Like {@link logEntryOf}, with the whole content. `valueAt` returns the JSON of a long value in the thread's events.
+ */
 export async function wholeLogEntry(
   event: EventRecord,
   valueAt: (at: number) => Promise<string>,
@@ -73,12 +75,12 @@ export async function wholeLogEntry(
   try {
     return { ...entry, content: String(JSON.parse(await valueAt(at))) };
   } catch {
-    // The values of a thread may be lost where its log is not.
+    // A thread's values may be lost while its log still exists.
     return entry;
   }
 }
 
-/** The beginning of a text of which an event has the first characters of its JSON. */
+/** Returns the beginning of a text from the first characters of its JSON. */
 function beginningOf(content: unknown): string {
   const { preview } = (content ?? {}) as { preview?: unknown };
   if (typeof preview !== "string") return "";

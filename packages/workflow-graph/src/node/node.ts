@@ -2,7 +2,7 @@ import type { Condition } from "../document/schema.ts";
 import { textOf } from "../state/arrivals.ts";
 import type { Review } from "../state/review.ts";
 
-/** Decides a condition node: the handle to follow, and a log line per tested condition. */
+/** Evaluates a condition node. Returns the handle to follow, and a log line per tested condition. */
 export function decide(
   conditions: readonly Condition[],
   input: unknown,
@@ -30,7 +30,10 @@ export type PromptParts = {
 
 const placeholder = /\{\{(PREVIOUS_OUTPUT|APPROVAL_DECISION|APPROVAL_NOTE)\}\}/g;
 
-/** Fills the placeholders of an agent's prompt in one pass. Appends an approval's note when the prompt has no place for it. */
+/**
+ * Fills the placeholders of an agent's prompt in one pass. Appends an approval's note if the prompt has no placeholder
+ * for it.
+ */
 export function promptOf({ userPrompt, input, reviews, latestText }: PromptParts): string {
   const previous = textOf(isAnswer(input) ? latestText : input);
   const last = reviews.at(-1);

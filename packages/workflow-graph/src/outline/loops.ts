@@ -1,10 +1,10 @@
-/** Successors of each node, by its number from 0. */
+/** The successors of each node, by the node's number from 0. */
 type Adjacency = readonly (readonly number[])[];
 
 /**
- * Loops of a graph: the nodes of each loop by its head. The head of a cycle is a node with a connection from outside,
- * preferably a node with only decisions among its back connections, else the first in the document. Inner loops are found by
- * removing the head (Bourdoncle 1993).
+ * Returns the loops of a graph: the nodes of each loop, by its head. The head of a cycle is a node with a connection
+ * from outside, preferably a node where all back connections come from decisions, else the first in the document. Inner
+ * loops are found by removing the head (Bourdoncle 1993).
  */
 export function loopsOf(
   start: number,
@@ -21,7 +21,8 @@ export function loopsOf(
     const inCircle = new Map(
       circles.flatMap((circle) => [...circle].map((node) => [node, circle])),
     );
-    // Nodes with a connection from outside of their circle, and nodes with a back connection that is not a decision.
+    // Nodes with a connection from outside their cycle, and nodes with a back connection that does not come from a
+    // decision.
     const entered = new Set(from);
     const driven = new Set<number>();
     for (const node of nodes) {
@@ -47,7 +48,7 @@ export function loopsOf(
   return loops;
 }
 
-/** The sets of nodes that lead to each other (Tarjan 1972), among some nodes and as far as others lead to them. */
+/** Returns the strongly connected components (Tarjan 1972) among some nodes. */
 function circlesOf(
   from: readonly number[],
   nodes: ReadonlySet<number>,

@@ -4,12 +4,12 @@ import { loopsOf } from "./loops.ts";
 /** Index of a graph for a run. */
 export class Outline {
   readonly nodes: ReadonlyMap<string, GraphNode>;
-  /** Where a run begins: the first start node. */
+  /** The node where a run begins: the first start node. */
   readonly start: GraphNode | null;
   /** Connections from agents to their subagents. */
   readonly subagentEdges: readonly Edge[];
   readonly #edges = new Map<string, Edge[]>();
-  /** The first connection that leads to a node. */
+  /** The first connection that leads to each node. */
   readonly #entries = new Map<string, Edge>();
   readonly #numbers: ReadonlyMap<string, number>;
   readonly #ids: readonly string[];
@@ -49,23 +49,23 @@ export class Outline {
     this.#previous[to]?.push(from);
   }
 
-  /** The connections that are followed from a node that ended with a handle; null for all of them. */
+  /** Returns the connections to follow from a node that ended with a handle; null follows all of them. */
   edgesFrom(id: string, handle: string | null): readonly Edge[] {
     const edges = this.#edges.get(id) ?? [];
     return handle === null ? edges : edges.filter((edge) => edge.handle === handle);
   }
 
-  /** A connection by which a node takes part in the execution, from it or to it. */
+  /** Returns a connection that makes a node part of the execution: from the node, or to it. */
   executionEdgeOf(id: string): Edge | null {
     return this.#edges.get(id)?.[0] ?? this.#entries.get(id) ?? null;
   }
 
-  /** Whether anything ever follows a node. */
+  /** Tells whether no node can follow. */
   isLast(id: string): boolean {
     return (this.#edges.get(id) ?? []).every(({ target }) => !this.nodes.has(target));
   }
 
-  /** The position in the document of the connection by which something came; -1 when it is there no more. */
+  /** Returns the document position of the connection that an arrival used; -1 if it no longer exists. */
   indexOf(source: string, target: string, handle: string | null): number {
     const edges = this.#edges.get(source) ?? [];
     return (
@@ -74,21 +74,21 @@ export class Outline {
     );
   }
 
-  /** Whether a connection leads back to the head of a loop and so begins another round. */
+  /** Tells whether a connection leads back to the head of a loop and so begins another round. */
   isLoopEdge(source: string, target: string): boolean {
     const [from, to] = [this.#numbers.get(source), this.#numbers.get(target)];
     return from !== undefined && to !== undefined && this.#loops.get(to)?.has(from) === true;
   }
 
   /**
-   * The nodes from which something can still come to a node in its round: along the connections, but not round a
-   * loop that the node is in. With `isAgain` the node was come back to, and its own loop edges count too.
+   * Returns the nodes from which an arrival can still reach a node in its round: along connections, but not around a
+   * loop that contains the node. With `isAgain` a loop returned to the node, so its own loop connections count too.
    */
   originsOf(id: string, isAgain: boolean): Origins {
     const known = this.#origins.get(`${isAgain} ${id}`);
     if (known) return known;
     const target = this.#numbers.get(id) ?? -1;
-    // A bit each: a graph of 10,000 joins has as many of these.
+    // One bit per node, because a graph of 10,000 joins has that many of these sets.
     const flags = new Uint32Array((this.#next.length >> 5) + 1);
     const isFlagged = (node: number): boolean =>
       (((flags[node >> 5] ?? 0) >>> (node & 31)) & 1) === 1;
@@ -116,10 +116,10 @@ export class Outline {
 
 const mostFew = 32;
 
-/** A set of nodes: a list of them where they are few. */
+/** A set of nodes, stored as a list if it is small. */
 export type Origins = { few: readonly string[] } | { few: null; has: (id: string) => boolean };
 
-/** Whether a connection can ever be followed from its node: it may have a handle that the node does not have. */
+/** Tells whether a connection can ever be followed from its node: its handle may not exist on the node. */
 function canFollow(node: GraphNode, { handle }: Edge): boolean {
   if (handle === SUBAGENT) return false;
   switch (node.kind) {

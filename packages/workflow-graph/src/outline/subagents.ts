@@ -3,10 +3,10 @@ import { type AgentNode, type Edge, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import { Outline } from "./outline.ts";
 
-/** A rule of subagents that a connection breaks, by its position in the document. */
+/** A connection that violates a rule of subagents, by its position in the document. */
 export type SubagentViolation = { index: number; message: string };
 
-/** All that is wrong with a graph's connections of subagents, in the order of the document. */
+/** Returns all violations in a graph's subagent connections, in the order of the document. */
 export function subagentViolations(outline: Outline): SubagentViolation[] {
   const parents = new Map<string, string>();
   const found = outline.subagentEdges.flatMap((edge): SubagentViolation[] => {
@@ -22,8 +22,8 @@ export function subagentViolations(outline: Outline): SubagentViolation[] {
 }
 
 /**
- * The rule of subagents that a graph would break by a further connection, and does not break without it; null when
- * there is none. Any connection can break one: a subagent takes part in no execution.
+ * Returns the rule of subagents that a graph would violate only with an additional connection; null if there is none.
+ * Any connection can violate a rule, because a subagent is not part of the execution.
  */
 export function newViolation(
   document: Partial<GraphDocument>,
@@ -58,7 +58,9 @@ function violationOf(
   return `${link}: ${target} is part of the execution connection ${other.source} -> ${other.target}`;
 }
 
-/** Cycles of several agents, each once. Going up finds them: a node has one parent, the last one if they are more. */
+/**
+ * Returns each cycle of several agents once. Follows parents upwards: a node has one parent, or its last one counts.
+ */
 function cyclesIn({ subagentEdges }: Outline): { path: string[]; index: number }[] {
   const byTarget = new Map(subagentEdges.map((edge) => [edge.target, edge]));
   const seen = new Set<string>();
@@ -79,7 +81,7 @@ function cyclesIn({ subagentEdges }: Outline): { path: string[]; index: number }
   });
 }
 
-/** An agent with its subagents and theirs. The graph's connections must be valid. */
+/** Returns an agent with all its subagents, direct and indirect. The graph's connections must be valid. */
 export function treeOf(outline: Outline, node: AgentNode): AgentTree {
   const children = outline.subagentEdges
     .filter(({ source }) => source === node.id)

@@ -7,12 +7,15 @@ import type { WorkflowLogEntry } from "../interpreter/log.ts";
 import type { ApprovalMeta, ImportedState } from "../state/state.ts";
 import type { RunRecord } from "./run.ts";
 
-/** The question that an imported run waits at, with all that came before it, and its log. */
+/** The open question of an imported run, with all earlier steps and its log. */
 export type ImportedRun = { wait: RoleOutput; logs: WorkflowLogEntry[] };
 
 type Fields = Record<string, unknown>;
 
-/** Why a run's record of another program can't continue as a thread; null when it has a graph and a paused approval. */
+/**
+ * Returns why another program's record of a run can't continue as a thread; null for a record with a graph and a paused
+ * approval.
+ */
 export function importProblem(record: unknown): string | null {
   const { currentNodeId, state, status, waitingForInput, workflow } = fieldsOf(record);
   if (status !== "paused" || waitingForInput !== true) return "it does not wait for an answer";
@@ -28,8 +31,8 @@ export function importProblem(record: unknown): string | null {
 }
 
 /**
- * A thread's first question for an imported run, which the thread was started with as its option `importedRun`.
- * Null for a thread that was started without one.
+ * Returns the first question of a thread for an imported run, from the thread's option `importedRun`; null without that
+ * option.
  */
 export function importedRun(document: Partial<GraphDocument>, option: unknown): ImportedRun | null {
   const record = { ...fieldsOf(option), workflow: document };
@@ -74,7 +77,7 @@ function importedState(graph: Graph, state: Fields): ImportedState {
   };
 }
 
-/** Outputs that had reached a deferred node. */
+/** Returns the outputs that had reached a deferred node. */
 function deferredIn({ edges }: Graph, state: Fields, nodeId: string): ImportedState["deferred"] {
   const sources = edges.filter(
     ({ source, target }) => target === nodeId && Object.hasOwn(state, source),
@@ -88,7 +91,7 @@ function inputTo(id: string, state: Fields): unknown {
   return (Object.hasOwn(contexts, id) ? contexts[id] : state.previous_output) ?? null;
 }
 
-/** The ids of a queue, which has them as texts or in objects. */
+/** Returns the ids in a queue, which contains texts or objects. */
 function idsIn(queue: unknown): string[] {
   const ids = (Array.isArray(queue) ? queue : []).map((one: unknown) =>
     isFields(one) ? (one.nodeId ?? one.id) : one,

@@ -5,16 +5,16 @@ import type { WorkflowLogEntry } from "../interpreter/log.ts";
 import { Outline } from "../outline/outline.ts";
 import { GraphState, type NodeRun } from "../state/state.ts";
 
-/** Where a run is. `state` has each node's output by its id, and each answer as `<id>_approval`. */
+/** The current position of a run. `state` has each node's output by its id, and each answer as `<id>_approval`. */
 export type RunView = {
   state: Record<string, unknown>;
-  /** The approval that waits, else the start node; null when nothing is left to do. */
+  /** The waiting approval, else the start node; null if nothing is left to do. */
   currentNodeId: string | null;
   /** Whether an approval was reached. Its question follows when the running nodes have ended. */
   waitingForInput: boolean;
 };
 
-/** Where a run of a graph is after the steps of its thread: a fold of them. */
+/** Returns the position of a graph's run after its thread's steps: a fold of the steps. */
 export function foldRun(
   document: Partial<GraphDocument>,
   { steps }: Pick<ThreadInput, "steps">,
@@ -53,7 +53,7 @@ const idOf = ({ node }: NodeRun): string => node.id;
 /** The status of a run in the API of agent graphs. */
 export type RunStatus = "pending" | "running" | "paused" | "completed" | "failed" | "cancelled";
 
-/** A run, as the API gives it. */
+/** A run, as the API returns it. */
 export type RunResult = {
   runId: string;
   status: RunStatus;
@@ -61,12 +61,12 @@ export type RunResult = {
   state: Record<string, unknown>;
   waitingForInput: boolean;
   currentNodeId: string | null;
-  /** The number of the open question's step, which an answer names; null while nothing can be answered. */
+  /** The step number of the open question, which an answer must name; null while no answer is possible. */
   question?: number | null;
   workflow?: Partial<GraphDocument>;
 };
 
-/** A run, as it is stored for other programs. */
+/** A run, as stored for other programs. */
 export type RunRecord = {
   runId: string;
   workflow: Partial<GraphDocument>;
@@ -78,7 +78,7 @@ export type RunRecord = {
   question?: number | null;
 };
 
-/** A thread that runs a graph: the fields of `thread --json` and the HTTP API that are read here. */
+/** A thread that runs a graph: the fields of `thread --json` and of the HTTP API that are read here. */
 export type GraphThread = {
   status: string;
   steps: ThreadInput["steps"];
@@ -113,11 +113,11 @@ export function runResult({
   };
 }
 
-/** Between the record of a question and the wait, the worker still reports `running`. */
+/** After the record of a question and before the wait, the worker still reports `running`. */
 const isAsking = ({ status, steps }: GraphThread): boolean =>
   status === "waiting" || (status === "running" && steps.at(-1)?.role === WAIT);
 
-/** An approval is shown as soon as it was reached, also while the thread still runs what is in flight. */
+/** Returns the status. An approval is shown as soon as it is reached, even while other nodes are still running. */
 function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
   switch (status) {
     case "completed":
@@ -134,7 +134,7 @@ function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
   }
 }
 
-/** Log line for a failure that the run could not log: its worker was lost or did not start. */
+/** Returns the log line for a failure that the run could not log: its worker was lost or did not start. */
 function missingLog(
   { createdAt, result, status, steps }: GraphThread,
   logs: readonly WorkflowLogEntry[],

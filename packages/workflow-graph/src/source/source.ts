@@ -10,10 +10,10 @@ import { builtInTools, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import { invalidGraphFile } from "./errors.ts";
 
-/** Where in a text each node of a graph begins, by its id. */
+/** The position of each node in the text, by the node's id. */
 type NodePositions = Record<string, Position>;
 
-/** A valid graph, and warnings as `file:line:column: …`. */
+/** A valid graph, with warnings as `file:line:column: …`. */
 export type CheckedGraph = {
   document: GraphDocument;
   warnings: string[];
@@ -22,9 +22,8 @@ export type CheckedGraph = {
 
 /**
  * Reads and checks an agent graph.
- *
- * @throws WorkflowError `GRAPH_INVALID` with the first error of the file as `file:line:column: message`, and all
- * of several in `details`.
+ * @throws WorkflowError `GRAPH_INVALID` with the file's first error as `file:line:column: message`; `details` lists all
+ * errors if there are several.
  */
 export function checkedGraph(text: string, file: string, options: CheckOptions = {}): CheckedGraph {
   const { document, positionOf } = readDocument(text, file, "GRAPH_INVALID");
@@ -62,9 +61,10 @@ export type GraphSource = {
 };
 
 /**
- * Builds bundles from agent graphs: `.json`, `.yaml` and `.yml` files that hold an object with `nodes` and `connections`. The
- * bundle has the built-in tools and the providers that its nodes use. `warn` gets each warning with file, line and column.
- * Without `isChecked`, only node ids that are not valid step names are refused.
+ * Returns a kind of source that builds bundles from agent graphs: `.json`, `.yaml` and `.yml` files with an object that
+ * has `nodes` and `connections`. The bundle has the built-in tools and the providers that its nodes use. `warn`
+ * receives each warning with file, line and column. Without `isChecked`, only node ids that are not valid step names
+ * are refused.
  */
 export function graphSource(
   warn: (warning: string) => void,
@@ -82,7 +82,9 @@ export function graphSource(
   };
 }
 
-/** Whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text. */
+/**
+ * Tells whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text.
+ */
 export function isGraph(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);
@@ -98,7 +100,7 @@ const agentsName = `${packageName}/agents`;
 
 const ownFiles = () => entryFiles(import.meta, [packageName, agentsName]);
 
-/** The source of a bundle: the same for the same graph, with no provider and no tools that it does not use. */
+/** Returns the source of a bundle. Equal graphs give equal sources, with only the providers and tools that they use. */
 function moduleCode(document: GraphDocument): string {
   const { $schema: _, ...graph } = document;
   const hasTools = agentsIn(document).some(({ tools }) => tools.length > 0);
@@ -109,7 +111,7 @@ function moduleCode(document: GraphDocument): string {
   return [
     `import { graphBundle } from ${JSON.stringify(packageName)};`,
     `import * as agents from ${JSON.stringify(agentsName)};`,
-    // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
+    // Embedded as text, because `__proto__` is special in an object literal, which is also slower to parse.
     `const graph = JSON.parse(${JSON.stringify(JSON.stringify(graph))});`,
     `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} }) });`,
     "",
@@ -121,7 +123,7 @@ const agentsIn = (document: Partial<GraphDocument>) =>
 
 type Provider = "anthropic" | "openai";
 
-/** The providers that the agents of a graph ask, by name. */
+/** Returns the names of the providers that a graph's agents use. */
 export const providersOf = (document: Partial<GraphDocument>): Provider[] =>
   [...new Set(agentsIn(document).map(({ model }) => providerOf(model)))].toSorted();
 

@@ -1,17 +1,17 @@
 import type { Review } from "./review.ts";
 
-/** An output of another node that reached a node, and its handle. */
+/** An output of another node that reached a node, with its handle. */
 export type Arrival = {
   from: string;
   handle: string | null;
-  /** Which run of `from` it comes from. */
+  /** The number of the run of `from` that sent it. */
   run: number;
   value: unknown;
-  /** The answers to approvals that it passed since the last agent. */
+  /** The answers to approvals on its way since the last agent. */
   reviews: readonly Review[];
-  /** When it arrived, counted in arrivals. */
+  /** Its number among all arrivals. */
   seq: number;
-  /** It arrived while an approval waited: it is taken up one by one after the answer. */
+  /** It arrived while an approval waited. Such arrivals are processed one by one after the answer. */
   isDeferred: boolean;
 };
 
@@ -38,10 +38,10 @@ export class Arrivals {
     return this.#byNode.get(id) ?? [];
   }
 
-  /** Adds an arrival, unless the same run reached the node by another connection. */
+  /** Adds an arrival, unless the same run already reached the node through another connection. */
   add(id: string, given: Omit<Arrival, "seq">): void {
     const known = this.#byNode.get(id);
-    // One run follows all of its connections at once, so its arrival would be among the last.
+    // A run follows all its connections at once, so its arrival would be among the last.
     const last = known?.at(-1);
     if (last?.from === given.from && last.run === given.run) return;
     this.#seq += 1;
@@ -57,7 +57,7 @@ export class Arrivals {
     else this.#byNode.delete(id);
   }
 
-  /** Nodes with their arrivals, in the order of the first arrival. */
+  /** Returns the nodes with their arrivals, in the order of the first arrival. */
   inOrder(isWanted: (arrivals: readonly Arrival[]) => boolean): [string, readonly Arrival[]][] {
     const firstOf = ([, [first]]: [string, readonly Arrival[]]): number => first?.seq ?? 0;
     return [...this.#byNode]
@@ -74,7 +74,7 @@ export class Arrivals {
   }
 }
 
-/** A value as a text: a text as it is, nothing as an empty one, anything else as JSON. */
+/** Returns a value as text: text unchanged, null and undefined as "", anything else as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === "string"
     ? value
@@ -82,12 +82,12 @@ export const textOf = (value: unknown): string =>
       ? ""
       : JSON.stringify(value);
 
-/** Reviews of all arrivals, without duplicates. */
+/** Returns the reviews of all arrivals, without duplicates. */
 export const reviewsOf = (arrivals: readonly Arrival[]): Review[] => [
   ...new Set(arrivals.flatMap(({ reviews }) => reviews)),
 ];
 
-/** A single arrival as it is; the texts of several with an empty line between them. */
+/** Returns a single arrival unchanged; several as texts separated by empty lines. */
 export function inputOf(arrivals: readonly Arrival[]): unknown {
   const [first, ...others] = arrivals;
   if (others.length === 0) return first?.value ?? null;

@@ -4,13 +4,13 @@ import type { JsonSchema } from "@uncaged/workflow";
 /** The answer to an approval. */
 export type ApprovalInput = ApprovalDecision;
 
-/** An answer, and the approval that it was given to. */
+/** An answer, with the approval that it belongs to. */
 export type Review = ApprovalInput & { nodeId: string };
 
-/** An approval's question, whose schema shows which version has asked it. */
+/** An approval's question. Its schema shows which version asked it. */
 type Asked = { schema?: JsonSchema & { required?: unknown } };
 
-/** The decision that a recorded answer to an approval is; null for none: the approval still waits. */
+/** Returns the decision in a recorded answer to an approval; null if it has none, and the approval still waits. */
 export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | null {
   return asked && isOld(asked) ? oldDecision(answer) : decisionOf(answer);
 }
@@ -18,7 +18,7 @@ export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | 
 /** Approvals of earlier versions did not require a decision. */
 const isOld = ({ schema }: Asked): boolean => schema?.required === undefined;
 
-/** Earlier versions took any answer but a rejection for an approval; their threads must replay as they ran. */
+/** Earlier versions treated any answer except a rejection as an approval; their threads must replay as they ran. */
 function oldDecision(answer: unknown): ApprovalInput {
   if (typeof answer === "string") {
     return { decision: /reject/i.test(answer) ? "reject" : "approve", note: "" };

@@ -8,7 +8,7 @@ import { type Arrival, Arrivals, inputOf, reviewsOf } from "./arrivals.ts";
 /** One run of a node. */
 export type NodeRun = {
   node: GraphNode;
-  /** 1, 2 … for this node. */
+  /** The number of the run: 1, 2 … for each node. */
   run: number;
   arrivals: readonly Arrival[];
   input: unknown;
@@ -40,7 +40,7 @@ export type ApprovalMeta = {
   [more: string]: unknown;
 };
 
-/** State of an imported run beside the waiting approval. */
+/** State of an imported run besides the waiting approval. */
 export type ImportedState = {
   outputs: Record<string, unknown>;
   previousOutput: unknown;
@@ -49,7 +49,7 @@ export type ImportedState = {
   deferred: { nodeId: string; from: string; input: unknown }[];
 };
 
-/** Changes by a step. */
+/** Effects of a step. */
 export type Progress = {
   started: readonly NodeRun[];
   reached: readonly NodeRun[];
@@ -69,22 +69,22 @@ const keyOf = (id: string, run: number): string => `${run} ${id}`;
  * - **G4** The order of the steps alone decides which nodes start, neither time nor the concurrency limit.
  */
 export class GraphState {
-  /** By their node and number. */
+  /** The running node runs, by node and number. */
   readonly running = new Map<string, NodeRun>();
-  /** The approval that waits, or will as soon as all that is running has ended. */
+  /** The waiting approval, or the approval that will wait as soon as all running nodes have ended. */
   current: NodeRun | null = null;
-  /** Approvals that wait for their turn. */
+  /** Approvals waiting for their turn. */
   queued: NodeRun[] = [];
-  /** Stored outputs by node id, the newest last. */
+  /** Stored outputs by node id, newest last. */
   readonly outputs = new Map<string, unknown>();
   readonly reviews = new Map<string, Review>();
   previousOutput: unknown;
-  /** An approval was answered that is not in the graph. */
+  /** Whether an approval was answered that is not in the graph. */
   isLost = false;
   readonly #outline: Outline;
   readonly #arrivals = new Arrivals();
   readonly #runs = new Map<string, number>();
-  /** How many runs of a node are under way, or wait for an answer. */
+  /** Number of each node's runs that are running or wait for an answer. */
   readonly #busy = new Map<string, number>();
   #asked: ApprovalMeta | null = null;
   #isAskedByStep = false;
@@ -99,7 +99,7 @@ export class GraphState {
     return this.running.size === 0 && this.current === null && this.#arrivals.size === 0;
   }
 
-  /** Whether nothing follows what is at work. */
+  /** Whether no node follows the running nodes. */
   get isEnding(): boolean {
     const runs = [...this.running.values(), ...this.approvals];
     return this.#arrivals.size === 0 && runs.every(({ node }) => this.#outline.isLast(node.id));
@@ -111,21 +111,21 @@ export class GraphState {
     return texts.at(-1) ?? "";
   }
 
-  /** Active approvals, the waiting one first. */
+  /** Active approvals, the waiting approval first. */
   get approvals(): NodeRun[] {
     return this.current ? [this.current, ...this.queued] : this.queued;
   }
 
-  /** The nodes that are reached when the approval is answered and their turn comes. */
+  /** The nodes reached by the approval's answer once it is their turn. */
   get deferred(): string[] {
     return this.#arrivals.deferred;
   }
 
-  /** Takes a committed step. One of a node that the graph does not have changes nothing. */
+  /** Applies a committed step. A step of a node that is not in the graph changes nothing. */
   apply({ role, content, meta }: RoleOutput): Progress {
     const isAnswerToStep = this.#isAskedByStep && role === INPUT;
     this.#isAskedByStep = isStepQuestion({ role, content, meta });
-    // A question of a running node does not change the state: its step comes later.
+    // A question of a running node does not change the state; the node's step follows later.
     if (isAnswerToStep || this.#isAskedByStep) {
       return { started: [], reached: [], current: this.current };
     }
@@ -143,7 +143,7 @@ export class GraphState {
     if (asked.imported) this.#import(asked, asked.imported);
   }
 
-  /** Takes over the state of an imported run: nothing of it is at work but its approvals. */
+  /** Sets the state of an imported run, in which only approvals are active. */
   #import({ input, nodeId }: ApprovalMeta, imported: ImportedState): void {
     this.running.clear();
     this.#busy.clear();
@@ -183,7 +183,7 @@ export class GraphState {
     this.#follow({ id, run, handle: handle ?? null, follows, value: output, reviews });
   }
 
-  /** Takes arrivals by where they came from: the run that took them is not known here. */
+  /** Removes arrivals by their origin, because the run that consumed them is unknown here. */
   #take(id: string, wanted: NodeMeta["arrivals"]): Arrival[] {
     const isWanted = (one: Arrival): boolean =>
       wanted.some(({ from, run }) => from === one.from && run === one.run);
@@ -243,7 +243,7 @@ export class GraphState {
     else this.#busy.delete(id);
   }
 
-  /** Whether nothing but this node is at work. */
+  /** Tells whether only this node is active. */
   #isAlone(id: string): boolean {
     const own = Number(this.#busy.has(id)) + Number(this.#arrivals.has(id));
     return this.#busy.size + this.#arrivals.size === own;
@@ -267,12 +267,12 @@ export class GraphState {
     const isIdle = () => this.running.size === 0 && this.current === null;
     if (isIdle()) begin(this.#startFirst((node) => this.#isFree(node)));
     if (isIdle()) this.current = this.queued.shift() ?? null;
-    // All that is left waits for each other.
+    // All remaining nodes wait for each other.
     if (isIdle()) begin(this.#startFirst(() => true));
     return { started, reached, current: this.current };
   }
 
-  /** Starts all nodes that no active node can reach, judged before any of them starts. */
+  /** Starts all nodes that no active node can reach. Decides for all of them before it starts one. */
   #startFree(isAllowed: (node: GraphNode) => boolean): NodeRun[] {
     const isReady = (arrivals: readonly Arrival[]) => arrivals.some((one) => !one.isDeferred);
     const free = this.#waiting(isReady).filter(({ node }) => isAllowed(node) && this.#isFree(node));
@@ -291,7 +291,7 @@ export class GraphState {
     return [this.#start(node, node.join === "each" ? arrivals.slice(0, 1) : arrivals)];
   }
 
-  /** Reached nodes in the order of their first arrival. */
+  /** Returns the reached nodes in the order of their first arrival. */
   #waiting(
     isWanted: (arrivals: readonly Arrival[]) => boolean,
   ): { node: GraphNode; arrivals: readonly Arrival[] }[] {
@@ -301,7 +301,7 @@ export class GraphState {
     });
   }
 
-  /** Whether nothing else at work can reach a node in this round (G2). */
+  /** Tells whether no other active node can reach a node in this round (G2). */
   #isFree({ id, join }: GraphNode): boolean {
     if (join === "each" || this.#isAlone(id)) return true;
     if (this.#isReached(this.#outline.originsOf(id, false))) return false;
@@ -309,7 +309,7 @@ export class GraphState {
     return !isAgain || !this.#isReached(this.#outline.originsOf(id, true));
   }
 
-  /** Whether something is at work in one of some nodes. */
+  /** Tells whether one of some nodes is active. */
   #isReached(origins: Origins): boolean {
     if (origins.few !== null) {
       return origins.few.some((one) => this.#busy.has(one) || this.#arrivals.has(one));

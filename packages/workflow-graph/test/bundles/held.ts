@@ -4,9 +4,8 @@ import { graphBundle, type GraphAgents } from "../../src/entry/index.ts";
 import { agent, approval, lines, start } from "../parts.ts";
 
 /*
- * Two agents at once, one of which waits for a file; then an approval, and an agent that waits for another file.
- * Each agent writes its name when it begins, with the prompt that it has. Where there is a file `deaf` they never
- * answer, whatever happens.
+ * Two concurrent agents, one of which waits for a file; then an approval, and an agent that waits for another file.
+ * Each agent writes its name and its prompt when it begins. If a file `deaf` exists, the agents never answer.
  */
 const agents: GraphAgents = async ({ nodeId, prompt }, { thread }) => {
   const folder = thread.env?.FOLDER ?? "";

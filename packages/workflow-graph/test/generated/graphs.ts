@@ -5,11 +5,11 @@ import { Chance, digest } from "./chance.ts";
 type Node = GraphDocument["nodes"][number];
 type Connection = GraphDocument["connections"][number];
 
-/** Longest output of a node of a generated graph, and the error of a longer one. */
+/** Maximum length of a generated node's output, and the error for a longer one. */
 export const longestText = 4000;
 export const tooLong = "a text has grown too long";
 
-/** A graph with diamonds, loops, conditions and approvals, the same for the same seed. */
+/** Returns a graph with diamonds, loops, conditions and approvals, the same for the same seed. */
 export function generatedGraph(seed: number): GraphDocument {
   const chance = new Chance(seed);
   const count = 3 + chance.below(9);
@@ -74,13 +74,13 @@ function handlesOf({ data, type }: Node): (string | undefined)[] {
   return [...conditions.map((_, index) => `condition-${index}`), "false"];
 }
 
-/** Answer of an agent of a generated graph, a function of its prompt. */
+/** Returns the answer of a generated graph's agent, a function of its prompt. */
 export const answerTo = (nodeId: string, prompt: string): string => {
   const hash = digest(`${nodeId} ${prompt}`);
   return `${nodeId}:${hash.toString(36)} ${["yes", "no ", "maybe", "x"][hash % 4]}`;
 };
 
-/** Answer to an approval of a generated graph, a function of the question. */
+/** Returns the answer to an approval of a generated graph, a function of the question. */
 export const decisionOn = (nodeId: string, input: unknown): string => {
   const hash = digest(`${nodeId} ${String(input)}`);
   const decision = hash % 5 < 2 ? "reject" : "approve";

@@ -3,14 +3,14 @@ import type { GraphDocument } from "../../src/entry/index.ts";
 import { answerTo } from "./graphs.ts";
 
 /*
- * A direct, slow model of the execution of graphs without code of the interpreter. It reads the steps of a thread and
- * expects each to be allowed: of a started node, with its arrivals and the output that they determine.
+ * A direct, slow model of graph execution that shares no code with the interpreter. It reads the steps of a thread and
+ * checks that each is allowed: its node was started, and its arrivals and output are as expected.
  */
 
 type Node = GraphDocument["nodes"][number];
 type Committed = { role: string; content: string; meta: Record<string, unknown> };
 type Review = { decision: string; note: string };
-/** Something that is on its way to a node. */
+/** An output on its way to a node. */
 type Token = {
   to: string;
   from: string;
@@ -32,10 +32,10 @@ export class Oracle {
   tokens: Token[] = [];
   running: Running[] = [];
   waiting: Running[] = [];
-  /** Whether the first of `waiting` is being asked. */
+  /** Whether the first of `waiting` is the open question. */
   isPaused = false;
   readonly #loops = new Map<string, Set<string>>();
-  /** Whether something was started only because all others waited for each other. */
+  /** Whether a node started only because all others waited for each other. */
   wasBroken = false;
   #clock = 0;
 
@@ -136,7 +136,7 @@ export class Oracle {
     }
   }
 
-  /** Starts what may start now. */
+  /** Starts the nodes that may start now. */
   #settle(): void {
     const ready = (isWanted: (token: Token) => boolean) => {
       const ids = new Set(this.tokens.filter(isWanted).map(({ to }) => to));
@@ -187,7 +187,7 @@ export class Oracle {
     return this.#nodes.get(id)?.data?.join === "each";
   }
 
-  /** When a node was reached first of all that is on its way to it. */
+  /** Returns when the first output reached a node. */
   #since(id: string): number {
     return Math.min(...this.tokens.filter(({ to }) => to === id).map(({ at }) => at));
   }
@@ -201,7 +201,7 @@ export class Oracle {
     return ![...places].some((place) => this.#reaches(place, id, isAgain));
   }
 
-  /** Whether a path leads from one node to another that does not go round a loop which the other is in. */
+  /** Tells whether a path leads from one node to another without going around a loop that contains the other. */
   #reaches(from: string, to: string, isAgain: boolean): boolean {
     const seen = new Set<string>();
     const visit = (id: string): boolean => {
@@ -219,7 +219,7 @@ export class Oracle {
     return visit(from);
   }
 
-  /** The loops, by the nodes that they begin at: of the nodes that lead to each other, and then of the rest. */
+  /** Returns the loops by their heads: first of the strongly connected nodes, then of the rest without the heads. */
   #loopsAmong(nodes: readonly string[], reached: readonly string[]): void {
     const leads = (from: string, to: string): boolean => {
       const seen = new Set<string>();
@@ -281,7 +281,7 @@ export class Oracle {
   }
 }
 
-/** Of the answers that came by several paths each is given once. */
+/** Keeps each answer once if it arrived by several paths. */
 function reviewsOf({ tokens }: Running): Review[] {
   return tokens.flatMap((token) => token.reviews).filter((one, at, all) => all.indexOf(one) === at);
 }

@@ -18,9 +18,9 @@ export type Outcome = {
 const maxRounds = 120;
 
 /**
- * Runs a generated graph to its end, with agents that need some time, fail now and then, and answers as they are
- * asked for. With `kills` the interpreter is dropped again and again in the middle, and the run goes on from the
- * steps that were committed. Each step is read by the oracle.
+ * Runs a generated graph to its end, with agents that take some time and sometimes fail, and with answers to its
+ * questions. With `kills` the interpreter is repeatedly dropped in the middle, and the run continues from the committed
+ * steps. The oracle reads each step.
  */
 export async function runGenerated(
   document: GraphDocument,
@@ -52,7 +52,7 @@ export async function runGenerated(
   throw new Error("it never ended");
 }
 
-/** Drives one generator: until its end, a failure, its death, or a question that is answered to the next one. */
+/** Drives one generator until its end, a failure, its death, or a question whose answer goes to the next generator. */
 async function drive(
   thread: Thread,
   commit: (step: RoleOutput) => Step,
@@ -64,17 +64,17 @@ async function drive(
       const { done, value } = await thread.next(sent);
       if (done) return "completed";
       sent = undefined;
-      // Killed before the step was durable: the agent's work is lost.
+      // Killed before the step was durable, so the agent's work is lost.
       if (kills && value.role !== "__wait__" && chance.is(0.05)) return "again";
       commit(value);
-      // Texts that a loop joins with themselves double with each round.
+      // Texts that a loop joins with themselves double in each round.
       if (String(value.meta.output ?? value.meta.input).length > longestText) return "rounds";
       if (value.role !== "__wait__") continue;
       const { input, nodeId } = value.meta;
       const answer = JSON.parse(decisionOn(String(nodeId), input)) as object;
       const meta = { for: "approval", value: answer };
       sent = commit({ role: "__input__", content: JSON.stringify(answer), meta });
-      // Answered while no worker was there: the next one finds the answer in the log.
+      // Answered while no worker was running: the next worker finds the answer in the log.
       if (kills && chance.is(0.4)) return "again";
     }
     return "again";
@@ -92,18 +92,18 @@ type Steps = readonly RoleOutput[];
 
 const nodeSteps = (steps: Steps): Steps => steps.filter(({ role }) => !role.startsWith("__"));
 
-/** Runs of each node with their sources and inputs. */
+/** Returns the runs of each node with their sources and inputs. */
 export const runsIn = (steps: Steps): string[] =>
   nodeSteps(steps)
     .map(({ meta, role }) => JSON.stringify([role, meta.run, meta.arrivals, meta.output]))
     .sort();
 
-/** How many runs of nodes are there more than once. */
+/** Returns the number of repeated node runs. */
 export function twiceIn(steps: Steps): number {
   const runs = nodeSteps(steps).map(({ meta, role }) => `${role} ${String(meta.run)}`);
   return runs.length - new Set(runs).size;
 }
 
-/** Whether a generated graph has a node whose runs may be numbered in more than one way. */
+/** Tells whether a generated graph has a node whose runs may be numbered in more than one way. */
 export const isEach = (seed: number): boolean =>
   generatedGraph(seed).nodes.some(({ data }) => data?.join === "each");

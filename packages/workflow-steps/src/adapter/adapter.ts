@@ -1,12 +1,12 @@
-// The adapters of the interpreter, which does no I/O itself.
+// Types of the adapters. The interpreter does all I/O through them.
 
-/** A message of a conversation with a model; `content` is a text or the provider's blocks. */
+/** A message of a conversation with a model. `content` is text or the provider's content blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
 
 /** A tool that a model may call. */
 export type LLMTool = { name: string; description?: string; input_schema?: unknown };
 
-/** The requested form of the answer; `schemaRef` names one of the registry's schemas. */
+/** The required form of the answer. `schemaRef` names one of the registry's schemas. */
 export type OutputConfig = {
   type: "text" | "json_object" | "json_schema";
   schema?: object;
@@ -58,7 +58,7 @@ export type LLMResult = {
   thinking?: string;
 };
 
-/** Receive the stream of a model. */
+/** Callbacks for a streamed answer. */
 export type LLMCallbacks = {
   onToken: (delta: string) => void;
   onThinking: (delta: string) => void;
@@ -82,8 +82,8 @@ export type LLMAdapter = {
 export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
 
 /**
- * Files under one root. A path is relative to it and has no leading slash. Without a result of `write` the size is the
- * size of the data.
+ * Files under one root folder. Paths are relative to the root, without a leading slash. If `write` returns no size, the
+ * size of the data is reported.
  */
 export type FileAdapter = {
   read(path: string): Promise<Uint8Array | string>;
@@ -113,11 +113,11 @@ export type ApiRequest = {
   headers: Record<string, string>;
   query?: Record<string, unknown>;
   body?: unknown;
-  /** Milliseconds. */
+  /** In milliseconds. */
   timeout?: number;
-  /** Whether `data` must be bytes (`Uint8Array`), whatever its type. */
+  /** Whether the response's `data` must be bytes (`Uint8Array`), whatever its content type. */
   bytes?: boolean;
-  /** Whether a header holds a secret. Such a call is not redirected to another origin. */
+  /** Whether a header holds a secret. Such a call never follows a redirect to another origin. */
   hasCredential?: boolean;
   signal: AbortSignal;
 };
@@ -137,7 +137,7 @@ export type ServiceAdapter = {
 /** Calls the components of Component steps. */
 export type ComponentAdapter = ServiceAdapter;
 
-/** Progress reports of a running tool, each a `tool_message` event, and the signal that aborts it. */
+/** Lets a running tool report progress, each report as a `tool_message` event. `signal` aborts the tool. */
 export type ToolRuntime = {
   emit(type: string, payload?: unknown): void;
   text(message: string, meta?: unknown): void;
@@ -147,8 +147,8 @@ export type ToolRuntime = {
   progress(message: string, data?: unknown): void;
   signal: AbortSignal;
   /**
-   * An idempotency key: the same when the step runs again after a crash, in a retry and in a fork. Absent outside a
-   * thread.
+   * An idempotency key. It stays the same when the step runs again after a crash, in a retry and in a fork. Absent
+   * outside a thread.
    */
   key?: string;
 };
@@ -158,7 +158,7 @@ export type ToolAdapter = {
   execute(name: string, input: unknown, runtime: ToolRuntime): Promise<unknown>;
 };
 
-/** All are optional. A step whose adapter is missing fails with an error that names it. */
+/** All adapters are optional. A step whose adapter is missing fails with an error that names the adapter. */
 export type Adapters = {
   llm?: LLMAdapter;
   file?: FileAdapter;

@@ -20,15 +20,15 @@ const final: LLMErrorType[] = [
 ];
 
 describe("an LLMError", () => {
-  test.each(retryable)("%s may be tried again", (type) => {
+  test.each(retryable)("%s is retryable", (type) => {
     expect(new LLMError(type, "no").retryable).toBe(true);
   });
 
-  test.each(final)("%s may not", (type) => {
+  test.each(final)("%s is not retryable", (type) => {
     expect(new LLMError(type, "no").retryable).toBe(false);
   });
 
-  test("keeps what it is payloads, and has its type's name as code", () => {
+  test("has its type's name as code", () => {
     const cause = new Error("socket");
     const payloads = new LLMError("rate_limit", "slow", { retryable: false, status: 429, cause });
     expect(payloads).toMatchObject({ code: "RATE_LIMIT", retryable: false, status: 429, cause });
@@ -45,7 +45,7 @@ describe("_error", () => {
       { type: "timeout", message: "late", code: "LATE", retryable: true },
     ],
     [
-      "of an agent's error is its type, code and whether it may be tried again",
+      "of an agent's error has its type, code and retryable flag",
       Object.assign(new WorkflowError({ code: "LLM_QUOTA", kind: "failed", message: "used up" }), {
         type: "rate_limit",
         retryable: false,
@@ -80,7 +80,7 @@ describe("_error", () => {
     ],
     ["of an abort says so", new DOMException("", "AbortError"), { code: "ABORTED" }],
     [
-      "of a timeout is one",
+      "of a timeout has the type timeout",
       new DOMException("late", "TimeoutError"),
       { type: "timeout", code: "TIMEOUT", message: "late", retryable: true },
     ],
@@ -102,7 +102,7 @@ describe("_error", () => {
     expect(buildErrorMap(error, "LLM_B").stepID).toBe("LLM_B");
   });
 
-  test("survives errors that can't be read", () => {
+  test("survives unreadable errors", () => {
     const hostile = {
       get message(): string {
         throw new Error("gotcha");

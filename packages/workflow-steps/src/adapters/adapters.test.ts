@@ -20,13 +20,13 @@ test("the default adapters share the thread's directory", async () => {
   expect(went.called?.locals._result).toBe("Be kind.");
 });
 
-test("there are no files and tools without a directory, and never services or components", () => {
+test("need a directory for files and tools, and never include services or components", () => {
   expect(Object.keys(defaultAdapters({ options: {} })).sort()).toEqual(["api", "llm"]);
   const all = Object.keys(defaultAdapters({ options: { cwd } })).sort();
   expect(all).toEqual(["api", "doc", "file", "llm", "tool"]);
 });
 
-test("a model's key is looked for in the thread's environment alone", async () => {
+test("a model's key is read from the thread's environment only", async () => {
   const { llm } = defaultAdapters({ options: { cwd } });
   const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { prompt: "x" } });
   expect(went.error).toMatchObject({ type: "auth_error", code: "LLM_NO_KEY" });

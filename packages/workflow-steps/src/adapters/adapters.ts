@@ -14,8 +14,8 @@ import { modelAdapter } from "./model.ts";
 import { stepTools, toolAdapter } from "./tool.ts";
 
 /**
- * The options of `run`, the thread's initial steps, and the workflow's registry. `models` and `tools` replace the
- * built-in ones.
+ * Options of `run`, the thread's initial steps and the workflow's registry. `models` and `tools` replace the built-in
+ * ones.
  */
 export type DefaultAdapters = {
   options: Partial<WorkflowOptions>;

@@ -16,13 +16,15 @@ import {
   unreachable,
 } from "./errors.ts";
 
-/** Timeout of a request whose step sets none (2 minutes), and the largest response. */
+/**
+ * `timeoutMs` applies to requests whose step sets no timeout (2 minutes). `mostBytes` limits the size of a response.
+ */
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
 /**
- * Returns an `api` adapter over `fetch`. A body that is neither a string nor bytes is sent as JSON. A JSON response is
- * parsed, other text is a string, and the rest is bytes. Every status is an answer. A redirect to another origin gets
- * neither headers nor body.
+ * Returns an `api` adapter over `fetch`. Sends a string or bytes as they are, and any other body as JSON. Parses a JSON
+ * response, returns other text as a string, and everything else as bytes. No HTTP status is an error. A redirect to
+ * another origin gets neither headers nor body.
  */
 export function apiAdapter({
   timeoutMs = 120_000,
@@ -55,10 +57,10 @@ async function answered(
   const url = urlOf(request);
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
-  // Disables Bun's own limit of 5 minutes: `signal` has the timeout.
+  // Disables Bun's own timeout of 5 minutes, because `signal` has the timeout.
   const init = { method, headers, body, signal, timeout: false };
   checkSendable({ ...request, headers });
-  // A file may be on another origin, such as a CDN, which gets no headers. An API call stays on its origin.
+  // A downloaded file may be on another origin, such as a CDN, which gets no headers. An API call stays on its origin.
   const hasCredential = request.bytes ? false : request.hasCredential;
   const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
@@ -67,7 +69,7 @@ async function answered(
   return { status: response.status, headers: Object.fromEntries(response.headers), data };
 }
 
-// RFC 9110: a method and the name of a header are tokens; a value has neither line ends nor characters beyond Latin-1.
+// RFC 9110: methods and header names are tokens; header values have no line breaks and no characters beyond Latin-1.
 const token = /^[!#$%&'*+.^_`|~\w-]+$/;
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -121,7 +123,7 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   if (text === null) return bytes;
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
-    // Numbers that would be rounded, such as long ids, are read as strings.
+    // Reads numbers that JavaScript would round, such as long ids, as strings.
     return parseExact(text);
   } catch {
     // The text of an error response is more useful than a parse error.

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-test("documents are files by their id, with the title of the registry", async () => {
+test("documents are files named by their id, with the registry's title", async () => {
   writeFileSync(join(cwd, "docs/7.md"), "seven");
   writeFileSync(join(cwd, "docs/guide.txt"), "the guide");
   writeFileSync(join(cwd, "docs/a b.c"), "exactly");

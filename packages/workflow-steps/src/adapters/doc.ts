@@ -3,7 +3,7 @@ import type { DocAdapter } from "../adapter/adapter.ts";
 import { nullIfMissing } from "../adapter/error.ts";
 import { noDocument } from "./errors.ts";
 
-/** `docs` are the titles of documents by id, as in `registry.docs`. */
+/** `docs` maps a document's id to its title, as in `registry.docs`. */
 export type DocAdapterOptions = { cwd: string; docs?: Readonly<Record<string, string>> };
 
 const endings = ["", ".md", ".txt"];

@@ -40,7 +40,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe("the file adapter writes", () => {
-  test("a file and the folders that it needs, and gives its size", async () => {
+  test("a file with its missing folders, and returns its size", async () => {
     expect(await files.write("a/b/c.txt", "grüß", "overwrite")).toEqual({ size_bytes: 6 });
     expect(text("a/b/c.txt")).toBe("grüß");
     await files.write("a/b/c.txt", new Uint8Array([65]), "overwrite");
@@ -55,7 +55,7 @@ describe("the file adapter writes", () => {
     expect(text("a")).toBe("123");
   });
 
-  test("no file that is there with failIfExists", async () => {
+  test("no existing file with failIfExists", async () => {
     await files.write("a", "1", "failIfExists");
     const failure = await failureOf(files.write("a", "2", "failIfExists"));
     expect(failure).toMatchObject({ code: "FILE_EXISTS" });
@@ -63,7 +63,7 @@ describe("the file adapter writes", () => {
     expect(readdirSync(cwd)).toEqual(["a"]);
   });
 
-  test("all that is appended concurrently, and lets one of two make a new file", async () => {
+  test("all concurrent appends, and lets only one of two writers create a file", async () => {
     const letters = Array.from({ length: 30 }, (_, i) => String.fromCharCode(65 + i));
     await Promise.all(letters.map((one) => files.write("a", one, "append")));
     expect(text("a").split("").sort()).toEqual(letters);
@@ -72,14 +72,14 @@ describe("the file adapter writes", () => {
     expect(ends.filter((end) => end === "no failure")).toHaveLength(1);
   });
 
-  test("nothing in Git's own folder", async () => {
+  test("nothing into the `.git` folder", async () => {
     const failure = await failureOf(files.write(".git/hooks/post-commit", "x", "overwrite"));
     expect(failure).toMatchObject({ code: "GIT_FOLDER" });
   });
 });
 
 describe("the file adapter", () => {
-  test("reads bytes, and says what is not there", async () => {
+  test("reads bytes, and reports missing files", async () => {
     put("a", "abc");
     expect(await files.read("a")).toEqual(Buffer.from("abc"));
     expect(await failureOf(files.read("b"))).toMatchObject({ code: "FILE_MISSING" });
@@ -91,7 +91,7 @@ describe("the file adapter", () => {
     ]);
   });
 
-  test("reads and writes nothing longer than it may", async () => {
+  test("reads and writes no file over its limit", async () => {
     put("long", "12345");
     const small = fileAdapter({ cwd, mostBytes: 4 });
     expect(await failureOf(small.read("long"))).toMatchObject({ code: "FILE_TOO_LONG" });
@@ -100,7 +100,7 @@ describe("the file adapter", () => {
     expect(existsSync(join(cwd, "b"))).toBe(false);
   });
 
-  test("removes a file, a folder with all in it, and a link but not what it leads to", async () => {
+  test("removes a file, a folder with its content, and a link without its target", async () => {
     put("a");
     put("b/c/d");
     put("kept");
@@ -134,7 +134,7 @@ describe("the file adapter", () => {
   });
 });
 
-describe("nothing leads out of the run's directory:", () => {
+describe("no path leaves the run's directory:", () => {
   const ways: [string, (path: string) => Promise<unknown>][] = [
     ["read", (path) => files.read(path)],
     ["write", (path) => files.write(path, "hacked", "overwrite")],
@@ -155,7 +155,7 @@ describe("nothing leads out of the run's directory:", () => {
     "..",
   ];
 
-  test.each(ways)("%s refuses it", async (_, way) => {
+  test.each(ways)("refuses %s", async (_, way) => {
     symlinkSync(top, join(cwd, "up"));
     for (const path of [...paths, join(top, "secret.txt"), join(cwd, "a"), "a\0b"]) {
       expect(await failureOf(way(path))).toMatchObject({ code: "PATH_OUTSIDE" });
@@ -184,7 +184,7 @@ const unzipFailure = (work: () => unknown): unknown => {
 };
 
 describe("an archive", () => {
-  test("gives its files as they are, paths that lead out included", () => {
+  test("returns its files unchanged, including paths outside the folder", () => {
     const archive = zipSync({ "../x": strToU8("a"), "b/": new Uint8Array(), c: strToU8("") });
     expect(unzipped(archive).map(({ path }) => path)).toEqual(["../x", "c"]);
   });
@@ -197,7 +197,7 @@ describe("an archive", () => {
     expect(unzipped(archive, { mostFiles: 3 })).toHaveLength(3);
   });
 
-  test("that would be too large is refused before it is unpacked", () => {
+  test("that unpacks to too many bytes is refused before it is unpacked", () => {
     const archive = zipSync({ a: new Uint8Array(1_000_000), b: new Uint8Array(1_000_000) });
     expect(archive.length).toBeLessThan(10_000);
     const refused = unzipFailure(() => unzipped(archive, { mostBytes: 1_999_999 }));
@@ -205,7 +205,7 @@ describe("an archive", () => {
     expect(unzipped(archive, { mostBytes: 2_000_000 })).toHaveLength(2);
   });
 
-  test("that lies about a file's length gives no more than it says", () => {
+  test("with a false file length returns no more than the declared length", () => {
     const archive = zipSync({ a: new Uint8Array(1_000_000) });
     const view = new DataView(archive.buffer);
     const central = archive.length - 22 - 47;

@@ -9,15 +9,15 @@ import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import { nullIfMissing } from "../adapter/error.ts";
 import { brokenZip, pathOutside, zipTooLarge } from "./errors.ts";
 
-/** `cwd` is the root. `mostBytes` limits the size of a file to read or write (256 MB). */
+/** `cwd` is the root folder. `mostBytes` limits the size of a file to read or write (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
 
 const longest = 256 * 1024 * 1024;
 
 /**
- * Returns a `file` adapter over a folder. Paths can't leave it: `..`, absolute paths and links are refused. Writes are
- * atomic, and writes to one path run one after the other. `list` skips `.git`, `node_modules` and `.tmp` unless the
- * pattern begins in them, and does not follow links.
+ * Returns a `file` adapter over a folder. Refuses paths that leave the folder: `..`, absolute paths and links. Writes
+ * are atomic, and writes to one path run one after the other. `list` follows no links, and skips `.git`, `node_modules`
+ * and `.tmp` unless the pattern starts with one of them.
  */
 export function fileAdapter({
   cwd,
@@ -48,7 +48,7 @@ export function fileAdapter({
       if (folder === null) return;
       // Removes a link itself, not its target.
       await rm(join(folder.path, basename(path)), { recursive: true, force: true });
-      // The last run removes the folder of all runs.
+      // The last run to end removes the folder that holds all runs' temporary files.
       if (dirname(path) === ".tmp") await rmdir(folder.path).catch(() => undefined);
     },
     list: async (glob) => await listed(cwd, checked(glob)),
@@ -72,7 +72,7 @@ async function joined(
   return Buffer.concat(mode === "append" ? [old, bytes] : [bytes, old]);
 }
 
-/** Serializes the work on each path. */
+/** Runs the operations on each path one after the other. */
 function inTurns() {
   const last = new Map<string, Promise<unknown>>();
   return async <T>(path: string, work: () => Promise<T>): Promise<T> => {
@@ -113,12 +113,12 @@ function noFolder(error: NodeJS.ErrnoException): Dirent[] {
   throw error;
 }
 
-/** Limits for an archive: number of files, and total bytes when unpacked. */
+/** Limits for an archive: the number of files, and the total bytes after unpacking. */
 export type UnzipLimits = { mostFiles?: number; mostBytes?: number };
 
 /**
- * Returns the files of a zip archive, in its order and without folders. Their paths are unchecked: the caller must keep
- * them inside the target folder. Throws before it unpacks more than the limits (10,000 files, 256 MB).
+ * Returns the files of a zip archive in its order, without folders. Does not check the paths: the caller must keep them
+ * inside the target folder. Throws before it unpacks more than the limits (10,000 files, 256 MB).
  */
 export function unzipped(
   bytes: Uint8Array,
@@ -128,7 +128,7 @@ export function unzipped(
   let total = 0;
   try {
     const all = unzipSync(bytes, {
-      // At most the declared size of a file is unpacked.
+      // Unpacks at most the declared size of each file.
       filter({ size, originalSize }) {
         files += 1;
         total += Math.max(size, originalSize);

@@ -31,9 +31,9 @@ import {
 } from "./errors.ts";
 
 /**
- * `options` are the options of `run`; `steps` are the thread's steps at its start or resume, whose spending counts.
- * `tools` are the tools that a step may give its model, by name; `maxTurns` limits the turns of a model that uses tools
- * (50). `context` sets when a long conversation is summarised; `false` means never.
+ * `options` are the options of `run`. `steps` are the thread's steps at its start or resume; their spending counts.
+ * `tools` are the tools by name that a step may give its model. `maxTurns` limits the turns of a model with tools (50).
+ * `context` sets when a long conversation is summarized; `false` disables summaries.
  */
 export type ModelAdapterOptions = {
   models: readonly Models[];
@@ -45,12 +45,10 @@ export type ModelAdapterOptions = {
 };
 
 /**
- * Returns an `llm` adapter over providers of `@uncaged/workflow-agents`. A step's `provider` selects one of them, else
- * its model does. Tools that a step names are run until the model ends its turn. Calls of tools that it defines with
- * an `input_schema` are not run: they are the answer.
- *
- * `usage` follows the ledger: `input_tokens` excludes cached tokens. `call` also throws `BUDGET_EXCEEDED` and
- * `PRICE_UNKNOWN`.
+ * Returns an `llm` adapter over the providers of `@uncaged/workflow-agents`. A step's `provider` selects the provider,
+ * else the model's name does. Runs the tools named by a step until the model ends its turn. Does not run calls of tools
+ * that the step defines with an `input_schema`: they are the answer. `usage` follows the ledger: `input_tokens`
+ * excludes cached tokens. `call` also throws `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
  */
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
   const { models, options = {}, steps = [], tools, maxTurns, context = {} } = given;
@@ -100,7 +98,7 @@ const recordingIn = ({ journal, attempts, shared }: Partial<WorkflowOptions>) =>
   ...{ journal, attempts, shared },
 });
 
-/** Returns one list of steps for all calls of a thread, so that their spending is summed. */
+/** Returns one list of steps for all calls of a thread, so that their spending adds up. */
 function threadOf(options: Partial<WorkflowOptions>, given: readonly Step[]): ThreadContext {
   const { threadId = "none", maxRounds = 0, env } = options;
   const steps = given.map((step) => ({ ...step }));
@@ -145,8 +143,8 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
 }
 
 /**
- * Returns the registry that runs the tools named by a step for its model; undefined when it names none. A tool with an
- * `input_schema` is defined by the step and not run here.
+ * Returns the registry of the tools that a step names for its model; undefined if it names none. A tool with an
+ * `input_schema` is defined by the step and does not run here.
  */
 async function toolboxOf(
   tools: readonly LLMTool[] | undefined,

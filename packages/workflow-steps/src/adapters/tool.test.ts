@@ -34,7 +34,7 @@ const builtIn = () => {
 };
 
 describe("the built-in tools", () => {
-  test("are known by their documented names and fields", async () => {
+  test("are available under their documented names and fields", async () => {
     writeFileSync(join(cwd, "a.txt"), "old text\n");
     const edit = { file_path: "a.txt", old_string: "old", new_string: "new" };
     expect((await calling("EditFile", edit)).called?.locals._toolResult).toMatchObject({
@@ -52,7 +52,7 @@ describe("the built-in tools", () => {
     expect(JSON.stringify(ran.called?.locals._result)).toContain("b");
   });
 
-  test("have the inputs that a file's steps may give them", async () => {
+  test("accept the inputs that a file's steps may pass", async () => {
     const at = { cwd, env: {}, signal: new AbortController().signal };
     const own = (await stepTools().definitions(at)).map(({ name, input_schema: schema }) => {
       const { properties = {} } = schema as { properties?: object };
@@ -67,14 +67,14 @@ describe("the built-in tools", () => {
     }
   });
 
-  test("fail their step when a command does not end well, unless the step goes on with that", async () => {
+  test("fail their step when a command fails, unless the step allows errors", async () => {
     const failing = (...lines: string[]) => ["sh", "-c", [...lines, "exit 3"].join("; ")];
     const error = "echo no such branch >&2";
     const failed = await calling("RunCommand", { argv: failing("echo whole >&2", error) });
     expect((failed.error as Error).message).toBe(
       "the command failed with exit code 3: no such branch",
     );
-    // The order of its two outputs is not defined.
+    // The order of stdout and stderr is not defined.
     const argv = failing("echo half", error);
     const { locals } = (await calling("RunCommand", { argv }, { allowError: true })).called ?? {};
     expect(locals?._result).toMatchObject({ ok: false, tool: "RunCommand" });
@@ -84,13 +84,13 @@ describe("the built-in tools", () => {
     });
   });
 
-  test("are known by their own names and fields too", async () => {
+  test("are available under their own names and fields too", async () => {
     await calling("writeFile", { path: "a.txt", content: "a" });
     const read = await calling("readFile", { path: "a.txt" });
     expect(read.called?.locals._result).toBe("a");
   });
 
-  test("publish each event once: the step's own", async () => {
+  test("publish each event once: only the step's own", async () => {
     writeFileSync(join(cwd, "a.txt"), "a");
     const went = await calling("ReadFile", { file_path: "a.txt" });
     expect(typesOf(went)).toBe("tool_start tool_done");
@@ -111,7 +111,7 @@ describe("the built-in tools", () => {
   });
 });
 
-describe("a tool of one's own", () => {
+describe("a custom tool", () => {
   const own = (execute: Tool["execute"]) => {
     const try_it = tool({
       name: "try_it",
@@ -148,7 +148,7 @@ describe("a tool of one's own", () => {
     expect(seen).toEqual([inputs]);
   });
 
-  test("is ended by the step's timeout", async () => {
+  test("is aborted by the step's timeout", async () => {
     const signals: AbortSignal[] = [];
     const hang = own((_, { signal }) => (signals.push(signal), new Promise(() => undefined)));
     const went = await carryOut({ ...step, timeout: 20 }, hang);
@@ -157,7 +157,7 @@ describe("a tool of one's own", () => {
     expect(signals[0]?.aborted).toBe(true);
   });
 
-  test("is ended with its run", async () => {
+  test("is aborted with its run", async () => {
     const abort = new AbortController();
     const reason = new Error("stopped");
     const hang = own(() => (abort.abort(reason), new Promise(() => undefined)));

@@ -25,7 +25,7 @@ import { toolTimeout } from "./errors.ts";
 export const stepTools = (): ToolRegistry =>
   toolRegistry([readFile, writeFile, editFile, undoEdit, listFiles, search, runCommand()]);
 
-/** `blobs` are the blobs of the thread, which `undoEdit` needs. */
+/** `blobs` is the blob store of the thread, required by `undoEdit`. */
 export type ToolAdapterOptions = {
   cwd: string;
   env?: Readonly<Record<string, string>>;
@@ -91,12 +91,12 @@ async function run(
   throw outcome.error;
 }
 
-/** Makes a failed command a failed result. `allowError` decides whether the step continues. */
+/** Turns a failed command into a failed result. `allowError` decides whether the step continues. */
 function judged(envelope: unknown): unknown {
   if (!isPlain(envelope) || envelope.exitCode === 0) return envelope;
   const { exitCode, result } = envelope;
   const how = typeof exitCode === "number" ? `failed with exit code ${exitCode}` : "was ended";
-  // The tool appends a last line with the exit status.
+  // The last line of the tool's result is the exit status.
   const [last = ""] = String(result).split("\n").slice(-2, -1);
   return { ...envelope, error: `the command ${how}${last && `: ${last}`}` };
 }
@@ -114,7 +114,7 @@ function report(runtime: ToolRuntime, { level, message, data }: Record<string, u
   }
 }
 
-/** Renames the documented fields of a built-in tool's input to the tool's own. */
+/** Renames the documented fields of a built-in tool's input to the tool's own names. */
 function houseInput(input: unknown): unknown {
   if (!isPlain(input)) return input;
   const renamed = Object.entries(input).map(([name, value]) => {

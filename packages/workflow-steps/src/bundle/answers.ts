@@ -10,11 +10,11 @@ import { noRecordedAnswer } from "./errors.ts";
 
 type Naming = (role: string, path: readonly unknown[]) => string;
 
-/** Returns a step's name with the constructs around it. */
+/** Returns a step's name, prefixed with its enclosing constructs. */
 export const nameOf: Naming = (role, path) =>
   path.length === 0 ? role : `${role} ${JSON.stringify(path)}`;
 
-/** Counts runs by the name of a step and the constructs around it. */
+/** Counts runs by step name and enclosing constructs. */
 export class StepCounts {
   readonly #nameOf: Naming;
   readonly #done = new Map<string, number>();
@@ -24,21 +24,21 @@ export class StepCounts {
     for (const { role, meta } of steps) this.add(role, meta);
   }
 
-  /** Counts a run of a step, committed or failed. */
+  /** Counts one run of a step, committed or failed. */
   add(role: string, { path }: { path?: unknown }): void {
     if (!Array.isArray(path)) return;
     const name = this.#nameOf(role, path);
     this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
   }
 
-  /** Returns the name and the number (from 1) of the next run. */
+  /** Returns the name and the number (from 1) of the step's next run. */
   next({ stepID, path }: StepAt): [name: string, n: number] {
     const name = this.#nameOf(stepID, path);
     return [name, (this.#done.get(name) ?? 0) + 1];
   }
 }
 
-/** A name without thread ids: the run id of a child workflow contains its thread's id. */
+/** Returns a name without thread ids: the run id of a child workflow contains its thread's id. */
 const nameInAnyThread: Naming = (role, path) =>
   nameOf(
     role,
@@ -49,8 +49,8 @@ type Failed = { error: ErrorMap; variables: Write[] };
 type Outcome = { commit: Commit } | Failed;
 
 /**
- * Replays the recorded runs of a fixture: the n-th run of a step gets the commit or the failure of the n-th recorded
- * run at the same path.
+ * Replays the recorded runs of a fixture. The n-th run of a step gets the commit or failure of the n-th recorded run at
+ * the same path.
  */
 export class RecordedSteps implements RecordedRuns {
   readonly #threadId: string;
@@ -68,9 +68,9 @@ export class RecordedSteps implements RecordedRuns {
     for (const { role, meta } of fixture.steps) if (isCommit(meta)) this.#take(role, meta);
   }
 
-  /** Returns the recorded runs of a thread's options; null when its steps really run. */
+  /** Returns the recorded runs in a thread's options; null if the thread's steps really run. */
   static of({ fixture, recorded }: WorkflowOptions, steps: ThreadInput["steps"]) {
-    // Only a checked fixture sets `recorded`.
+    // `recorded` is set only for a checked fixture.
     return recorded === undefined ? null : new RecordedSteps(fixture as Fixture, steps);
   }
 
@@ -98,7 +98,7 @@ export class RecordedSteps implements RecordedRuns {
     return !found || "commit" in found ? null : found;
   }
 
-  /** @throws RunError for a missing answer, even if the workflow handled or dropped the failure. */
+  /** @throws RunError for a missing answer, even if the workflow handled or dropped that failure. */
   check(): void {
     if (this.#missing) throw this.#missing;
   }
@@ -122,7 +122,7 @@ export class RecordedSteps implements RecordedRuns {
   }
 }
 
-/** Returns the adapters with a file adapter that neither writes nor removes files, for a replayed thread. */
+/** Returns the adapters with a file adapter that never writes or removes files, for a replayed thread. */
 export function withoutFiles(given: Adapters): Adapters {
   const { file } = given;
   if (!file) return given;

@@ -15,7 +15,7 @@ const fanOut: WorkflowDocument = {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** The most handlers that were at work at once, and the roles of the thread's steps. */
+/** Returns the maximum number of concurrent handlers and the roles of the thread's steps. */
 async function ran(options: Partial<WorkflowOptions>): Promise<{ most: number; steps: number }> {
   let working = 0;
   let most = 0;
@@ -32,13 +32,13 @@ async function ran(options: Partial<WorkflowOptions>): Promise<{ most: number; s
   return { most, steps: steps.length };
 }
 
-test("the caller who starts a thread can limit its concurrency", async () => {
+test("the caller of a thread can limit its concurrency", async () => {
   expect(await ran({})).toEqual({ most: 6, steps: 7 });
   expect(await ran({ maxConcurrency: 2 })).toEqual({ most: 2, steps: 7 });
   expect(await ran({ maxConcurrency: "2" })).toEqual({ most: 6, steps: 7 });
 });
 
-test("closed at a step, a thread starts no other", async () => {
+test("a thread closed at a step starts no other step", async () => {
   let started = 0;
   const Busy = async () => {
     started += 1;

@@ -42,17 +42,17 @@ import { answerIn, commitOutput, foldSteps, pauseOutput } from "./thread.ts";
 
 /** Options for the threads of a step workflow's bundle. */
 export type BundleOptions = {
-  /** The adapters, or a function that makes them from a thread's options and initial steps. */
+  /** The adapters, or a function that creates them from a thread's options and initial steps. */
   adapters?: Adapters | ((options: WorkflowOptions, steps: ThreadInput["steps"]) => Adapters);
-  /** Handlers by the prefix of step ids. */
+  /** Handlers by the prefix of the step ids. */
   customHandlers?: Readonly<Record<string, Handler>>;
-  /** Documents of child workflows by the path that a step names. */
+  /** Documents of child workflows, by the path that a step names. */
   subflows?: Readonly<Record<string, WorkflowDocument>>;
-  /** The default for constructs without one (`fail_fast`). */
+  /** Default strategy for constructs that set none (`fail_fast`). */
   errorStrategy?: ParallelErrorStrategy;
-  /** The most concurrent chains in one construct. Defaults to the thread's option of that name. */
+  /** Maximum number of concurrent chains in one construct. Defaults to the thread's option of the same name. */
   maxConcurrency?: number;
-  /** Skips the check of a document that was checked when the bundle was built. */
+  /** Skips the check of a document that was already checked at build time. */
   isChecked?: boolean;
 };
 
@@ -114,7 +114,7 @@ async function* runThread(
     for (;;) {
       const { done, value } = await events.next(answer);
       answer = undefined;
-      // Nothing is committed after a missing answer, not even the step that handled it.
+      // A missing recorded answer must not commit anything, not even the step that handles the failure.
       if (done || value.kind !== "event") recorded?.check();
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") {
@@ -122,7 +122,7 @@ async function* runThread(
         keys.add(value.role, value.commit);
         recorded?.committed(value.role, value.commit);
       }
-      // The thread's log already records how a killed or interrupted thread ended.
+      // The thread's log already records the end of a killed or interrupted thread.
       if (value.event && value.event.type !== "workflow_cancelled") publish(value.event);
       recorded?.check();
       if (value.kind === "wait") {
@@ -135,7 +135,7 @@ async function* runThread(
   }
 }
 
-// The caller who starts a thread can limit it; a document has no field for that.
+// The caller can limit a thread; a document has no field for that.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
   Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
@@ -152,7 +152,7 @@ function sent(input: RoleOutput | undefined): RoleOutput {
   throw noAnswer("the workflow waits at a Pause");
 }
 
-/** Publishes an event on the workflow's channel, with the step of a child workflow as its source. */
+/** Publishes an event on the workflow's channel. The source is the step, also for steps of a child workflow. */
 function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;
@@ -164,16 +164,16 @@ function publish(event: RunEvent): void {
   channel(eventsChannel).publish(published);
 }
 
-/** The start of a run: params, or a checkpoint to continue from. */
+/** The start of a run: params, or a checkpoint. */
 export type StartingState = { params?: Record<string, unknown> } | Resumable;
 
 /** Options of {@link interpret}; all are optional. */
 export type InterpretOptions = RunOptions &
   Pick<DriveOptions, "signal" | "handlers"> &
   Partial<Pick<Documents, "subflows">> & {
-    /** Defaults to the checkpoint's, else `wf`. */
+    /** Defaults to the checkpoint's run id, else `wf`. */
     runID?: string;
-    /** Records the attempts at the steps. Commits and events carry the id of their attempt. */
+    /** Records the step attempts. Commits and events carry their attempt's id. */
     attempts?: Attempts;
   };
 

@@ -12,7 +12,7 @@ const document: WorkflowDocument = {
   ],
 };
 
-test("a step workflow is described with a role for each step, and may run long", () => {
+test("a step workflow's descriptor has a role for each step and allows long runs", () => {
   expect(describeSteps({ document, subflows: {} })).toMatchObject({
     description: "greet",
     maxRounds: 100_000,
@@ -24,7 +24,7 @@ test("a step workflow is described with a role for each step, and may run long",
   });
 });
 
-test("it says what its params must be", () => {
+test("a descriptor has the schema of the params", () => {
   const params = ["who(STRING)", "n(INT) = 3", "list([STRING])", "any(Thing)"];
   const { input } = describeSteps({
     document: { ...document, registry: { params } },
@@ -43,20 +43,20 @@ test("it says what its params must be", () => {
   });
 });
 
-test("its documents can be read off the descriptor", () => {
+test("documentsIn returns the documents of a descriptor", () => {
   const documents = { document, subflows: { "a.json": { ...document, name: "child" } } };
   const written = JSON.parse(JSON.stringify(describeSteps(documents))) as object;
   expect(documentsIn(written)).toEqual(documents);
 });
 
-test("documents that are too long for a descriptor are left out of it", () => {
+test("a descriptor omits documents over the length limit", () => {
   const long = { ...document, description: "x", note: "y".repeat(600_000) };
   const described = describeSteps({ document: long, subflows: {} });
   expect(JSON.stringify(described).length).toBeLessThan(1000);
   expect(documentsIn(described)).toEqual({ subflows: {} });
 });
 
-test("a workflow of very many steps has a descriptor that is not too long", () => {
+test("a workflow of very many steps has a descriptor within the length limit", () => {
   const title = '"'.repeat(100);
   const steps = Array.from({ length: 20_000 }, (_, n) => ({ id: `Set_${n}`, meta: { title } }));
   const described = describeSteps({ document: { ...document, steps }, subflows: {} });
@@ -68,7 +68,7 @@ test("a workflow of very many steps has a descriptor that is not too long", () =
   expect(JSON.stringify(whole).length).toBeLessThan(1 << 20);
 });
 
-test("a descriptor of another bundle has none", () => {
+test("documentsIn returns null for another bundle's descriptor", () => {
   expect(documentsIn({ description: "x", roles: {} })).toBeNull();
   expect(documentsIn({ description: "x", roles: {}, stepWorkflow: null })).toBeNull();
 });

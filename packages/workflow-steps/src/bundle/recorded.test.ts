@@ -19,7 +19,7 @@ const document: WorkflowDocument = {
 };
 const documents = { document, subflows: {} };
 
-/** Runs a thread to its end from steps that it has already. */
+/** Runs a thread to its end, starting with the given steps. */
 async function ran(before: RoleOutput[] = [], params: unknown = { by: 4 }) {
   const steps = [...before];
   const { run } = stepsBundle(document);
@@ -53,7 +53,7 @@ const codeOf = (request: RerunRequest): string => {
 };
 
 describe("a rerun", () => {
-  test("from the state before a step keeps what comes before it, and sends no checkpoint", async () => {
+  test("from the state before a step keeps the earlier steps and sends no checkpoint", async () => {
     const { kept, roles, variables, input } = await again(thread, {
       checkpoint: checkpointAt(8),
       stepID: "Set_Last",
@@ -82,7 +82,7 @@ describe("a rerun", () => {
     expect(input.meta.checkpoint).toBeDefined();
   });
 
-  test("without a step goes on where the checkpoint stands, in the middle of a loop too", async () => {
+  test("without a step continues at the checkpoint's position, also in the middle of a loop", async () => {
     const { kept, roles, variables } = await again(thread, { checkpoint: checkpointAt(4) });
     expect(kept).toBe(4);
     const last = ["Set_Seen", "Noop_In", "Loop_Three", "Set_Last", "Stop_End"];
@@ -90,20 +90,20 @@ describe("a rerun", () => {
     expect(variables).toEqual({ $n: 500, $seen: [5, 10, 15] });
   });
 
-  test("from a checkpoint that was changed takes its values", async () => {
+  test("from a changed checkpoint uses its values", async () => {
     const checkpoint = { ...checkpointAt(8), variables: { $n: 2, $seen: [] } };
     const { variables } = await again(thread, { checkpoint });
     expect(variables).toEqual({ $n: 200, $seen: [] });
   });
 
-  test("of no known thread has nothing but its checkpoint", async () => {
+  test("of an unknown thread has only its checkpoint", async () => {
     const checkpoint = { currentStepID: "Set_Last", variables: { $n: 3 } };
     const { kept, roles, variables } = await again(null, { checkpoint });
     expect({ kept, roles }).toEqual({ kept: 0, roles: ["Set_Last", "Stop_End"] });
     expect(variables).toMatchObject({ $n: 300 });
   });
 
-  test("is refused before anything is begun", () => {
+  test("is refused before anything starts", () => {
     const checkpoint = checkpointAt(8);
     expect(codeOf({ checkpoint, stepID: "Set_None" })).toBe("NO_SUCH_STEP");
     expect(codeOf({ checkpoint, overrides: { $none: 1 } })).toBe("OVERRIDE_UNKNOWN");
@@ -117,7 +117,7 @@ describe("a rerun", () => {
   });
 });
 
-test("another _item is that of the iteration in which a rerun begins", async () => {
+test("another _item applies to the iteration where a rerun begins", async () => {
   const made = checkpointAt(3);
   for (const checkpoint of [made, { ...made, variables: { $n: 6, $seen: [5] } }]) {
     const request = { checkpoint, stepID: "Set_Seen", overrides: { _item: 20 } };
@@ -127,11 +127,11 @@ test("another _item is that of the iteration in which a rerun begins", async () 
   }
 });
 
-describe("a checkpoint with no more than a thread's id and a count of its steps", () => {
+describe("a checkpoint with only a thread's id and a number of steps", () => {
   const first = { threadId: "T", steps: 4 };
   const path = [{ in: "Loop_Three", child: "Set_Seen", iteration: 1 }];
 
-  test("is the state that these steps make", async () => {
+  test("stands for the state after those steps", async () => {
     const { kept, roles, variables, input } = await again(thread, { checkpoint: first });
     expect({ kept, input: input.meta }).toEqual({
       kept: 4,
@@ -141,7 +141,7 @@ describe("a checkpoint with no more than a thread's id and a count of its steps"
     expect(variables).toEqual({ $n: 500, $seen: [5, 10, 15] });
   });
 
-  test("has a position in it, and refuses an unreachable position", async () => {
+  test("has a position, and refuses an unreachable position", async () => {
     const { roles, input } = await again(thread, { checkpoint: first, stepID: "Set_Seen", path });
     expect(roles.slice(0, 2)).toEqual(["Set_Seen", "Noop_In"]);
     expect(input.meta).toMatchObject({ stepID: "Set_Seen", path });
@@ -157,7 +157,7 @@ describe("a checkpoint with no more than a thread's id and a count of its steps"
     }
   });
 
-  test("is refused for more steps than there are, and for values of nothing", () => {
+  test("is refused for more steps than exist, and for unknown values", () => {
     expect(codeOf({ checkpoint: { ...first, steps: 99 } })).toBe("CHECKPOINT_INVALID");
     expect(codeOf({ checkpoint: first, overrides: { $none: 1 } })).toBe("OVERRIDE_UNKNOWN");
     expect(codeOf({ checkpoint: first, overrides: { by: "x" } })).toBe("PARAMS_INVALID");
@@ -167,7 +167,7 @@ describe("a checkpoint with no more than a thread's id and a count of its steps"
 describe("the snapshot of a recorded thread", () => {
   const payloads = { elapsedMs: 5, eventSeq: 9 };
 
-  test("names the step that runs, inside of its constructs", () => {
+  test("names the running step inside its constructs", () => {
     const running = { ...at(4), status: "running" };
     expect(recordedSnapshot(documents, running, payloads)).toMatchObject({
       runID: "T",

@@ -18,7 +18,7 @@ import { documentsIn } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
 import { checkpointAhead, documentTooLong, notStepWorkflow } from "./errors.ts";
 
-/** A recorded thread, with its status. */
+/** A recorded thread with its status. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
 
 /**
@@ -42,8 +42,8 @@ export function recordedCheckpoint(
 }
 
 /**
- * Returns the snapshot of a thread's committed state. `currentStepID` is the running step, or the step at which the run
- * failed or was cancelled; null when the run is complete.
+ * Returns the snapshot of a thread's committed state. `currentStepID` is the running step, or the step where the run
+ * failed or was cancelled; null for a completed run.
  */
 export function recordedSnapshot(
   documents: Documents,
@@ -88,7 +88,7 @@ const statuses: Readonly<Record<string, ExecutionStatus>> = {
   paused: "paused",
 };
 
-// A thread without a worker that can continue counts as running. Out of rounds, only the thread is completed.
+// A resumable thread without a worker counts as running. At its round limit only the thread is completed, not the run.
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   if (status !== "completed") return statuses[status] ?? "running";
   if (!isOver) return "failed";
@@ -101,20 +101,21 @@ function pauseOf({ status, steps }: RecordedThread): WorkflowSnapshot["paused"] 
   return { nodeID: String(last.meta.stepID), token: String(last.meta.token) };
 }
 
-/** The values at the start of a step's run, and its path. */
+/** The values and the path of a step's run at its start. */
 export type StepValues = {
-  /** The number of the thread's steps before it. */
+  /** Number of the thread's steps before this run. */
   steps: number;
-  /** The id in the log: `parent/child` in a child's run. Null if unknown. */
+  /** The id in the log: `parent/child` in a child workflow's run. Null if unknown. */
   stepID: string | null;
   path: PathPart[];
-  /** The step that runs the workflow of these values; null for the thread's own workflow. */
+  /** The step that runs the workflow with these values; null for the thread's own workflow. */
   within: string | null;
 } & Pick<RunState, "params" | "variables" | "localVars">;
 
 /**
- * Returns the values at the start of the run that committed a step, given by its number (from 1), in the thread or in a
- * child workflow. The number after the last step stands for the next step, `coming` if known. Null at the end.
+ * Returns the values at the start of the run that committed a step. The step is given by its number (from 1), in the
+ * thread or in a child workflow. The number after the last step means the next step, `coming` if known. Null at the
+ * end.
  */
 export function recordedValues(
   documents: Documents,
@@ -143,8 +144,8 @@ export function recordedValues(
 }
 
 /**
- * A request for a rerun. A `checkpoint` with only `threadId` and `steps` stands for the state after that many steps;
- * the step can then be given by its `path`.
+ * A request for a rerun. A `checkpoint` with only `threadId` and `steps` means the state after that many steps; `path`
+ * can then identify the step.
  */
 export type RerunRequest = {
   checkpoint: unknown;
@@ -155,7 +156,7 @@ export type RerunRequest = {
 
 type Begun = Pick<FoldedThread, "threadId" | "prompt" | "params" | "steps">;
 
-/** The kept steps of a rerun, the first `kept` or a list of numbers from 0, and the step after them. */
+/** The kept steps of a rerun (the first `kept` steps, or a list of numbers from 0) and the step that follows them. */
 export type Rerun = {
   kept: number;
   steps?: number[];
@@ -184,12 +185,11 @@ export function rerunInput({
 }
 
 /**
- * Plans a rerun from a checkpoint. It keeps the thread's steps before the last run of the chosen step, and the steps of
- * concurrent chains; without a chosen step, the steps of the checkpoint. If the checkpoint differs from the state after
- * the kept steps, it is put after them and its values win.
- *
- * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
- * `PLACE_UNKNOWN`, `PARAMS_INVALID`, and any other error of the start of the run.
+ * Plans a rerun from a checkpoint. With a chosen step, keeps the thread's steps before the step's last run, and the
+ * steps of concurrent chains. Without one, keeps the steps of the checkpoint. If the checkpoint differs from the state
+ * after the kept steps, it follows them and its values win.
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`, `PLACE_UNKNOWN`,
+ * `PARAMS_INVALID`, and any other error of the start of the run.
  */
 export function planRerun(
   documents: Documents,
@@ -215,15 +215,15 @@ export function planRerun(
       const kept = keptWith(workflow.outline, thread.steps, run);
       return planned(workflow, thread, kept, { ...given, path: run.path });
     } catch (error) {
-      // This version of the workflow has no such path.
+      // This version of the workflow does not have this path.
       if (!isWorkflowError(error) || error.code !== "PLACE_UNKNOWN") throw error;
     }
   }
-  // Steps that this version of the workflow can't read are dropped.
+  // Drops steps that this version of the workflow can't read.
   return planned(workflow, thread, first(made ? run.before : 0), given);
 }
 
-/** Returns the plan after a trial start, which throws if a thread can't begin with it. */
+/** Returns the plan after a trial start. The trial throws if no thread can begin with this plan. */
 function planned(
   workflow: Workflow,
   thread: Begun | null,
@@ -240,7 +240,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// Returns the next run of the step after the checkpoint, else its last run; without a path if neither is known.
+// Returns the step's next run after the checkpoint, else its last run. The path is missing if neither is known.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);
@@ -256,7 +256,7 @@ function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: Rerun
     const run = isComing ? null : stepRun(steps, stepID);
     if (run?.path) return run;
   } catch {
-    // Without a state the steps can still be counted.
+    // The steps can be counted even without a state.
   }
   return { before: stepRun(thread.steps, stepID)?.before ?? before, path: null };
 }

@@ -26,10 +26,10 @@ import {
 } from "../state/state.ts";
 import { foreignStep, roundedParam } from "./errors.ts";
 
-/** The input of a step workflow's thread, and its steps so far. */
+/** The input and the committed steps of a step workflow's thread. */
 export type FoldedThread = ThreadInput & {
   threadId: string;
-  /** Documents of child workflows by the path that a step names. */
+  /** Documents of child workflows, by the path that a step names. */
   subflows?: Readonly<Record<string, WorkflowDocument>>;
   status?: ExecutionStatus;
 };
@@ -43,14 +43,17 @@ export function fold(document: WorkflowDocument, thread: FoldedThread): Checkpoi
   return { ...checkpoint, threadId, steps: steps.length };
 }
 
-/** Folds a thread's steps to its state, in time linear in their size. @throws WorkflowError `NOT_STEPS` */
+/**
+ * Folds a thread's steps to its state, in time linear in the size of the steps.
+ * @throws WorkflowError `NOT_STEPS`
+ */
 export function foldSteps(
   workflow: Workflow,
   thread: ThreadInput & { threadId: string },
 ): RunState {
   const { threadId, steps } = thread;
   const [first] = steps;
-  // A checkpoint replaces the steps before it and the input of the thread.
+  // A checkpoint replaces the steps before it and the thread's input.
   const isAnew = first && isRerun(first) && first.meta.checkpoint !== undefined;
   const params = isAnew ? {} : paramsOf(workflow.registry, thread);
   let folded = new Fold(workflow, newState(workflow, threadId, params));
@@ -74,7 +77,7 @@ export function foldSteps(
 
 const isRerun = ({ role, meta }: RoleOutput): boolean => role === INPUT && meta.for === "rerun";
 
-/** Whether a step was committed by a step workflow, by its meta. */
+/** Tells by a step's meta whether a step workflow committed it. */
 export const isCommit = (meta: Record<string, unknown>): meta is Commit =>
   Array.isArray(meta.path) && Array.isArray(meta.variables) && typeof meta.next === "string";
 
@@ -148,8 +151,8 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 }
 
 /**
- * Meta of the `__input__` step that begins a rerun. `checkpoint` wins over the steps before it; without
- * `stepID` the run continues from its position. With a `path` all other chains stay where they are.
+ * Meta of the `__input__` step that begins a rerun. `checkpoint` wins over the earlier steps. Without `stepID` the run
+ * continues at the checkpoint's position. With `path` all other chains keep their positions.
  */
 export type RerunMeta = {
   for: "rerun";
@@ -186,7 +189,7 @@ function summaryOf({ artifacts, durationMs, phase, selected, variables }: Commit
   return parts.filter(Boolean).join(", ");
 }
 
-// The end of a chain whose last step was skipped.
+// Describes the end of a chain whose last step was skipped.
 function endOf({ path }: Commit): string {
   const last = path.at(-1);
   if (!last || !("child" in last)) return "done";

@@ -26,7 +26,7 @@ test("a document with every type of step and every field has no violation", () =
   expect(payloads(everyType)).toEqual([]);
 });
 
-test("a step of a type that the caller handles is valid, and has the fields of a call", () => {
+test("a step of a type with a caller's handler is valid and has the fields of a call", () => {
   const document = workflow(
     chain({ id: "Mail_A", in: { to: "=goal" }, out: "$x", onError: "Noop_B" }).concat({
       id: "Noop_B",
@@ -37,7 +37,7 @@ test("a step of a type that the caller handles is valid, and has the fields of a
   expect(payloads(document)).toHaveLength(1);
 });
 
-test("all violations are reported at once, each with its step and its path", () => {
+test("all violations are reported together, each with its step and path", () => {
   const document = workflow([
     { id: "Set_A", target: "$x", value: "=$y", next: "Set_B" },
     { id: "Foo_B", next: "Set_C" },
@@ -51,7 +51,7 @@ test("all violations are reported at once, each with its step and its path", () 
   ]);
 });
 
-test("a variable may stand beside a param of the same name: $n and n are two", async () => {
+test("a variable and a param may have the same name: $n and n are different", async () => {
   const registry = { params: ["n(INT) = 1"], vars: ["$n(INT) = 2", "$sum(INT)"] };
   const steps = [{ id: "Set_Sum", target: "$sum", value: "=n * 10 + $n", next: "RETURN" }];
   const document = { version: "3.18", name: "two", registry, steps };
@@ -59,7 +59,7 @@ test("a variable may stand beside a param of the same name: $n and n are two", a
   expect((await new Engine(document).execute()).snapshot().variables.$sum).toBe(12);
 });
 
-test("a step that only leads to itself is not an entry beside another", () => {
+test("a step that leads only to itself is not a second entry", () => {
   const alone = { id: "Noop_A", next: "Noop_A" };
   const entry = { id: "Noop_B", next: "RETURN" };
   expect(payloads(workflow([entry, alone]))).toContain(
@@ -70,7 +70,7 @@ test("a step that only leads to itself is not an entry beside another", () => {
   );
 });
 
-test("a tool or an input that is not there is an error, and a warning where the step goes on", () => {
+test("a missing tool or input is an error, or a warning if the step continues after a failure", () => {
   const tools = { ReadFile: ["file_path"] };
   const of = (step: object) =>
     payloads(workflow(chain({ id: "Tool_A", ...step })), { tools }).filter((one) =>
@@ -87,7 +87,7 @@ test("a tool or an input that is not there is an error, and a warning where the 
   expect(of({ tool: "WorkflowRun", input: { workflow_path: "a.json" } })).toEqual([]);
 });
 
-test("a step that runs a workflow names it", () => {
+test("a Subflow step without a workflow is an error", () => {
   const of = (id: string, step: object) =>
     payloads(workflow(chain({ id, ...step }))).filter((one) => one.startsWith("error"));
   const missing = "that runs a workflow needs workflow_path in its in";
@@ -106,7 +106,7 @@ test("a step that runs a workflow names it", () => {
   expect(of("Subflow_A", { input: { workflow_path: "a.json" } })).toEqual([]);
 });
 
-test("a chat loop that a case of its Branch continues is legal", () => {
+test("a chat loop that a case of its Branch continues is valid", () => {
   const document = workflow([
     { id: "Noop_Start", next: "LLM_Answer" },
     { id: "LLM_Answer", in: { prompt: "=goal" }, next: "Branch_Bye" },
@@ -140,7 +140,7 @@ describe("any JSON", () => {
     .record({ registry: json, steps: fc.array(fc.oneof(step, json)), more: fc.object() })
     .map(({ more, ...rest }): unknown => ({ version: "3.1", name: "n", ...more, ...rest }));
 
-  test("is checked without an exception, and each violation has its step's id first", () => {
+  test("is checked without an exception, and each violation starts with its step's id", () => {
     fc.assert(
       fc.property(fc.oneof(document, json), (value) => {
         for (const { stepID, message } of validate(value)) {
@@ -152,7 +152,7 @@ describe("any JSON", () => {
     );
   });
 
-  test("is checked when it is nested 10,000 deep, or holds itself", () => {
+  test("is checked when nested 10,000 levels deep or cyclic", () => {
     let deep: unknown = "=$y";
     for (let level = 0; level < 10_000; level += 1) deep = { a: deep };
     expect(payloads(workflow(chain({ id: "LLM_A", in: { deep } })))).toEqual([
@@ -175,7 +175,7 @@ describe("10,000 steps", () => {
     ["as children", [{ id: "Fork_A", children: ids, next: "RETURN" }, ...sets(() => "RETURN")]],
     ["that are all entries", sets(() => "RETURN")],
     [
-      "in loops that lie in each other",
+      "in nested loops",
       ids.map((id, index) => ({
         id: `Loop_${id}`,
         source: "=$x",

@@ -51,7 +51,7 @@ const hasNoServiceInIDE: DocumentRule = ({ document, registry, steps, error }) =
   }
 };
 
-/** Readers of the lists of the registry that declare names in texts. */
+/** Readers for the registry lists whose texts declare names. */
 const readers: Readonly<Record<string, (text: string) => Pick<Declaration, "name" | "type">[]>> = {
   params: (text) => [parseParamDeclaration(text)],
   vars: (text) => [parseVariableDeclaration(text)],

@@ -8,7 +8,7 @@ import { expressionsIn, parseTarget, type Target } from "../document/target.ts";
 import type { CheckedStep, StepRule, Subject } from "./subject.ts";
 
 type Found = { source: string; path: ViolationPath };
-/** A text that may be an expression. Only a condition needs no `=`. */
+/** A text that may be an expression. Only a condition is an expression without a leading `=`. */
 type Text = { text: string; path: ViolationPath; isCondition?: true };
 
 const conditions = ["if", "while"];
@@ -17,7 +17,7 @@ const values = [
   ...["tool", "toolName", "timeout"],
 ];
 
-/** The names that every step knows, beside params and variables. */
+/** The names that every step can use, besides params and variables. */
 const known: ReadonlySet<string> = new Set(
   "SYSVAR _item _index _iterDir _result _meta _error _toolResult".split(" "),
 );
@@ -33,7 +33,9 @@ export const hasGoodExpressions: StepRule = (step, subject) => {
   }
 };
 
-/** Returns how an expression refers to a param, a variable or an engine name; null for an unknown name. */
+/**
+ * Returns the spelling of a name in expressions: as a param, a variable or an engine name; null for an unknown name.
+ */
 function knownAs(name: string, { declared }: Subject): string | null {
   if (declared.params.has(name) || declared.vars.has(name) || known.has(name)) return name;
   return declared.vars.has(`$${name}`) ? `$${name}` : null;
@@ -86,7 +88,7 @@ function* condition(value: unknown, path: ViolationPath): Generator<Text> {
 
 const deepestValue = 1000;
 
-/** Yields the texts in a value, in order. Each object is read once, so cycles end. */
+/** Yields the texts in a value, in order. Reads each object once, so cycles end. */
 function* textsWithin(
   value: unknown,
   path: ViolationPath,
@@ -106,7 +108,7 @@ function* textsWithin(
   for (const [key, item] of items) yield* textsWithin(item, [...path, key], step, read);
 }
 
-/** A target as it is in a step. `kind` is the kind that the field requires, null if it takes both. */
+/** A target as a step contains it. `kind` is the kind that the field requires; null if it allows both. */
 type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
 export const hasGoodTargets: StepRule = (step, subject) => {
@@ -137,7 +139,7 @@ function checkTarget({ text, path, kind }: Written, step: CheckedStep, subject: 
   for (const source of expressionsIn(target)) checkExpression({ source, path }, step, subject);
 }
 
-/** Returns the target, or the problem of an invalid one. */
+/** Returns the parsed target, or the problem of an invalid target. */
 function parsed(text: string): Target | string {
   try {
     return parseTarget(text);

@@ -21,7 +21,7 @@ const hasId: StepRule = ({ id, fields: { id: given }, error }) => {
   else if (id === null) error(["id"], `id must be a text that is not empty, not ${shown(given)}`);
 };
 
-// An id becomes a role, and a child's role is "<parent>/<child>"; it names folders too.
+// An id becomes a role (a child's role is "<parent>/<child>") and names folders.
 const hasPlainId: StepRule = ({ id, error }) => {
   if (id === null) return;
   if (reserved.has(id) || id.startsWith("__")) {
@@ -69,7 +69,7 @@ const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
   }
 };
 
-/** The minor version that introduced a type of step. */
+/** The minor version that introduced each type of step. */
 const since: Readonly<Record<string, number>> = { Tool: 17, Subflow: 17 };
 
 const isInItsVersion: StepRule = ({ type, warning }, { document }) => {
@@ -200,7 +200,7 @@ const namesItsWorkflow: StepRule = ({ id, type, fields: given, error }) => {
   }
 };
 
-/** Returns the places that a call reads its parameters from, with their paths: the step itself, then its inputs. */
+/** Returns the objects that a call reads its parameters from, with their paths: the step itself, then its inputs. */
 function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[]][] {
   const name = given.in === undefined ? "input" : "in";
   const input = given[name];

@@ -21,7 +21,7 @@ export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) =>
   }
 };
 
-// Children are identified by their ids.
+// Commits identify children by their ids.
 export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   const seen = new Set<unknown>();
   for (const [index, child] of itemsOf(fields.children).entries()) {
@@ -32,7 +32,7 @@ export const namesEachChildOnce: StepRule = ({ fields, error }) => {
   }
 };
 
-/** Returns the steps and all steps that can run after them or inside them. */
+/** Returns the given steps and all steps that can run after or inside them. */
 function reachedFrom(ids: Iterable<string>, outline: Outline): Set<string> {
   const reached = new Set(ids);
   for (const id of reached) for (const { to } of outline.referencesOf(id)) reached.add(to);
@@ -53,11 +53,11 @@ const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** Returns the children of a step that are part of the cycle: with one the step would run inside itself. */
+/** Returns the children of a step that belong to the cycle: such a step would run inside itself. */
 const childrenAmong = (cycle: ReadonlySet<string>, id: string, outline: Outline): Reference[] =>
   childrenOf(id, outline).filter(({ to }) => cycle.has(to));
 
-// Only a Branch may lead back to where it was reached from.
+// Only a Branch may lead back to a step that leads to it.
 const constructsDoNotContainThemselves: DocumentRule = ({ steps, outline }) => {
   const sets = outline.cycles.map((cycle) => new Set(cycle));
   const cycleOf = new Map(sets.flatMap((cycle) => [...cycle].map((id) => [id, cycle])));
@@ -109,7 +109,7 @@ const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** Limits the work for nested loops; past it no warning is reported. */
+/** Limits the work for nested loops. Beyond it no warnings are reported. */
 const mostVisits = 200_000;
 
 // A loop's source is evaluated again on resume, so a body that writes it would change the loop.

@@ -47,7 +47,7 @@ test.each([
   expect(warningsOf(text).filter((one) => /stays|space before/.test(one))).toEqual([]);
 });
 
-test("code and the text of files may hold another language's placeholders, but not a name of the document in braces", () => {
+test("code and file texts may hold another language's placeholders, but not a document's name in braces", () => {
   const call = (input: object) =>
     validate({
       ...workflow(chain({ id: "Tool_runCommand", input })),
@@ -65,7 +65,7 @@ test("code and the text of files may hold another language's placeholders, but n
   );
 });
 
-test("no example has one", () => {
+test("the examples have no such warning", () => {
   const folder = join(import.meta.dir, "../../../../examples");
   const files = readdirSync(folder, { recursive: true }).map(String);
   const documents = files.filter((file) => /(^|\/)(steps\/.*|flow)\.json$/.test(file));

@@ -6,7 +6,7 @@ const placeholder = new RegExp(
   "gu",
 );
 
-/** Inputs that hold code or the text of a file, where placeholders of other languages are common. */
+/** Inputs that hold code or the text of a file. Placeholders of other languages are common there. */
 const codeInputs: ReadonlySet<string> = new Set(
   [
     ...["argv", "cmd", "code", "command", "content", "pattern", "query", "regex", "script"],
@@ -17,8 +17,8 @@ const codeInputs: ReadonlySet<string> = new Set(
 const longestAdvice = 120;
 
 /**
- * Returns a warning for a text that is probably meant as an expression: it has a placeholder of another template
- * language, or a space before the `=`. Null for any other text.
+ * Returns a warning for a text that is probably meant as an expression, because it has a placeholder of another
+ * template language or a space before the `=`. Null for any other text.
  *
  * @param field path of the text from its step
  * @param nameOf returns the name in an expression for a placeholder's name; null for an unknown name
@@ -55,13 +55,13 @@ export function literalAdvice(
 
 type Found = { at: number; placeholder: string; expression: string };
 
-/** Returns the text as one expression; null if that is long or invalid. */
+/** Returns the text as one expression; null if the expression would be too long or invalid. */
 function joined(text: string, found: readonly Found[]): string | null {
   const parts: string[] = [];
   let end = 0;
   for (const { at, placeholder: whole, expression } of found) {
     if (at > end) parts.push(JSON.stringify(text.slice(end, at)));
-    // Without a text two numbers would be added.
+    // Without a text operand, `+` would add two numbers.
     else if (parts.length === 0 && whole !== text) parts.push('""');
     parts.push(expression);
     end = at + whole.length;

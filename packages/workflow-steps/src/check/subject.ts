@@ -5,7 +5,7 @@ import { isPlain } from "../expression/value.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 
 /**
- * An error or a warning of a document. `message` is one line and begins with the step's id if there is one; `path` is
+ * An error or a warning of a document. `message` is one line that begins with the step's id, if there is one. `path` is
  * the place in the document.
  */
 export type Violation = {
@@ -17,11 +17,11 @@ export type Violation = {
 
 type Report = Record<Violation["severity"], (path: ViolationPath, text: string) => void>;
 
-/** A step as the rules see it. The paths of its reports begin at the step. */
+/** A step as the rules see it. Paths in its reports begin at the step. */
 export type CheckedStep = Report & {
-  /** Null if missing or unusable. */
+  /** Null for a missing or unusable id. */
   id: string | null;
-  /** Its canonical type, `custom` for a type of the caller, null if unknown. */
+  /** Its canonical type; `custom` for a type of the caller; null if unknown. */
   type: StepType | typeof CUSTOM | null;
   fields: Readonly<Record<string, unknown>>;
   index: number;
@@ -29,7 +29,7 @@ export type CheckedStep = Report & {
 
 export const declaring = ["params", "vars", "services", "apis", "components"] as const;
 
-/** A document as the rules see it: any value, with the parts that could be read. */
+/** A document as the rules see it: the raw value, with its readable parts. */
 export type Subject = Report & {
   document: Readonly<Record<string, unknown>>;
   registry: Readonly<Partial<Record<keyof RegistryDocument, unknown>>>;
@@ -37,14 +37,14 @@ export type Subject = Report & {
   declared: Readonly<Record<(typeof declaring)[number] | "schemas", ReadonlySet<string>>>;
   steps: readonly CheckedStep[];
   outline: Outline;
-  /** The known tools with the names of their inputs; null if unknown. */
+  /** The known tools with the names of their inputs; null if any tool is valid. */
   tools: KnownTools | null;
 };
 
 export type KnownTools = Readonly<Record<string, readonly string[]>>;
 
 export type CheckOptions = {
-  /** The prefixes that the caller has handlers for. */
+  /** The prefixes of the caller's handlers. */
   customTypes?: Iterable<string>;
   /** The known tools with the names of their inputs. If absent, any tool is valid. */
   tools?: KnownTools;
@@ -54,7 +54,7 @@ export type StepRule = (step: CheckedStep, subject: Subject) => void;
 /** A rule of the whole document. It must not throw for any document. */
 export type DocumentRule = (subject: Subject) => void;
 
-/** Returns the subject of the rules for a document; they report to `violations`. */
+/** Returns a document's subject. Its rules report to `violations`. */
 export function subjectOf(
   document: Readonly<Record<string, unknown>>,
   { customTypes = [], tools }: CheckOptions,
@@ -62,7 +62,7 @@ export function subjectOf(
 ): Subject {
   const handled = new Set(customTypes);
   const registry = isPlain(document.registry) ? document.registry : {};
-  // An invalid declaration still declares its name, so that its uses are not violations too.
+  // An invalid declaration still declares its name, so that each use is not another violation.
   const names = (list: unknown) => new Set(itemsOf(list).flatMap(nameIn));
   return {
     ...reportTo(violations),
@@ -100,7 +100,7 @@ function typeOf(
 /** Returns a type with its article: "a Tool", "an LLM". */
 export const aStep = (type: string): string => `${/^([AIOU]|LLM)/.test(type) ? "an" : "a"} ${type}`;
 
-/** Returns a report whose paths begin at `home` and whose messages begin with `label`. */
+/** Returns a report function whose paths begin at `home` and whose messages begin with `label`. */
 function reportTo(
   violations: Violation[],
   home: ViolationPath = [],

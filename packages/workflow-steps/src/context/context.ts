@@ -11,18 +11,18 @@ import type { ResolvedTarget } from "../document/target.ts";
 import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
 import { undeclaredVariable } from "./errors.ts";
 
-/** The handler of a custom type of step; its value is `_result`. */
+/** The handler of a custom type of step. Its return value becomes `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
-/** A run as programs and custom handlers see it. Values that a handler sets are committed with its step. */
+/** A run as programs and custom handlers see it. Values that a handler sets are committed with the handler's step. */
 export class ExecutionContext {
   readonly run: Run;
   readonly written = new Written();
   isMapped = false;
-  /** Set when the step has ended: later writes of its handler are dropped. */
+  /** True after the end of the step: later writes of its handler are dropped. */
   isOver = false;
   origin: Origin | null = null;
-  /** The targets that the step's `out` has written: each as it is in the document, and resolved. */
+  /** The targets written by the step's `out`: each as the document has it, and resolved. */
   readonly targets: [string, ResolvedTarget][] = [];
   readonly #evaluator: ExpressionEvaluator;
 
@@ -43,7 +43,7 @@ export class ExecutionContext {
     return this.run.status;
   }
 
-  /** The ids of the finished steps, each once, in the order of their first end. */
+  /** Ids of the finished steps, without repetitions, in the order of their first end. */
   get _completedSteps(): string[] {
     return [...this.run.state.completedSteps];
   }
@@ -81,7 +81,10 @@ export class ExecutionContext {
     return this.#evaluator.condition(value);
   }
 
-  /** Writes a copy: `["$list", 0, "name"]` is `$list[0].name`. @throws WorkflowError `VARIABLE_UNKNOWN` */
+  /**
+   * Writes a copy of a value: `["$list", 0, "name"]` is `$list[0].name`.
+   * @throws WorkflowError `VARIABLE_UNKNOWN`
+   */
   set(path: (string | number)[], value: unknown, stepID: string | null): void {
     if (this.isOver) return;
     const { run } = this;
@@ -98,7 +101,7 @@ export class ExecutionContext {
     if (!this.isOver) this.run.publish(type, stepID, payload, this.origin);
   }
 
-  /** Returns the current state of the run with uncommitted changes, as a deep copy. */
+  /** Returns the current state of the run, including uncommitted changes, as a deep copy. */
   snapshot(): WorkflowSnapshot {
     const { run } = this;
     return structuredClone({
@@ -112,12 +115,12 @@ export class ExecutionContext {
     });
   }
 
-  /** Returns the state after the committed steps, from which a run can continue, as a deep copy. */
+  /** Returns the state after the committed steps as a deep copy. A run can continue from it. */
   checkpoint(): Checkpoint {
     return this.run.setup.control.checkpoint();
   }
 
-  /** Listens to every later event. Returns a function that stops it. */
+  /** Adds a listener for later events. Returns a function that removes the listener. */
   onEvent(listener: (event: RunEvent) => void): () => void {
     return this.run.setup.control.onEvent(listener);
   }
@@ -127,23 +130,23 @@ export class ExecutionContext {
     this.run.setup.control.abort();
   }
 
-  /** Answers the Pause that the run waits at. */
+  /** Answers the run's open Pause. */
   resume(request: ResumeRequest): Promise<ResumeReply> {
     return this.run.setup.control.resume(request);
   }
 
-  /** Resolves when the run has ended or waits at a Pause, rejects when it has failed. See `RunControl`. */
+  /** Resolves when the run ends or pauses; rejects when the run fails. See `RunControl`. */
   get done(): Promise<void> {
     return this.run.setup.control.done();
   }
 
-  /** Returns a context of the same run with more locals, which hide the locals of this one. */
+  /** Returns a context of the same run with more locals, which hide this context's locals of the same name. */
   child(locals: Record<string, unknown>): ChildExecutionContext {
     return new ChildExecutionContext(this, locals);
   }
 }
 
-/** The context of one step, iteration or branch. Locals that it sets are visible in it alone. */
+/** The context of one step, iteration or branch. Its locals are visible only in it. */
 export class ChildExecutionContext extends ExecutionContext {
   readonly parent: ExecutionContext;
   readonly locals: Record<string, unknown>;
@@ -160,7 +163,7 @@ export class ChildExecutionContext extends ExecutionContext {
   }
 }
 
-/** The state of a run at a moment. `artifacts` are the paths of the files that it has written. */
+/** The state of a run at a moment. `artifacts` are the paths of the written files. */
 export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {
   status: ExecutionStatus;
   currentStepID: string | null;

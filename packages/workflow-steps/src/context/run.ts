@@ -21,7 +21,7 @@ import { controlInThread } from "./errors.ts";
 /** The reply to an answer to a Pause. */
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
 
-/** An answer to a Pause. The same `requestId` again has no second effect. */
+/** An answer to a Pause. Repeating a `requestId` has no second effect. */
 export type ResumeRequest = { token: string; payload?: unknown; requestId?: string };
 
 /** Control of a run from outside: the part of a context that the engine provides. */
@@ -30,7 +30,7 @@ export type RunControl = {
   onEvent(listener: (event: RunEvent) => void): () => void;
   abort(): void;
   resume(request: ResumeRequest): Promise<ResumeReply>;
-  /** Settles when the run has ended or is paused. A new promise after each answer. */
+  /** Settles when the run ends or pauses. Each answer starts a new promise. */
   done(): Promise<void>;
 };
 
@@ -52,27 +52,27 @@ export type PauseRequest = {
   path: PathPart[];
   token: string;
   reason: string | null;
-  /** A JSON Schema for a form, from the type of the answer's variable. Answers are not checked. */
+  /** A JSON Schema for a form, derived from the type of the answer's variable. Answers are not checked against it. */
   form?: JsonSchema;
   expiresAt?: number;
   onTimeout?: string;
 };
 
-/** An item of the interpreter: a commit to make durable, an event, or a question to answer. */
+/** An item yielded by the interpreter: a commit to make durable, an event, or a question to answer. */
 export type EngineEvent =
   | { kind: "event"; event: RunEvent }
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
   | { kind: "wait"; wait: PauseRequest; event: RunEvent; attempt?: string };
 
-/** Options of the caller who starts a run. */
+/** Options of a run's caller. */
 export type RunOptions = {
   /** Configuration such as `LLM_MODEL`. Empty by default: the process's environment is not read. */
   env?: Readonly<Record<string, string>>;
-  /** The default for constructs without one (`fail_fast`). */
+  /** Default strategy for constructs that set none (`fail_fast`). */
   errorStrategy?: ParallelErrorStrategy;
-  /** The most concurrent chains in one construct; 0, the default, for no limit. */
+  /** Maximum number of concurrent chains in one construct; 0 (the default) means no limit. */
   maxConcurrency?: number;
-  /** A text of the caller that every event carries. */
+  /** A text of the caller, added to every event. */
   clientRunToken?: string;
 };
 
@@ -80,7 +80,7 @@ export type RunOptions = {
 export type RecordedRuns = {
   /** Returns the recorded commit of a run. @throws WorkflowError if none is recorded. */
   answer: (at: StepAt) => Commit;
-  /** Counts a failed run. It is committed with a later step, which may be another run of the same step. */
+  /** Counts a failed run. A later commit records it, possibly of another run of the same step. */
   failed: (at: StepAt) => void;
   /** Returns the recorded failure of the next run; null if it did not fail. */
   failure: (at: StepAt) => { error: ErrorMap; variables: readonly Write[] } | null;
@@ -88,16 +88,16 @@ export type RecordedRuns = {
 
 type RunSetup = RunOptions & {
   adapters: Adapters;
-  /** Records the attempts at its steps, if the host does. */
+  /** Records the step attempts, if the host does. */
   attempts?: Attempts;
-  /** Whether events carry whole inputs and results, because the driver stores long values. */
+  /** Whether events carry whole inputs and results. Set when the driver stores long values. */
   wholeValues?: boolean;
   /** Returns the idempotency key of a run of a step; absent outside a thread. */
   keyOf?: (at: StepAt) => string;
-  /** Recorded runs. If set, they answer instead of calls. */
+  /** If set, recorded runs replace calls. */
   recorded?: RecordedRuns;
   control: RunControl;
-  /** The ids of the steps that this workflow runs in, each with a slash after it; "" if it is not a child. */
+  /** The ids of the parent steps, each followed by a slash; "" for a workflow that is not a child. */
   prefix: string;
   path: Path;
   depth: number;
@@ -120,7 +120,7 @@ export function deferred<T = void>(): Deferred<T> {
 
 type Uncommitted = Pick<Written, "variables" | "artifacts" | "failures">;
 
-/** Uncommitted variable writes, files and failures of steps, in their order. */
+/** Uncommitted variable writes, files and step failures, in order. */
 export class Written {
   variables: Write[] = [];
   artifacts: Artifact[] = [];
@@ -161,7 +161,7 @@ export class Run {
   #endedAt: number | null = null;
   #moment = { at: Number.NaN, text: "" };
 
-  /** @param around The work in flight of the parent run, for which a Pause waits too. */
+  /** @param around The parent run's work in flight. A Pause waits for it too. */
   constructor(
     workflow: Workflow,
     state: RunState,
@@ -180,7 +180,7 @@ export class Run {
     return (this.#endedAt ?? Date.now()) - this.startedAt;
   }
 
-  /** Ends the run. Returns its duration in milliseconds. */
+  /** Ends the run and returns its duration in milliseconds. */
   end(status: ExecutionStatus): number {
     this.status = status;
     this.#endedAt = Date.now();
@@ -191,7 +191,7 @@ export class Run {
     this.scheduler.publish({ kind: "event", event: this.eventOf(...parts) });
   }
 
-  /** Returns an event with the next number. */
+  /** Returns an event with the next sequence number. */
   eventOf(
     type: RunEventType,
     stepID: string | null,
@@ -213,7 +213,7 @@ export class Run {
     };
   }
 
-  // Many events share a millisecond, and formatting the time is the slowest part of an event.
+  // Caches the text, because many events share a millisecond and formatting the time is the slowest part of an event.
   #textOf(at: number): string {
     if (at !== this.#moment.at) this.#moment = { at, text: new Date(at).toISOString() };
     return this.#moment.text;
@@ -227,7 +227,7 @@ export class Run {
 
 const withoutJson: ReadonlySet<string> = new Set(["undefined", "function", "symbol"]);
 
-// JSON omits a key whose value is undefined; documented keys must always be present.
+// Documented keys must always be present, but JSON omits keys whose value is undefined.
 function withEveryKey(payload: Record<string, unknown>): Record<string, unknown> {
   if (!Object.values(payload).some((value) => withoutJson.has(typeof value))) return payload;
   const entries = Object.entries(payload);

@@ -49,12 +49,12 @@ describe("the declaration of a param", () => {
     expect(() => parseParamDeclaration(text)).toThrow(`declaration ${JSON.stringify(text)}: `);
   });
 
-  test("that is not a text is refused as well", () => {
+  test("that is not a text is refused", () => {
     expect(() => parseParamDeclaration(3 as unknown as string)).toThrow("a number");
   });
 });
 
-test("the name of a variable keeps its $, and must have it", () => {
+test("the name of a variable must begin with $, and keeps it", () => {
   expect(parseVariableDeclaration("$n (INT) = 0")).toEqual({ name: "$n", type: "INT", default: 0 });
   expect(() => parseVariableDeclaration("n(INT)")).toThrow("must begin with $");
   expect(() => parseVariableDeclaration("$(INT)")).toThrow("no name");
@@ -92,7 +92,7 @@ describe("the signature of a service", () => {
   });
 });
 
-test("a type is known by its name in capitals", () => {
+test("a type's name is case-insensitive", () => {
   expect(["STRING", "FILE_REF", "[OBJECT]"].every(isKnownType)).toBe(true);
   expect(["Money", "string", "toString"].some(isKnownType)).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { type ErrorKind, WorkflowError } from "@uncaged/workflow";
 import { foundProblems } from "@uncaged/workflow/interpreter";
 
-/** Makes constants of names: `constants("a", "b").a` is `"a"`. */
+/** Returns an object of names: `constants("a", "b").a` is `"a"`. */
 const constants = <const Name extends string>(...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, name])) as { readonly [Each in Name]: Each };
 
@@ -33,18 +33,18 @@ export const LoopMode = constants("serial", "parallel");
 export type LoopMode = keyof typeof LoopMode;
 
 /**
- * The effects of a failed child on its fork: abort the siblings and fail the run; drop the child; or let all end, then
- * fail the run with every error.
+ * How a fork treats a failed child: abort the siblings and fail the run; drop the child; or wait for all children, then
+ * fail the run with all errors.
  */
 export const ParallelErrorStrategy = constants("fail_fast", "continue", "collect");
 /** How a construct treats the failure of a child. */
 export type ParallelErrorStrategy = keyof typeof ParallelErrorStrategy;
 
-/** A value of `next` in place of a step: ends the chain. */
+/** A value of `next` that ends the chain. */
 export const RETURN = "RETURN";
 export const BREAK = "BREAK";
 
-/** The implicit fork of several entry steps. */
+/** The name of the implicit fork of several entry steps. */
 export const ENTRY = "__entry__";
 
 /** The types of steps. Each is also the id prefix of its steps. */
@@ -74,7 +74,7 @@ export const aliases: Readonly<Record<string, StepType>> = {
   Done: "Stop",
 };
 
-/** The types of steps that call something outside. They have `in`, `out` and `onError`. */
+/** The types of steps that make calls. They have `in`, `out` and `onError`. */
 export const callTypes: ReadonlySet<string> = new Set<StepType>([
   "Service",
   "API",
@@ -90,8 +90,8 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
 export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
 
 /**
- * Returns the canonical type of a step or of a step's id. An explicit `type` wins over the id's prefix, and an alias
- * (`Fork`, `Check`, `Done`) stands for its type. Null for an unknown type.
+ * Returns the canonical type of a step or of a step's id; null for an unknown type. An explicit `type` wins over the
+ * id's prefix. Resolves the aliases `Fork`, `Check` and `Done`.
  */
 export function getStepType(step: string | { id: string; type?: string }): StepType | null {
   const name = typeof step === "string" ? prefixOf(step) : (step.type ?? prefixOf(step.id));
@@ -100,8 +100,8 @@ export function getStepType(step: string | { id: string; type?: string }): StepT
 }
 
 /**
- * Returns the name in a step's id: the id without its prefix, and without one ordering group of digits unless the name
- * with it is known (`API_010_users` calls `users`).
+ * Returns the name in a step's id: the id without its prefix, and without a leading ordering number unless the name
+ * with the number is known (`API_010_users` calls `users`).
  */
 export function nameOf(id: string, known: readonly string[] = []): string {
   const rest = id.slice(prefixOf(id).length + 1);
@@ -126,10 +126,10 @@ export function minorOf(version: unknown): number | null {
   return typeof version === "string" && minor >= 0 ? minor : null;
 }
 
-/** Whether a version is 3.10 or later, by number: `3.9` is not. */
+/** Whether a version is 3.10 or later, compared by number: `3.9` is earlier. */
 export const isV310OrLater = (version: string): boolean => (minorOf(version) ?? 0) >= 10;
 
-/** Makes an error of a step workflow from its code, message and hint. */
+/** Creates an error of a step workflow from its code, message and hint. */
 export const failure = (
   code: string,
   message: string,
@@ -137,7 +137,7 @@ export const failure = (
   { cause, ...more }: { kind?: ErrorKind; details?: string[]; cause?: unknown } = {},
 ): WorkflowError => new WorkflowError({ code, message, hint, ...more }, { cause });
 
-/** Makes one error of several problems: the first is its message, and `details` has all. */
+/** Creates one error from several problems. The first is its message, and `details` holds all of them. */
 export function failures(code: string, problems: readonly string[], hint: string, what = "") {
   const { details, message } = foundProblems(problems);
   return failure(code, what + message, hint, { details });

@@ -1,7 +1,7 @@
 import type { EventType } from "@uncaged/workflow";
 import type { Path } from "@uncaged/workflow/interpreter";
 
-/** The types of the events of a run. They are wire format: never rename one. */
+/** The types of a run's events. They are wire format: never rename a type. */
 export const RunEventType = {
   workflow_start: "workflow_start",
   workflow_done: "workflow_done",
@@ -45,12 +45,12 @@ export type RunEvent = {
   ts: string;
   runID: string;
   clientRunToken?: string;
-  /** The attempt at the event's step. `path` has its branch, iteration and child run. */
+  /** The attempt at the event's step. `path` has the branch, iteration and child run of the attempt. */
   attempt?: string;
   path?: Path;
 };
 
-/** The attempt and the path that the events of one execution of a step share. */
+/** The attempt and the path shared by all events of one execution of a step. */
 export type Origin = { attempt: string | undefined; path: Path };
 
 export type Emit = (type: RunEventType, payload: Record<string, unknown>) => void;

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { isPlain } from "../expression/value.ts";
 
-/** Keys and indexes from the document to a value in it. */
+/** Keys and indexes that lead from the document to a value in it. */
 export type ViolationPath = readonly (string | number)[];
 
 const longest = 60;
@@ -28,13 +28,13 @@ export function showPath(path: ViolationPath): string {
   return parts.join("").replace(/^\./, "");
 }
 
-/** The form of a value. The message of each error names the expected value: "a text". */
+/** The expected form of a value. Each error message names the expected value: "a text". */
 export type Form = z.ZodMiniType;
 
-/** A value of the wrong form, reported as "in must be an object, not 3". */
+/** A value that has the wrong form, reported as "in must be an object, not 3". */
 type FormViolation = { path: ViolationPath; text: string };
 
-/** Returns all places where a value has the wrong form. `path` is the path of the value. */
+/** Returns all values of the wrong form inside a value. `path` is the path of that value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
   const issues = z.safeParse(form, value).error?.issues ?? [];
   const found = issues.flatMap((issue) => violationsIn(issue, value, path));
@@ -54,7 +54,7 @@ function violationsIn(
     return [{ path: place.slice(0, -1), text: `${showPath(place)} is missing` }];
   }
   if (issue.code === "invalid_union") {
-    // In a union the form of the value's own type gives a more exact message than "must be this or that".
+    // In a union, the form with the value's own type gives a more exact message than "must be this or that".
     const forms = issue.errors.map((one) =>
       one.flatMap((each) => violationsIn(each, value, place)),
     );

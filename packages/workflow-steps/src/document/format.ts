@@ -12,7 +12,7 @@ import { type Form, listed } from "./form.ts";
 /** The type of custom steps in the table. */
 export const CUSTOM = "custom";
 
-/** A field of a step: its form, and the types of steps that have or require it. */
+/** A field of a step: its form, and the types of steps that allow or require it. */
 type Field = {
   readonly name: string;
   readonly on: ReadonlySet<string>;
@@ -38,7 +38,7 @@ const idAs = (words: string) => z.string(words);
 const stepId = idAs("the id of a step");
 const stepIds = z.array(stepId, anArray);
 const path = (example: string) => nonEmpty(`a path such as ${example}`);
-// Without `abort` a union would report only the check of its number.
+// Without `abort`, a union would report only the number check of this form.
 const positive = z.number(above0).check(z.positive({ error: above0, abort: true }));
 const filled = "an array that is not empty";
 const flag = z.boolean("true or false");
@@ -52,8 +52,8 @@ const unless = (...names: StepType[]): ReadonlySet<string> =>
 const tools = types("Tool", "Subflow");
 
 /**
- * The fields of steps. A field that is listed twice has another form on other types. Unknown fields belong to the
- * author: they are kept and not read.
+ * The fields of steps. A field that appears twice has another form on other types. Unknown fields belong to the author:
+ * they are kept and ignored.
  */
 const table = [
   { name: "meta", on: all, form: object },
@@ -172,7 +172,7 @@ export const hasField = (type: string, name: string): boolean =>
 
 export const isField = (name: string): boolean => fields.some((field) => field.name === name);
 
-/** The fields of steps, each with the values of all types. */
+/** The fields of steps, each with its values on all types of steps. */
 type StepFields = {
   [Name in (typeof table)[number]["name"]]?: z.infer<
     Extract<(typeof table)[number], { readonly name: Name }>["form"]
@@ -180,15 +180,15 @@ type StepFields = {
 };
 
 /**
- * One step in the document of a step workflow. The allowed fields depend on the step's type (`getStepType`): the checks
- * enforce that, not this type. An explicit `type` wins over the id's prefix.
+ * One step in the document of a step workflow. The allowed fields depend on the step's type (`getStepType`); `validate`
+ * enforces that, not this type. An explicit `type` wins over the id's prefix.
  */
 export type StepDocument = StepFields & { id: string; type?: string; [field: string]: unknown };
 
 /** The declarations that steps use, as texts: `name(TYPE)`, `$name(TYPE) = 3`. */
 export type RegistryDocument = z.infer<typeof registryForm>;
 
-/** `{id, method, url, auth, headers, desc}`, the endpoint of `API_<id>`. */
+/** The endpoint of `API_<id>`: `{id, method, url, auth, headers, desc}`. */
 export type ApiDocument = NonNullable<RegistryDocument["apis"]>[number];
 
 /** The JSON document of a step workflow. The order of `steps` has no meaning. */

@@ -25,14 +25,14 @@ describe("the entries", () => {
     expect(outline(step("Set_A", { next: "Set_A" })).entries).toEqual(["Set_A"]);
   });
 
-  test("are none when all steps name each other", () => {
+  test("are missing when all steps name each other", () => {
     const both = outline(step("Set_A", { next: "Set_B" }), step("Set_B", { next: "Set_A" }));
     expect(both.entries).toEqual([]);
   });
 });
 
 describe("the enclosures of a step", () => {
-  test("are none at the top, also for a handler and for the target of a timeout", () => {
+  test("are empty at the top level, also for a handler and for the target of a timeout", () => {
     const { enclosuresOf } = outline(
       step("LLM_A", { onError: "Set_Handler", next: "Pause_B" }),
       step("Set_Handler"),
@@ -87,7 +87,7 @@ describe("the enclosures of a step", () => {
     ]);
   });
 
-  test("leave out a construct that the step leads back to", () => {
+  test("exclude a construct that the step leads back to", () => {
     const { enclosuresOf, cycles } = outline(
       step("Noop_Start", { next: "Pause_Ask" }),
       step("Pause_Ask", { next: "Branch_Enough" }),
@@ -106,7 +106,7 @@ describe("the enclosures of a step", () => {
     expect(cycles).toEqual([["Pause_Ask", "Branch_Enough"]]);
   });
 
-  test("are cut at 100 ways, however often branches meet again", () => {
+  test("stop at 100 nestings, however often branches meet again", () => {
     const rows = Array.from({ length: 60 }, (_, row) => [
       step(`Branch_${row}`, {
         cases: [
@@ -121,7 +121,7 @@ describe("the enclosures of a step", () => {
     expect(enclosuresOf("Branch_60")).toHaveLength(100);
   });
 
-  test("are none for a step that is not there", () => {
+  test("are empty for a missing step", () => {
     expect(outline(step("Set_A")).enclosuresOf("Set_B")).toEqual([]);
   });
 });
@@ -140,7 +140,7 @@ test("a step that names itself is a cycle", () => {
   expect(outline(step("Set_A", { next: "Set_A" })).cycles).toEqual([["Set_A"]]);
 });
 
-test("an outline of anything is an outline", () => {
+test("an outline accepts any value", () => {
   const odd = [
     null,
     1,
@@ -169,7 +169,7 @@ test("the outline of 10,000 forks in a row needs no deep stack", () => {
 describe("the container of a step", () => {
   const of = (...steps: unknown[]) => Object.fromEntries(outline(...steps).containers());
 
-  test("is the construct whose chain it is in", () => {
+  test("is the construct that its chain runs in", () => {
     const found = of(
       step("Loop_A", { children: ["Branch_B"], next: "Set_End" }),
       step("Branch_B", { cases: [["x", "LLM_C"]], next: "Set_After" }),
@@ -201,7 +201,7 @@ describe("the container of a step", () => {
     expect(found).toMatchObject({ Fork_B: "Loop_A", Set_D: "Loop_A", Set_E: "Loop_A" });
   });
 
-  test("stays the same in a cycle, and that of 10,000 in a row is found at once", () => {
+  test("does not change in a cycle, and 10,000 constructs in a row take linear time", () => {
     const found = of(
       step("Noop_A", { next: "Branch_B" }),
       step("Branch_B", {

@@ -3,20 +3,23 @@ import { itemsOf, own } from "./form.ts";
 import type { StepDocument } from "./format.ts";
 import { evaluate, namesIn } from "../expression/expression.ts";
 
-/** The connections of a document's steps. */
+/** The connections between a document's steps. */
 export type Outline = {
-  /** The steps by id, in the order of the document. The first of several with one id. */
+  /** The steps by id, in document order. Of several steps with the same id, the first. */
   steps: ReadonlyMap<string, StepDocument>;
   /** The steps that no other step names. Several are the children of an implicit fork, `__entry__`. */
   entries: readonly string[];
   referencesOf: (id: string) => readonly Reference[];
-  /** Returns the nestings of a step in constructs (at most 100), outermost first; `[[]]` at the top. */
+  /** Returns the nestings of a step in constructs (at most 100), outermost first; `[[]]` at the top level. */
   enclosuresOf: (id: string) => Enclosure[][];
-  /** Returns the construct that each step is drawn in: the innermost of all its nestings; null at the top. */
+  /**
+   * Returns, for each step, the construct to draw it in: the innermost construct that encloses all its nestings; null
+   * at the top level.
+   */
   containers: () => ReadonlyMap<string, string | null>;
-  /** Returns the maximal nesting depth of a step. The implicit fork of entries does not count. */
+  /** Returns the maximum nesting depth of a step, without the implicit fork of entries. */
   depthOf: (id: string) => number;
-  /** Returns a step and all steps that can run after it or inside it. */
+  /** Returns a step and all steps that can run after or inside it. */
   reachableFrom: (id: string) => Set<string>;
   /** The steps that lead back to themselves, grouped by cycle. */
   cycles: readonly (readonly string[])[];
@@ -37,7 +40,7 @@ export function outlineOf(document: { readonly steps?: unknown }): Outline {
   const edges = (id: string) => referencesFrom(id).map(({ to }) => to);
   const groups = groupsOf(steps.keys(), edges);
   const unnamed = [...steps.keys()].filter((id) => !named.has(id));
-  // A step that leads to itself is an entry only if there is no other.
+  // A step that leads to itself is an entry only if no other entry exists.
   const others = unnamed.filter((id) => !edges(id).includes(id));
   const entries = others.length > 0 ? others : unnamed;
   const graph = { steps, references: referencesFrom, entries, groups };
@@ -67,7 +70,7 @@ function stepsOf(steps: unknown): Map<string, StepDocument> {
   return byId;
 }
 
-/** The kind of a reference. `next`, `onError` and `timeout` continue the chain of the step. */
+/** The kind of a reference. `next`, `onError` and `timeout` continue the step's chain. */
 type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
 
 /** A reference from a step to another; `path` begins at the step. */
@@ -101,7 +104,7 @@ export type Enclosure = {
   child: string;
 };
 
-/** The most nestings reported per step. Branches that meet again can have exponentially many. */
+/** Maximum number of nestings reported per step. Branches that meet again can have exponentially many. */
 const maxWays = 100;
 
 type Graph = {
@@ -112,8 +115,8 @@ type Graph = {
 };
 
 /**
- * Finds every nesting of a step in constructs, outermost first. A construct does not enclose a case that leads back to
- * it: such a case stays in the chain of its Branch. So the nestings are finite.
+ * Returns every nesting of a step in constructs, outermost first. A construct does not enclose a case that leads back
+ * to it: that case stays in the chain of its Branch. So the nestings are finite.
  */
 function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
@@ -149,7 +152,7 @@ function enclosuresIn({ steps, references, entries, groups }: Graph) {
   };
 }
 
-/** Returns the nestings without duplicates that differ only in the arm of a Branch: arms that meet continue as one. */
+/** Returns one of several nestings that differ only in the arm of a Branch: arms that meet continue as one chain. */
 export function distinctWays(ways: readonly Enclosure[][]): Enclosure[][] {
   const byPlace = new Map<string, Enclosure[]>();
   for (const way of ways) {
@@ -177,7 +180,8 @@ function append<Value>(map: Map<string, Value[]>, key: string, value: Value): vo
 type Edges = (id: string) => readonly string[];
 
 /**
- * The number of each step's group. Steps that lead to each other share one, smaller than the numbers of their callers.
+ * The group number of each step. Steps that lead to each other share a group. A step's number is smaller than its
+ * callers' numbers.
  */
 type Groups = ReadonlyMap<string, number>;
 
@@ -187,7 +191,7 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
   const seen = new Set<string>();
   const left: string[] = [];
   for (const start of ids) {
-    // Depth first. A step is left after all its successors; then it is met a second time.
+    // Depth-first: a step appears on the stack a second time after all its successors.
     const walk = [{ id: start, isMet: false }];
     for (let top = walk.pop(); top; top = walk.pop()) {
       const { id, isMet } = top;
@@ -201,7 +205,7 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
       }
     }
   }
-  // In the reverse graph: ungrouped predecessors of the step left last are also reachable from it.
+  // In the reverse graph, ungrouped predecessors of the step left last are also reachable from it.
   const groups = new Map<string, number>();
   for (let count = left.length; count > 0; count -= 1) {
     const root = left[count - 1] as string;
@@ -212,14 +216,14 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
   return groups;
 }
 
-/** Returns the groups of several steps, and the steps that lead to themselves; innermost first. */
+/** Returns the groups of several steps and the steps that lead to themselves, innermost first. */
 function cyclesOf(ids: Iterable<string>, groups: Groups, edges: Edges): string[][] {
   const members: string[][] = [];
   for (const id of ids) (members[groups.get(id) ?? 0] ??= []).push(id);
   return members.filter((all) => all.length > 1 || all.some((id) => edges(id).includes(id)));
 }
 
-/** Returns the maximal nesting depth of each step. A construct in a cycle with its content counts once. */
+/** Returns the maximum nesting depth of each step. Constructs that form a cycle with their content count once. */
 function depthsIn({ groups, references }: Graph): Map<string, number> {
   const depths: number[] = [];
   const outermostFirst = [...groups].toSorted(([, one], [, other]) => other - one);
@@ -235,8 +239,8 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
 }
 
 /**
- * Returns the construct that each step is drawn in. For a step that is reachable in several constructs it is the
- * innermost construct around all of them. A case that leads back to a construct stays beside it.
+ * Returns, for each step, the construct to draw it in. A step that is reachable in several constructs belongs to the
+ * innermost construct around all of them. A case that leads back to a construct stays beside that construct.
  */
 function containersIn({ groups, references, entries }: Graph): Map<string, string | null> {
   const homes = new Map<string, string | null>();
@@ -259,7 +263,7 @@ function containersIn({ groups, references, entries }: Graph): Map<string, strin
   for (const id of entries) join(groups.get(id) ?? 0, null);
   const members: string[][] = [];
   for (const [id, group] of groups) (members[group] ??= []).push(id);
-  // Callers first, so that the place of a construct is known before its content's.
+  // Callers come first, so that a construct's place is known before its content's places.
   for (const [group, ids] of [...members.entries()].toReversed()) {
     const home = found[group] ?? null;
     for (const id of ids ?? []) {
@@ -276,7 +280,7 @@ function containersIn({ groups, references, entries }: Graph): Map<string, strin
   return homes;
 }
 
-/** The input that names the workflow of a Subflow step. */
+/** The input that names a Subflow step's workflow. */
 export const pathInput = "workflow_path";
 
 export function runsWorkflow(step: StepDocument): boolean {
@@ -286,7 +290,7 @@ export function runsWorkflow(step: StepDocument): boolean {
   return name === undefined ? /^[^_]*_(\d+_)?WorkflowRun$/.test(step.id) : name === "WorkflowRun";
 }
 
-/** Returns the constant path of a Subflow: a text, or an expression without names. Null if it is computed. */
+/** Returns the constant path of a Subflow: a text, or an expression without names. Null for a computed path. */
 export function literalPath({ in: inputs, input }: StepDocument): string | null {
   const path = (inputs ?? input)?.[pathInput];
   if (typeof path !== "string" || path === "") return null;
@@ -297,7 +301,7 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
     const value = evaluate(path.slice(1), () => undefined);
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
-    // An expression that fails is reported when its step runs.
+    // The step itself reports a failing expression when it runs.
     return null;
   }
 }

@@ -25,7 +25,7 @@ function refusal(given: unknown) {
 }
 
 describe("the params of a start", () => {
-  test("are those given and the defaults of the others", () => {
+  test("are the given params and the defaults of the others", () => {
     expect(registry.startParams({ goal: "ship", tags: ["a"] })).toEqual({
       goal: "ship",
       n: 3,
@@ -43,7 +43,7 @@ describe("the params of a start", () => {
     expect(first.opts).not.toBe(registry.startParams({ goal: "x" }).opts);
   });
 
-  test("are refused by one error that names all that is wrong", () => {
+  test("are refused with one error that names all problems", () => {
     const error = refusal({ n: "3", tags: ["a", 1], zeal: 1, "a b": 2 });
     expect(error).toMatchObject({ code: "PARAMS_INVALID", kind: "failed" });
     expect(error.details).toEqual([
@@ -71,18 +71,18 @@ describe("the params of a start", () => {
     expect(refusal(given).message).toBe(`params: ${message}`);
   });
 
-  test("of a type that is not known are not checked", () => {
+  test("of an unknown type are not checked", () => {
     expect(registry.startParams({ goal: "x", x: ["any"] }).x).toEqual(["any"]);
   });
 });
 
-test("variables start with their default, else null, and share nothing", () => {
+test("variables start with their default, else null, as copies", () => {
   const first = registry.initialVariables();
   expect(first).toEqual({ $plan: null, $list: [1], $on: false });
   expect(first.$list).not.toBe(registry.initialVariables().$list);
 });
 
-test("types are published by name", () => {
+test("paramTypes and varTypes return the types by name", () => {
   expect(registry.paramTypes()).toMatchObject({ goal: "STRING", x: "Money" });
   expect(registry.varTypes()).toEqual({ $plan: "OBJECT", $list: "ARRAY", $on: "BOOL" });
 });
@@ -95,7 +95,7 @@ test("a param that no expression can read is refused", () => {
   }
 });
 
-test("a default that a number can't hold is named", () => {
+test("an error names a default that a number can't hold", () => {
   for (const text of ["n(INT) = 12345678901234567890", 'o(OBJECT) = {"n": 9223372036854775808}']) {
     expect(() => new Registry({ params: [text] })).toThrow("can't be kept exactly");
   }
@@ -105,11 +105,11 @@ test("services are read by their signatures", () => {
   expect(registry.services[0]?.name).toBe("Find");
 });
 
-test("a declaration that can't be read is an error that quotes it", () => {
+test("an invalid declaration is an error that quotes the declaration", () => {
   expect(() => new Registry({ vars: ["$ok(INT)", "plan"] })).toThrow('declaration "plan"');
 });
 
-test("an inherited property does not give a param", () => {
+test("an inherited property does not set a param", () => {
   const odd = new Registry({ params: ["toString(Any)"] });
   expect(() => odd.startParams({})).toThrow("toString (Any) is missing");
 });

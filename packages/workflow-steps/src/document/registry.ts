@@ -8,7 +8,7 @@ import { badDeclaration, badParams } from "./errors.ts";
 
 /**
  * The parsed registry of a step workflow. The constructor throws a `WorkflowError` (`DECLARATION_INVALID`) for the
- * first invalid declaration; the validator names them all.
+ * first invalid declaration; `validate` reports all of them.
  */
 export class Registry {
   readonly params: readonly Declaration[];
@@ -22,14 +22,14 @@ export class Registry {
   }
 
   /**
-   * Returns the initial params of a run: a copy of the given params, with the defaults of the others. Throws one
+   * Returns the initial params of a run: a copy of the given params, with defaults for the missing ones. Throws one
    * `WorkflowError` (`PARAMS_INVALID`) that names all missing, mistyped and undeclared params.
    */
   startParams(given: unknown): Record<string, unknown> {
     return this.#checkedParams(given, problemOf);
   }
 
-  /** Like `startParams`, for a run that begins in its middle: missing params without a default are null. */
+  /** Like `startParams`, for a run that begins in the middle: missing params without a default are null. */
   someParams(given: unknown): Record<string, unknown> {
     return this.#checkedParams(given, (declaration, params) =>
       (params[declaration.name] ?? null) === null ? null : problemOf(declaration, params),
@@ -60,7 +60,7 @@ export class Registry {
     return badParams(problems, all);
   }
 
-  /** Returns the initial variables of a run: a copy of each default, else null. */
+  /** Returns the initial variables of a run: a copy of each default, or null. */
   initialVariables(): Record<string, unknown> {
     return Object.fromEntries(
       this.vars.map(({ name, default: value }) => [name, copyOf(value ?? null)]),
@@ -115,7 +115,7 @@ export function inputSchema(declarations: readonly string[]): JsonSchema {
   };
 }
 
-/** A declared param or variable; the name of a variable begins with `$`. */
+/** A declared param or variable. A variable's name begins with `$`. */
 export type Declaration = { name: string; type: string; default?: unknown };
 
 const form = /^\s*(\$?[\p{ID_Start}_][$\p{ID_Continue}]*)\s*\(([^()]*)\)\s*(?:=([^]*))?$/u;
@@ -136,7 +136,7 @@ export function parseParamDeclaration(text: string): Declaration {
   if (name.startsWith("$")) {
     throw badDeclaration(text, "the name of a param must not begin with $", 'write "name(TYPE)"');
   }
-  // Expressions reserve names that begin with _ for locals.
+  // Names that begin with _ are reserved for locals.
   if (!unreadable.has(name) && !name.startsWith("_")) return declaration;
   throw badDeclaration(text, `the name ${name} is reserved`, "choose another name");
 }
@@ -192,7 +192,9 @@ const signature = new RegExp(
 );
 const item = /^\s*([\p{ID_Start}_][\p{ID_Continue}]*)\s*\(([^()]*)\)\s*$/u;
 
-/** Reads the signature of a service: `Name(p(T), q(T)) RETURN r(T)`. It may return no value or several. */
+/**
+ * Reads the signature of a service: `Name(p(T), q(T)) RETURN r(T)`. A service may return no value or several values.
+ */
 export function parseServiceSignature(text: string): ServiceSignature {
   const refused = (message: string) =>
     badDeclaration(text, message, 'write "Name(a(TYPE), b(TYPE)) RETURN r(TYPE)"');
@@ -224,7 +226,7 @@ const list = (each: Form, schema: object): ValueType => ({
   schema: { type: "array", ...schema },
 });
 
-/** The types of values, each with its check and its JSON Schema. */
+/** The types of values, each with its validator and JSON Schema. */
 const valueTypes: Readonly<Record<string, ValueType>> = {
   STRING: { form: aText, schema: { type: "string" } },
   FILE_REF: { form: aText, schema: { type: "string", description: "a file" } },
@@ -236,7 +238,7 @@ const valueTypes: Readonly<Record<string, ValueType>> = {
   "[STRING]": list(aText, { items: { type: "string" } }),
 };
 
-/** Whether a type is known, so that values are checked. */
+/** Tells whether a type is known. Values of unknown types are not checked. */
 export const isKnownType = (type: string): boolean => Object.hasOwn(valueTypes, type);
 
 /** Returns a known type in capitals, and any other type unchanged. */
@@ -245,6 +247,6 @@ function canonicalType(text: string): string {
   return isKnownType(type) ? type : text.trim();
 }
 
-/** Whether a value is of a type. Always true for an unknown type. */
+/** Tells whether a value has a type. Always true for an unknown type. */
 const isOfType = (value: unknown, type: string): boolean =>
   !isKnownType(type) || z.safeParse(valueTypes[type]?.form ?? z.unknown(), value).success;

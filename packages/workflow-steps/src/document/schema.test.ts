@@ -14,7 +14,7 @@ const fits = ajv.compile(published);
 const isValid = (document: unknown) =>
   validate(document, { customTypes: ["Mail"] }).every(({ severity }) => severity !== "error");
 
-/** A document as its JSON has it. */
+/** Returns a document as parsed JSON. */
 const json = (document: unknown): unknown => JSON.parse(JSON.stringify(document));
 
 test("the published schema matches the checker's table", () => {
@@ -23,7 +23,7 @@ test("the published schema matches the checker's table", () => {
   expect(made).toEqual({ hint, schema: published });
 });
 
-test("a document with every type of step and every field fits the schema", () => {
+test("a document with every type of step and every field matches the schema", () => {
   expect(fits(json(everyType)) ? null : fits.errors).toBeNull();
 });
 
@@ -41,7 +41,7 @@ describe("the schema", () => {
     },
   );
 
-  test("accepts whatever the checker accepts", () => {
+  test("accepts everything that `validate` accepts", () => {
     let accepted = 0;
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
@@ -56,7 +56,7 @@ describe("the schema", () => {
   }, 30_000);
 });
 
-/** Puts a value into a document, at a place that is found by numbers, or takes one out. */
+/** Changes to a document: set or remove a value at a random place. */
 const change = fc.record({
   way: fc.array(fc.nat(60), { minLength: 1, maxLength: 5 }),
   name: fc.option(fc.constantFrom(...Object.keys(texts)), { freq: 3 }),
@@ -90,7 +90,7 @@ describe("the texts of the schema", () => {
     expect(said).toContain(JSON.stringify(text));
   });
 
-  test("leave no field without one", () => {
+  test("cover every field", () => {
     expect(untold(published.properties, "")).toEqual([]);
     const steps = Object.entries(published.$defs).filter(([name]) => !name.startsWith("is"));
     for (const [name, { properties }] of steps as [string, { properties: object }][]) {
@@ -99,7 +99,7 @@ describe("the texts of the schema", () => {
   });
 });
 
-/** The properties without a description, with those inside of them. */
+/** Returns the properties without a description, including nested ones. */
 function untold(properties: object, home: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]: [string, unknown]) => {
     if (typeof schema !== "object" || schema === null) return [];

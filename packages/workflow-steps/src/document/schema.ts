@@ -5,7 +5,7 @@ import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 
-/** Requirements of a type beyond the forms of its fields. */
+/** Requirements of a type that the forms of its fields don't express. */
 const also: Partial<Record<StepType, Schema>> = {
   Stop: { properties: { next: false, children: false } },
   Set: { anyOf: ["target", "out", "children"].map((name) => ({ required: [name] })) },
@@ -85,7 +85,7 @@ function stepSchema(): Schema {
   };
 }
 
-/** Returns the JSON Schema of a step of one type: the common fields, and its own. */
+/** Returns the JSON Schema of a step of one type, with its common and specific fields. */
 export function schemaOfStep(type: StepType): Schema {
   const { allOf: _, anyOf: __, properties, ...common } = stepSchema();
   const { properties: own, required = [], ...rest } = typeSchema(type);
@@ -97,7 +97,7 @@ export function schemaOfStep(type: StepType): Schema {
   };
 }
 
-/** Returns a schema that matches steps of a type, by `type`, else by id. */
+/** Returns a schema that matches steps of one type, by `type`, else by the id's prefix. */
 function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];
   return {
@@ -126,13 +126,15 @@ function typeSchema(type: StepType): Schema {
 
 const isCommon = ({ on }: (typeof fields)[number]): boolean => types.every((type) => on.has(type));
 
-/** Returns a form as a schema. `path` selects the descriptions of its parts, `described` its own. */
+/**
+ * Returns a form as a schema. `path` selects the descriptions of its parts, and `described` the form's own description.
+ */
 const schemaOf = (form: Form, path: string, described = path): Schema => {
   const { $schema: _, ...schema } = toJSONSchema(form);
   return told(schema, path, described);
 };
 
-/** Returns a schema of Zod with descriptions, without parts that mean nothing for JSON. */
+/** Returns a Zod schema with descriptions, without keywords that have no meaning for JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));
@@ -165,29 +167,29 @@ function told({ type, ...schema }: Schema, path: string, described: string): Sch
 
 const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
 
-/** Descriptions of the types of steps, shown by editors. */
+/** Descriptions of the types of steps. Editors show them. */
 const typeTexts: Readonly<Record<StepType, string>> = {
   Service: "Calls the service that registry.services declares by its id: Service_<Name>.",
   API: "Calls the HTTP endpoint that registry.apis declares by its id: API_<id>.",
   Component: "Calls the component that the id names: Component_<id>.",
-  LLM: "Asks a model. Its answer is _result.",
+  LLM: "Calls a model. _result is its answer.",
   Set: "Writes a value to a variable.",
   Write: "Writes a file.",
   Download: "Fetches a file from an http address.",
   Unzip: "Unpacks an archive.",
-  Pause: "Waits for an answer from outside.",
-  Branch: "Goes on in the chain of the first case that holds, then at next.",
-  Loop: "Runs its children for each item of source, or as long as while holds.",
+  Pause: "Waits for an answer.",
+  Branch: "Runs the chain of the first case whose condition is true, then continues at next.",
+  Loop: "Runs its children for each item of source, or while a condition is true.",
   Stop: "Ends the run.",
-  Noop: "Does nothing of its own: a place for children, for print or for a join.",
-  Tool: "Runs a tool. Its name is tool, or what the id names: Tool_010_ReadFile runs ReadFile.",
+  Noop: "Does no work itself: use it for children, for print or for a join.",
+  Tool: "Runs a tool, named by tool or by the id: Tool_010_ReadFile runs ReadFile.",
   Subflow: "Runs another step workflow, given as workflow_path with params.",
 };
 
 const result = "_result is the result of the call";
 
 /**
- * Descriptions of the fields of a document and its steps, shown by editors. A path leads through objects and arrays;
+ * Descriptions of the fields of documents and steps. Editors show them. A path leads through objects and arrays;
  * `Type.field` wins over `field`.
  */
 export const texts: Readonly<Record<string, string>> = {
@@ -217,7 +219,7 @@ export const texts: Readonly<Record<string, string>> = {
   id: "A type, _ and a name: LLM_Plan. RETURN, BREAK, ELSE and ids that begin with __ are reserved.",
   type: "The type, if it differs from the part of the id before its first _.",
   meta: "Data for editors, such as a title or a position on a canvas.",
-  print: "Evaluated at the end of the step, and published as step_print.",
+  print: "Evaluated at the end of the step and published as step_print.",
   if: "An expression. If it is false, the step and its children are skipped.",
   in: "The inputs. Each text that begins with = is an expression; == stands for a literal =.",
   input: "Another name of in.",
@@ -229,7 +231,7 @@ export const texts: Readonly<Record<string, string>> = {
   cases: 'Pairs of a condition and a step\'s id. The last condition may be "ELSE".',
   while: "An expression, tested before each iteration. Needs maxIterations.",
   source: "The place to read the file from.",
-  maxIterations: "The most iterations. At this limit the loop ends normally.",
+  maxIterations: "The maximum number of iterations. At this limit the loop ends normally.",
   mode: "How to write to an existing file.",
   target: "The place to write the file to.",
   value: "The value to write, or an expression.",
@@ -237,8 +239,8 @@ export const texts: Readonly<Record<string, string>> = {
   resumeResultTarget: "The $path to write the answer to.",
   timeout: "The timeout of the call in milliseconds.",
   "timeout.sec": "Seconds to wait for an answer.",
-  "timeout.on": "The id of the step to continue at when no answer came in time.",
-  onError: "The id of the step to continue at when this one fails. It can read _error.",
+  "timeout.on": "The id of the step to continue at if no answer arrives in time.",
+  onError: "The id of the step to continue at if this step fails. That step can read _error.",
   tool: "The name of the tool.",
   toolName: "Another name of tool.",
   allowError:

@@ -91,16 +91,16 @@ test.each([
   expect(() => place(text)).toThrow(message);
 });
 
-test("a placeholder that can't be evaluated is an expression's error", () => {
+test("a placeholder that can't be evaluated throws an ExpressionError", () => {
   expect(() => place("$a[1 / 0]")).toThrow(ExpressionError);
 });
 
-test("the expressions in a target are listed", () => {
+test("expressionsIn lists the expressions in a target", () => {
   expect(expressionsIn(parseTarget("$a[_index].b_{$x}.c[0]"))).toEqual(["_index", "$x", "0"]);
   expect(expressionsIn(parseTarget("/{_item.a}/[_index]"))).toEqual(["_item.a", "_index"]);
 });
 
-test("any text is a target or one error that says so", () => {
+test("every text is a valid target or throws TARGET_INVALID", () => {
   const pieces = fc.constantFrom(
     "$",
     "a",
@@ -136,7 +136,7 @@ test("any text is a target or one error that says so", () => {
   );
 });
 
-test("an out is its targets with their values", () => {
+test("outEntries returns targets with their values", () => {
   expect(outEntries(undefined)).toEqual([]);
   expect(outEntries("$x")).toEqual([["$x", "=_result"]]);
   expect(outEntries({ $x: "=_result.a", "/f": null })).toEqual([
@@ -147,7 +147,7 @@ test("an out is its targets with their values", () => {
   expect(() => outEntries(3)).toThrow("out is a number");
 });
 
-/** A value that throws when it is changed. */
+/** Freezes a value deeply, so that changes throw. */
 function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null) {
     for (const item of Object.values(value)) frozen(item);
@@ -172,7 +172,7 @@ describe("a value at a path", () => {
     expect(setPath(frozen(root), path, 1)).toEqual(expected as never);
   });
 
-  test("leaves the old value as it was and shares what is not on the path", () => {
+  test("leaves the old value unchanged and shares everything off the path", () => {
     const root = frozen({ a: [{ b: 1 }, { c: 2 }], d: {} });
     const next = setPath(root, ["a", 0, "b"], 9) as typeof root;
     expect(next).toEqual({ a: [{ b: 9 }, { c: 2 }], d: {} });
@@ -181,7 +181,7 @@ describe("a value at a path", () => {
     expect(next.d).toBe(root.d);
   });
 
-  test("changes in place what the caller owns, and copies all else once", () => {
+  test("changes owned containers in place, and copies all others once", () => {
     const owned = new WeakSet<object>();
     const root = frozen({ list: [0] });
     const first = setPath(root, ["list", 1], 1, owned) as typeof root;
@@ -193,13 +193,13 @@ describe("a value at a path", () => {
     expect(second).toEqual({ list: [0, 1, 2] });
   });
 
-  test("grows an array with nulls that JSON keeps", () => {
+  test("fills gaps in an array with nulls", () => {
     const grown = setPath([], [1000], "x");
     expect(grown).toEqual(JSON.parse(JSON.stringify(grown)));
     expect(Object.keys(grown as unknown[])).toHaveLength(1001);
   });
 
-  test("takes the place of nothing that is inherited", () => {
+  test("never writes to an inherited property", () => {
     expect(setPath({}, ["toString", "a"], 1)).toEqual({ toString: { a: 1 } } as never);
     const written = setPath(null, ["constructor", "prototype", "x"], 1);
     expect(JSON.stringify(written)).toBe('{"constructor":{"prototype":{"x":1}}}');
@@ -221,7 +221,7 @@ test.each([
   expect(() => setPath(root, path, 1)).toThrow(message);
 });
 
-test("any path is written or refused, and no prototype changes", () => {
+test("every path is written or refused, and no prototype changes", () => {
   const segment = fc.oneof(
     fc.constantFrom("__proto__", "constructor", "prototype", "length", "0", "a"),
     fc.string(),

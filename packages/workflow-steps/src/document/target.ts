@@ -3,13 +3,13 @@ import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 import { badOut, badPath, badTarget, unresolvedTarget } from "./errors.ts";
 
-/** A piece of a target: a literal text, or an expression that is replaced by its value. */
+/** A part of a target: literal text, or an expression that is replaced by its value. */
 type Part = { text: string } | { expression: string };
 
-/** One step into a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
+/** One access inside a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
 type Segment = { kind: "key" | "index"; parts: Part[] };
 
-/** The destination of a value: a declared variable, `$name` with a path, or a file, `/path`. */
+/** The destination of a value: a declared variable (`$name` with a path) or a file (`/path`). */
 export type Target =
   | { kind: "variable"; source: string; name: string; segments: Segment[] }
   | { kind: "file"; source: string; parts: Part[] };
@@ -22,8 +22,8 @@ const keyText = /[^.[\]{}\s]+/uy;
 const fileText = /(?:[^{[]|\[(?!_index\]))+/uy;
 
 /**
- * Reads a target: `$r.a[0].b`, `$a[_index]`, `$m.{_item.id}`, `/out/{_item.name}.md`. In a file's path
- * `[_index]` is the index; other brackets there are plain text.
+ * Parses a target: `$r.a[0].b`, `$a[_index]`, `$m.{_item.id}`, `/out/{_item.name}.md`. In a file's path `[_index]`
+ * stands for the index; other brackets are plain text.
  *
  * @throws WorkflowError `TARGET_INVALID`, also for over 10,000 characters or 100 keys.
  */
@@ -76,7 +76,7 @@ function segmentAt(source: string, start: number): { segment: Segment; end: numb
   return { segment: { kind: "key", parts }, end };
 }
 
-/** Reads texts and placeholders from a position, up to the first other character. */
+/** Parses text and placeholders from a position up to the first other character. */
 function partsAt(
   source: string,
   start: number,
@@ -98,7 +98,7 @@ function partsAt(
   return { parts, end: position };
 }
 
-/** Reads the expression between the bracket at `start` and its partner; `end` is the offset after it. */
+/** Parses the expression between the bracket at `start` and its closing bracket. `end` is the offset after it. */
 function enclosed(source: string, start: number): { part: Part; end: number } {
   const close = source[start] === "{" ? "}" : "]";
   const last = partnerOf(source, start, close);
@@ -124,8 +124,8 @@ function partnerOf(source: string, start: number, close: string): number {
 }
 
 /**
- * Returns the targets of an `out` with their values; the short form gets `=_result`. @throws WorkflowError
- * `OUT_INVALID`
+ * Returns the targets of an `out` with their values. A target without a value gets `=_result`.
+ * @throws WorkflowError `OUT_INVALID`
  */
 export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
@@ -134,7 +134,7 @@ export function outEntries(out: unknown): [target: string, value: unknown][] {
   throw badOut(Array.isArray(out) ? "an array" : `a ${typeof out}`);
 }
 
-/** A resolved target. `path` begins with the variable's `$name`; the path of a file has no leading slash. */
+/** A resolved target. A variable's `path` begins with its `$name`; a file's path has no leading slash. */
 export type ResolvedTarget =
   | { kind: "variable"; path: [string, ...(string | number)[]] }
   | { kind: "file"; path: string };
@@ -182,10 +182,10 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
 }
 
-/** The key whose assignment replaces an object's prototype. */
+/** Assigning to this key replaces an object's prototype. */
 const prototypeKey = "__proto__";
 
-/** Keys that targets can't write. Values may still contain `constructor` and `prototype`. */
+/** Keys that targets can't write. Values may still contain the keys `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
 const farthest = 1_000_000;
@@ -194,9 +194,9 @@ const index = /^(?:0|[1-9]\d{0,14})$/;
 type Container = unknown[] | Record<string, unknown>;
 
 /**
- * Returns `root` with a new value at a path. Containers on the path are copied and the copies added to `owned`;
- * containers in `owned` are changed in place, so that appending is cheap. A null on the path becomes an array before a
- * number, else an object. Gaps in arrays become null.
+ * Returns `root` with a new value at a path. Copies each container on the path and adds the copy to `owned`. Changes
+ * containers in `owned` in place, so that appending is cheap. Replaces a null on the path by an array if a number
+ * follows, else by an object. Gaps in arrays become null.
  *
  * @throws WorkflowError `PATH_REFUSED`, also for an index more than 1,000,000 beyond an array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }

@@ -1,4 +1,4 @@
-/** The inputs of the built-in tools, under all of their names, by tool. */
+/** The inputs of the built-in tools, by tool. Each entry lists all names of an input. */
 const inputNames: Readonly<Record<string, string>> = {
   readFile: "file_path path offset limit",
   writeFile: "file_path path content",
@@ -9,13 +9,13 @@ const inputNames: Readonly<Record<string, string>> = {
   runCommand: "argv cwd input timeoutMs",
 };
 
-/** Returns the documented name of a built-in tool: `ReadFile`. */
+/** Returns the documented name of a built-in tool, such as `ReadFile`. */
 export const documentedToolName = (name: string): string =>
   name.charAt(0).toUpperCase() + name.slice(1);
 
 export const isBuiltInTool = (name: string): boolean => Object.hasOwn(inputNames, name);
 
-/** The inputs of the tools of a bundle made from a file, by documented and by own tool name. */
+/** The inputs of the tools in a bundle made from a file, by documented tool name and by own tool name. */
 export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(inputNames).flatMap(([name, text]) => {
     const inputs = text.split(" ");
@@ -23,7 +23,7 @@ export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.
   }),
 );
 
-/** The tools' own field names by documented field name. */
+/** Maps each documented field name to the tool's own field name. */
 export const ownFieldNames: ReadonlyMap<string, string> = new Map([
   ["file_path", "path"],
   ["old_string", "oldText"],

@@ -28,7 +28,10 @@ import {
 } from "../state/state.ts";
 import { unknownTool } from "./errors.ts";
 
-/** Runs a custom step. Its value is `_result`. `out` is mapped afterwards, unless the handler did that. */
+/**
+ * Runs a custom step. Its return value becomes `_result`. `out` is mapped afterwards, unless the handler already mapped
+ * it.
+ */
 export type CustomHandler = (
   engine: Engine,
   context: ExecutionContext,
@@ -45,16 +48,16 @@ export type EngineOptions = RunOptions & {
   customHandlers?: Record<string, CustomHandler>;
   /** Cancels the run when it is aborted. */
   signal?: AbortSignal;
-  /** The folder for the files of steps, if there is no `file` adapter. */
+  /** Root folder for the steps' files, if there is no `file` adapter. */
   cwd?: string;
   /** Tools by name, if there is no `tool` adapter. */
   tools?: Tools;
-  /** Documents of child workflows by the path that a step names. */
+  /** Documents of child workflows, by the path that a step names. */
   subflows?: Record<string, WorkflowDocument>;
 };
 
 /**
- * Runs a step workflow in this process. It stores nothing: the caller keeps the checkpoints to continue from.
+ * Runs a step workflow in this process. Stores nothing: the caller keeps the checkpoints.
  *
  *     const engine = new Engine(workflow, { onEvent: console.log });
  *     const context = await engine.execute({ project: "MyApp" }, { llm, file });
@@ -65,7 +68,7 @@ export class Engine {
   readonly #options: EngineOptions;
   #read: Workflow | null = null;
 
-  /** @param workflow The document. It is copied. */
+  /** @param workflow The document; the engine copies it. */
   constructor(workflow: WorkflowDocument, options: EngineOptions = {}) {
     this.workflow = structuredClone(workflow);
     this.#options = options;
@@ -97,7 +100,7 @@ export class Engine {
     return context;
   }
 
-  /** Starts the workflow and returns the context at once; its `done` settles as `execute` does. */
+  /** Starts the workflow and returns the context at once. The context's `done` settles as `execute` does. */
   start(params?: Record<string, unknown>, adapters?: Adapters): ExecutionContext {
     const workflow = this.#valid();
     const state = newState(workflow, newRunID(), workflow.registry.startParams(params));
@@ -149,7 +152,7 @@ export class Engine {
 
 let lastRunID = 0;
 
-// Unique in this process.
+// Run ids are unique in this process.
 function newRunID(): string {
   lastRunID = Math.max(Date.now(), lastRunID + 1);
   return `wf_${lastRunID}`;
@@ -161,7 +164,7 @@ type Started = Omit<EngineOptions, "customHandlers"> & {
   resumedFrom?: string;
 };
 
-/** One run in this process: it drives the interpreter, calls the listeners and folds the commits. */
+/** One run in this process. Drives the interpreter, calls the listeners and folds the commits. */
 class EngineRun {
   readonly context: ExecutionContext;
   readonly #run: Run;
@@ -207,7 +210,7 @@ class EngineRun {
     try {
       // The caller of `start` can add listeners before the first event.
       await Promise.resolve();
-      // Loaded on demand, so that an engine without files does not need Node.
+      // Loaded on demand, so that an engine without files runs outside Node and Bun.
       if (cwd !== undefined && !adapters.file) {
         const { fileAdapter } = await import("../adapters/file.ts");
         adapters.file = fileAdapter({ cwd });
@@ -231,7 +234,7 @@ class EngineRun {
 
   async #take(item: EngineEvent, signal: AbortSignal): Promise<Answered | undefined> {
     if (item.kind === "commit") this.#fold.apply(item.role, item.commit);
-    // A listener to the question may answer it at once.
+    // A listener may answer the question at once.
     const answer = item.kind === "wait" ? this.#ask(item.wait, signal) : undefined;
     if (item.event) this.#publish(item.event);
     const { onCheckpoint } = this.#options;
@@ -287,7 +290,8 @@ class EngineRun {
     return this.#open.token === token ? null : "the token is not that of the pause";
   }
 
-  // The scheduler is not read while the question is open, so publish directly; otherwise in the scheduler's order.
+  // The scheduler is not read while the question is open, so the event is published directly; otherwise it goes through
+  // the scheduler, which keeps the order.
   #publishRejected(reason: string): void {
     const { currentStepID, status } = this.#run;
     if (status !== "running" && status !== "paused") return;
@@ -296,14 +300,14 @@ class EngineRun {
   }
 
   #publish(event: RunEvent): void {
-    // Listeners added during a call get the next event; removed listeners are skipped.
+    // Listeners added during a call receive the next event; removed listeners are skipped.
     for (const listener of [...this.#listeners]) {
       if (this.#listeners.has(listener)) quietly(() => listener(event));
     }
   }
 }
 
-// Attempts are not recorded; their ids only group events.
+// This engine records no attempts; their ids only group events.
 function attemptsHere(): Attempts {
   const nextId = attemptIds();
   return {
@@ -311,10 +315,10 @@ function attemptsHere(): Attempts {
   };
 }
 
-// Milliseconds.
+// In milliseconds.
 const longestBreath = 20;
 
-// Steps that never wait must still let timers run, so that the run can be aborted.
+// Steps that never wait must still let timers fire, so that a caller can abort the run.
 function breather(): () => Promise<void> {
   let last = Date.now();
   return async () => {
@@ -324,7 +328,7 @@ function breather(): () => Promise<void> {
   };
 }
 
-// Errors of listeners must not disturb the run.
+// Errors of listeners must not affect the run.
 function quietly(call: () => unknown): void {
   try {
     const result = call();
@@ -340,10 +344,10 @@ function settlement(): Deferred {
   return settled;
 }
 
-// The longest delay of a platform timer.
+// The longest delay that platform timers support, in milliseconds.
 const longestTimer = 2 ** 31 - 1;
 
-/** Calls back at a moment, if given. Returns a function that cancels it. */
+/** Calls `call` at a moment, if one is given. Returns a function that cancels the call. */
 function timer(moment: number | undefined, call: () => void): () => void {
   if (moment === undefined) return () => undefined;
   let current: ReturnType<typeof setTimeout>;
@@ -356,10 +360,10 @@ function timer(moment: number | undefined, call: () => void): () => void {
   return () => clearTimeout(current);
 }
 
-/** A tool of the caller. A returned object with `error` is a failure, and its `result` is the result. */
+/** A caller's tool. A returned object with `error` is a failure, and its `result` is the result. */
 type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
 
-/** Tools by name: a record, or an object with `get`. */
+/** Tools by name, as a record or an object with `get`. */
 type Tools = Readonly<Record<string, SimpleTool>> | { get(name: string): SimpleTool | undefined };
 
 const toolsOf = (tools: Tools): ToolAdapter => ({

@@ -1,6 +1,5 @@
 /**
- * The default adapters, through which the interpreter of a bundle does I/O.
- *
+ * The default adapters of a bundle, which do the interpreter's I/O.
  * @module
  */
 

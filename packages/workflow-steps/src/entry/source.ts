@@ -1,6 +1,5 @@
 /**
- * Turns a file into a checked document and the source of a bundle.
- *
+ * Turns a workflow file into a checked document and into the source of a bundle.
  * @module
  */
 

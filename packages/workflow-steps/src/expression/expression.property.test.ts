@@ -18,7 +18,7 @@ const values: Record<string, unknown> = {
 };
 const scope = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
 
-/** An expression as text, with its expected outcome, computed in another way. */
+/** An expression as text, with its expected outcome from an independent calculation. */
 type Sample = { text: string; wanted: Outcome };
 
 const truth = (value: unknown) =>
@@ -93,7 +93,7 @@ function keyed({ text, wanted }: Sample, key: Sample): Sample {
     const own = Object.getOwnPropertyNames(Object(base)).includes(`${at}`);
     const value = own ? (base as Record<string, unknown>)[at] : undefined;
     if (!own || typeof base !== "string" || at === "length") return { value };
-    // A character of two units stands whole at the first, and the second is empty.
+    // The index of a high surrogate returns the whole character, and the next index returns an empty text.
     const units = Array.from(base).flatMap((one) => (one.length === 1 ? one : [one, ""]));
     return { value: units[Number(at)] };
   };
@@ -136,7 +136,7 @@ const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
   ),
 }));
 
-test("a random expression has the value that a reference gives it", () => {
+test("a random expression has the value of the reference implementation", () => {
   fc.assert(
     fc.property(sample, ({ text, wanted }) => {
       fc.pre(problemIn(text)?.message.includes("levels") !== true);
@@ -149,7 +149,7 @@ test("a random expression has the value that a reference gives it", () => {
 
 const powers = [["||"], ["&&"], ["==", "!="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]];
 
-/** Computes operators without parentheses: the last of the weakest is applied last. */
+/** Returns the value of operators without parentheses. Applies the last operator of the lowest precedence last. */
 function unparenthesised(first: number, rest: readonly (readonly [string, number])[]): Outcome {
   for (const signsOfPower of powers) {
     const at = rest.findLastIndex(([sign]) => signsOfPower.includes(sign));
@@ -161,7 +161,7 @@ function unparenthesised(first: number, rest: readonly (readonly [string, number
   return { value: first };
 }
 
-test("operators bind as JavaScript's do, from the left", () => {
+test("operators have JavaScript's precedence and associate to the left", () => {
   const number = fc.integer({ min: -3, max: 3 });
   fc.assert(
     fc.property(number, fc.array(fc.tuple(fc.constantFrom(...signs), number)), (first, rest) => {
@@ -174,7 +174,7 @@ test("operators bind as JavaScript's do, from the left", () => {
   );
 });
 
-test("any text has a value or is an ExpressionError", () => {
+test("every text has a value or throws an ExpressionError", () => {
   const piece = fc.constantFrom(
     ..."()[].!-+*/<>=&|'\"\\ $_a0e?,{}".split(""),
     "$n",
@@ -213,7 +213,7 @@ test("any text has a value or is an ExpressionError", () => {
   );
 });
 
-test("a text that is quoted as JSON is itself", () => {
+test("a text quoted as JSON evaluates to itself", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(evaluate(JSON.stringify(text), scope)).toBe(text);
@@ -221,7 +221,7 @@ test("a text that is quoted as JSON is itself", () => {
   );
 });
 
-test("a JSON value is the same as its copy, and as no other", () => {
+test("a JSON value equals its copy and no other value", () => {
   fc.assert(
     fc.property(fc.json(), fc.json(), (one, other) => {
       const [a, b]: unknown[] = [JSON.parse(one), JSON.parse(other)];

@@ -95,15 +95,15 @@ describe("an expression", () => {
     expect(value(source)).toBeUndefined();
   });
 
-  test("sees nothing of a function", () => {
+  test("can't read a function's properties", () => {
     expect(evaluate("f.prototype || f.length || f.name", () => Object)).toBeUndefined();
   });
 
-  test("takes the escapes of JSON in both quotes", () => {
+  test("accepts JSON's escapes in both kinds of quotes", () => {
     expect(value(String.raw`'it\'s\n\u00e9\\' + "\"\t\/"`)).toBe("it's\né\\\"\t/");
   });
 
-  test("takes names of any script", () => {
+  test("accepts names in any script", () => {
     expect(evaluate("$计划.標題 + имя", (name) => (name === "имя" ? "!" : { 標題: "ok" }))).toBe(
       "ok!",
     );
@@ -148,7 +148,7 @@ describe("an invalid expression", () => {
     expect(problemIn(source)).toMatchObject({ offset });
   });
 
-  test("is named in the error, on one line and shortened around the place", () => {
+  test("is quoted in the error, on one line and shortened around the offset", () => {
     expect(errorOf("$a = 1").message).toBe(
       'expression "$a = 1", offset 3: assignment is not supported; == compares',
     );
@@ -159,15 +159,15 @@ describe("an invalid expression", () => {
   });
 });
 
-describe("the limits", () => {
-  test("hold a text of 10,000 characters, however it chains", () => {
+describe("the limits of an expression", () => {
+  test("allow 10,000 characters in any chain of operators", () => {
     expect(value(`1${"+1".repeat(4999)}`)).toBe(5000);
     expect(value(`0${"||0".repeat(3333)}`)).toBe(0);
     expect(value(`a${".a".repeat(4999)}`)).toBeUndefined();
     expect(errorOf(`1${"+1".repeat(5000)}`).message).toContain("more than 10000");
   });
 
-  test("hold 100 levels and no more", () => {
+  test("allow 100 levels and no more", () => {
     const nested = (levels: number) => `${"(".repeat(levels)}1${")".repeat(levels)}`;
     expect(value(nested(100))).toBe(1);
     expect(errorOf(nested(101)).message).toContain("more than 100 levels");
@@ -176,12 +176,12 @@ describe("the limits", () => {
     expect(errorOf("a[".repeat(4000)).message).toContain("more than 100 levels");
   });
 
-  test("make a megabyte of parentheses one short error", () => {
+  test("turn a megabyte of parentheses into one short error", () => {
     expect(errorOf("(".repeat(1_000_000)).message.length).toBeLessThan(250);
   });
 });
 
-describe("a value that an operator can't take", () => {
+describe("a value that an operator rejects", () => {
   test.each([
     ["'a' * 2", 'the text "a" is not a number'],
     ["-$text", 'the text "hello" is not a number'],
@@ -201,7 +201,7 @@ describe("a value that an operator can't take", () => {
     expect(problemIn(source)).toBeNull();
   });
 
-  test("fails as an expression even when reading it throws", () => {
+  test("throws an ExpressionError even if reading the value throws", () => {
     const cyclic: Record<string, unknown> = {};
     cyclic.self = cyclic;
     expect(errorOf("x + ''", () => cyclic).message).toContain("can't be converted to JSON");
@@ -214,7 +214,7 @@ describe("a value that an operator can't take", () => {
   });
 });
 
-test("the names in an expression are listed once each, without keys and literals", () => {
+test("namesIn lists each name once, without keys and literals", () => {
   expect(namesIn("$a.b[$c] + goal * !$a || true && _item.$d == 'x'")).toEqual([
     "$a",
     "$c",
@@ -224,7 +224,7 @@ test("the names in an expression are listed once each, without keys and literals
   expect(namesIn("$a +")).toEqual([]);
 });
 
-test("many different expressions are evaluated right though only the last are kept", () => {
+test("many different expressions evaluate correctly although only the last ones are cached", () => {
   for (let round = 0; round < 2; round += 1) {
     for (let index = 0; index < 2500; index += 1) expect(value(`${index}+1`)).toBe(index + 1);
   }
@@ -253,7 +253,7 @@ describe("a field", () => {
     expect(evaluator.evaluate(field)).toEqual(expected as never);
   });
 
-  test("that is a list or an object is itself, unless all of it is asked for", () => {
+  test("with a list or an object is unchanged by evaluate, and evaluated by resolve", () => {
     const field = { a: ["=$n", "==n", { b: "=$n * 2" }], c: "x" };
     expect(evaluator.evaluate(field)).toBe(field);
     expect(evaluator.resolve(field)).toEqual({ a: [2, "=n", { b: 4 }], c: "x" });
@@ -279,7 +279,7 @@ describe("a resolved field", () => {
     expect(new ExpressionEvaluator({ $b: bytes }).resolve(["=$b"])).toEqual([bytes]);
   });
 
-  test("keeps a key that names the prototype a key", () => {
+  test("keeps a key named `__proto__` as an own key", () => {
     const field: unknown = JSON.parse('{"__proto__": {"polluted": "=1"}}');
     const copy = evaluator.resolve(field) as object;
     expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
@@ -307,23 +307,23 @@ test.each([
   expect(evaluator.condition(condition)).toBe(expected);
 });
 
-test("a scope may be a function", () => {
+test("a scope can be a function", () => {
   const echo = new ExpressionEvaluator((name) => `<${name}>`);
   expect(echo.evaluate("=$a + _b + SYSVAR")).toBe("<$a><_b><SYSVAR>");
 });
 
-test("a record's names are its own keys only", () => {
+test("a record's names are only its own keys", () => {
   expect(evaluator.evaluate("=toString || __proto__ || constructor")).toBeUndefined();
 });
 
-test("values are cached, and the oldest is dropped at the limit", () => {
+test("remembered caches values and drops the oldest at the limit", () => {
   const made: string[] = [];
   const lookUp = remembered((text) => made.push(text), 2);
   for (const text of ["a", "b", "a", "c", "c", "b", "a"]) lookUp(text);
   expect(made).toEqual(["a", "b", "c", "a"]);
 });
 
-test("a call that throws is repeated", () => {
+test("remembered repeats a call that throws", () => {
   let count = 0;
   const lookUp = remembered(() => {
     count += 1;

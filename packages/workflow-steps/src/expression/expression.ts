@@ -4,8 +4,8 @@ import { copyOf, mapped, toBool } from "./value.ts";
 const parsed = remembered(parse, 1000);
 
 /**
- * Evaluates an expression, given without its leading `=`. A missing name, and a key of null or undefined, is undefined.
- * Throws only {@link ExpressionError}.
+ * Evaluates an expression, given without its leading `=`. A missing name is undefined, and so is any key of null or
+ * undefined. Throws only {@link ExpressionError}.
  */
 export function evaluate(source: string, scope: Scope): unknown {
   const expression = parsed(source);
@@ -13,7 +13,7 @@ export function evaluate(source: string, scope: Scope): unknown {
     return expression.evaluate(scope);
   } catch (error) {
     if (error instanceof ExpressionError) throw error;
-    // The values are at fault, not the expression: a getter that throws, a text too long for memory.
+    // The values cause this error, not the expression: a getter that throws, or a text too long for memory.
     const hint = "use values that JSON can hold";
     const problem = "a value can't be read";
     throw new ExpressionError("EXPRESSION_FAILED", source, problem, 0, hint, error);
@@ -43,7 +43,7 @@ export function problemIn(source: string): { message: string; offset: number } |
 export class ExpressionEvaluator {
   readonly #scope: Scope;
 
-  /** `scope` returns the value of a name, or is a record of values; only its own keys count. */
+  /** `scope` is a function that returns a name's value, or a record of values, of which only its own keys count. */
   constructor(scope: Scope | Record<string, unknown>) {
     this.#scope =
       typeof scope === "function"
@@ -56,19 +56,19 @@ export class ExpressionEvaluator {
     return value.startsWith("==") ? value.slice(1) : evaluate(value.slice(1), this.#scope);
   }
 
-  /** Evaluates a field with all nested values, as a copy that shares nothing with the scope. */
+  /** Evaluates a field with all nested values. The result is a copy that shares nothing with the scope. */
   resolve(value: unknown): unknown {
     return mapped(value, (leaf) => (typeof leaf === "string" ? copyOf(this.evaluate(leaf)) : leaf));
   }
 
-  /** Whether a condition holds. A text without `=` is an expression too. */
+  /** Evaluates a condition. A text without a leading `=` is an expression too. */
   condition(value: unknown): boolean {
     if (typeof value !== "string" || value.startsWith("=")) return toBool(this.evaluate(value));
     return toBool(evaluate(value, this.#scope));
   }
 }
 
-/** Caches the last `limit` values of `make` by text. Errors are not cached. */
+/** Caches the last `limit` values of `make` by text. Does not cache errors. */
 export function remembered<T>(make: (text: string) => T, limit: number): (text: string) => T {
   const kept = new Map<string, { value: T }>();
   return (text) => {

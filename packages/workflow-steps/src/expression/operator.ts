@@ -94,7 +94,7 @@ function kindOf(value: unknown): string {
   return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
 }
 
-// From here on numbers print with an exponent, so they don't look exact.
+// Numbers from here on print with an exponent, which would hide their rounding.
 const longestWritten = 1e21;
 
 function arithmetic(
@@ -112,7 +112,7 @@ function arithmetic(
         return fail(`the result ${digits} can't be kept exactly`, hint);
       }
     }
-    // Adding 0 turns -0 into 0, as JSON would.
+    // Adding 0 turns -0 into 0, as in JSON.
     if (Number.isFinite(value)) return value + 0;
     return fail("the result is not a finite number", "keep numbers below 1e308");
   };

@@ -51,7 +51,7 @@ const words: Readonly<Record<string, unknown>> = { true: true, false: false, nul
 export const parse = (source: string): Expression => new Parser(source).whole();
 
 /**
- * Compiles each part to a function as it is read. Operators of equal precedence, and keys, run in a loop, so the call
+ * Compiles each part to a function while it parses. Loops handle keys and operators of equal precedence, so the call
  * depth depends only on parentheses, brackets and signs.
  */
 class Parser {
@@ -228,7 +228,7 @@ const constant =
   () =>
     value;
 
-/** Returns the first operand whose truth is `wanted`, else the last one. */
+/** Returns the first operand whose truth value is `wanted`, else the last operand. */
 function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   return (scope) => {
     let value: unknown;
@@ -240,7 +240,7 @@ function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   };
 }
 
-/** Returns an own property of an object, an array or a text; else undefined. */
+/** Returns an own property of an object, an array or a text; undefined for any other. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
   if (typeof value === "string") return key === "length" ? value.length : characterAt(value, key);
@@ -249,7 +249,7 @@ export function read(value: unknown, key: unknown): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined;
 }
 
-// A lone surrogate can't be encoded. The index of a high surrogate returns the whole character, the index of a low
+// A lone surrogate can't be encoded. The index of a high surrogate returns the whole character, and the index of a low
 // surrogate an empty text.
 function characterAt(text: string, key: string | number): string | undefined {
   if (!Object.hasOwn(Object(text) as object, key)) return undefined;
@@ -260,7 +260,7 @@ function characterAt(text: string, key: string | number): string | undefined {
   return before > 0xffff ? "" : character;
 }
 
-/** A token of an expression, as text; a key without its point. */
+/** A token of an expression, as text. A key has no leading dot. */
 type Token = {
   kind: "name" | "number" | "text" | "key" | "sign" | "end";
   text: string;

@@ -59,7 +59,7 @@ test.each([
   expect(toText(value)).toBe(expected);
 });
 
-test("a text may be spaced, and has no cycles", () => {
+test("toText can indent JSON, and rejects cycles", () => {
   expect(toText({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
   const cyclic: Record<string, unknown> = {};
   cyclic.self = cyclic;
@@ -132,7 +132,7 @@ describe("+", () => {
     expect(compare(left, "+", right)).toEqual(expected as never);
   });
 
-  test("and its like never give the -0 that JSON would lose", () => {
+  test("and the other operators never return -0, which JSON can't hold", () => {
     expect(Object.is(compare(0, "*", -1), 0)).toBe(true);
     expect(Object.is(compare(-0, "+", -0), 0)).toBe(true);
     expect(
@@ -144,8 +144,8 @@ describe("+", () => {
   });
 });
 
-describe("the same value", () => {
-  test("separates a number from its text, and not an order of keys or null from undefined", () => {
+describe("sameValue", () => {
+  test("distinguishes a number from its text, and ignores the order of keys and null versus undefined", () => {
     expect(sameValue(1, "1")).toBe(false);
     expect(sameValue({ a: 1, b: [undefined] }, { b: [null], a: 1 })).toBe(true);
     expect(sameValue(Number.NaN, Number.NaN)).toBe(true);
@@ -153,7 +153,7 @@ describe("the same value", () => {
     expect(sameValue(new Uint8Array([1]), new Uint8Array([2]))).toBe(false);
   });
 
-  test("is found in cycles, and in 100,000 levels", () => {
+  test("compares cycles and 100,000 levels", () => {
     const cycle = (length: number) => {
       const first: Record<string, unknown> = {};
       let last = first;

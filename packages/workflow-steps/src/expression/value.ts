@@ -2,17 +2,17 @@ import { valueTooDeep } from "./errors.ts";
 
 const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-/** Whether a value is truthy. Falsy values are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
+/** Tells whether a value is truthy. Falsy values are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
 export const toBool = (value: unknown): boolean => Boolean(value) && value !== "false";
 
-/** Converts a value to a number: numbers and numeric texts are themselves, `true` is 1, other values are 0. */
+/** Converts a value to a number. Numbers and numeric texts keep their value, `true` is 1, other values are 0. */
 export function toFloat(value: unknown): number {
   if (value === true) return 1;
   const number = numberIn(value);
   return number === undefined || Number.isNaN(number) ? 0 : number;
 }
 
-/** Returns the value of a number or a numeric text (decimal, finite); undefined for other values. */
+/** Returns the value of a number or a numeric text (decimal, finite); undefined for any other value. */
 export function numberIn(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || !decimal.test(value)) return undefined;
@@ -21,26 +21,25 @@ export function numberIn(value: unknown): number | undefined {
 }
 
 /**
- * Converts a value to text for `+` and print: texts are themselves, objects and arrays their JSON, and null, undefined,
- * functions and symbols "". `space` is passed to `JSON.stringify`.
- *
+ * Converts a value to text for `+` and print. Texts stay as they are, objects and arrays become JSON, and null,
+ * undefined, functions and symbols become "". `space` is passed to `JSON.stringify`.
  * @throws TypeError for an object that JSON can't hold, such as a cyclic one.
  */
 export function toText(value: unknown, space?: number): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  // Its type omits undefined, the result for functions and symbols.
+  // The declared return type omits undefined, which is the result for functions and symbols.
   const json = JSON.stringify(value, null, space) as string | undefined;
   return json ?? "";
 }
 
-// The number of comparisons before cycles are tracked.
+// Number of comparisons before the function tracks cycles.
 const unguarded = 100_000;
 
 /**
- * Whether two values are equal as JSON. Null equals undefined, a key with undefined equals a missing key, and the order
- * of keys does not matter. Cycles are allowed.
+ * Tells whether two values are equal as JSON. Null equals undefined, a key with undefined equals a missing key, and the
+ * order of keys does not matter. Accepts cycles.
  */
 export function sameValue(left: unknown, right: unknown): boolean {
   const open: [unknown, unknown][] = [[left, right]];
@@ -81,14 +80,14 @@ function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
   return Object.values(b).filter((value) => value !== undefined).length === count;
 }
 
-/** Whether a value is a plain object, not an array or an instance of a class. */
+/** Tells whether a value is a plain object, not an array or a class instance. */
 export function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Returns the value of a record's own key, ignoring its prototype. */
+/** Returns the value of a record's own key; ignores the prototype. */
 export const ownValue = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
@@ -104,8 +103,8 @@ export function decoded(bytes: Uint8Array): string | null {
 const deepest = 1000;
 
 /**
- * Copies arrays and plain objects deeply and maps each leaf with `leaf`. Instances of classes are leaves. Throws a
- * `WorkflowError` (`VALUE_TOO_DEEP`) over 1,000 levels, and for a cycle.
+ * Copies arrays and plain objects deeply and maps each leaf with `leaf`. Class instances are leaves. Throws a
+ * `WorkflowError` (`VALUE_TOO_DEEP`) beyond 1,000 levels and for a cycle.
  */
 export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth = 0): unknown {
   if (depth > deepest) throw valueTooDeep(deepest);

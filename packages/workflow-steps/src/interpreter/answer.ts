@@ -3,15 +3,15 @@ import { buildErrorMap } from "../adapter/error.ts";
 import type { StepAt, Write } from "../state/state.ts";
 import type { Task } from "./interpreter.ts";
 
-/* Replays the recorded runs of steps, and records the failed ones. */
+/* Functions that replay the recorded runs of steps and record failed runs. */
 
-/** Returns the run of a step, as the thread's commits name it. */
+/** Returns the run of a step, named as in the thread's commits. */
 export function stepAt({ chain, interpreter, step }: Task): StepAt {
   const { path, prefix } = interpreter.run.setup;
   return { stepID: `${prefix}${step.id}`, path: [...path, ...chain.path] };
 }
 
-/** Records the failure of the step's run in the next commit. */
+/** Adds the failure of the step's run to the next commit. */
 export function recordFailure(task: Task, error: unknown): void {
   const { setup } = task.interpreter.run;
   const { stepID, path } = stepAt(task);
@@ -22,7 +22,7 @@ export function recordFailure(task: Task, error: unknown): void {
   setup.recorded?.failed({ stepID, path });
 }
 
-/** Throws the recorded failure of the step's run, if there is one. */
+/** Throws the recorded failure of the step's run, if one exists. */
 export function failAsRecorded(task: Task): void {
   const recorded = task.interpreter.run.setup.recorded?.failure(stepAt(task));
   if (!recorded) return;
@@ -31,7 +31,7 @@ export function failAsRecorded(task: Task): void {
   throw Object.assign(new Error(message), { code, retryable, type });
 }
 
-/** Writes the recorded commit of the step's run in place of a call; false without recorded runs. */
+/** Writes the recorded commit of the step's run instead of making a call. Returns false without recorded runs. */
 export function writeRecorded(task: Task): boolean {
   const { context, interpreter } = task;
   const { setup, state } = interpreter.run;

@@ -6,7 +6,7 @@ import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./i
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
 import { sourceNotArray } from "./errors.ts";
 
-/** Runs the children of a step concurrently. Returns whether one of them ended with a BREAK. */
+/** Runs the children of a step concurrently. Returns whether a child ended with a BREAK. */
 export function runFork({ chain, inside, interpreter, step, turn }: Task): Promise<boolean> {
   return turn.aside(() => join(interpreter, chain, inside, step));
 }
@@ -25,7 +25,7 @@ type Iteration = Pick<Chain, "locals" | "signal"> & {
   onBreak: () => void;
 };
 
-/** Runs the open chains of a construct or of one iteration. */
+/** Runs the unfinished chains of a construct or an iteration. */
 async function join(
   interpreter: Interpreter,
   chain: Chain,
@@ -65,7 +65,7 @@ async function concurrent(
   await new ParallelExecutor({ maxConcurrency, errorStrategy, signal }).run(tasks);
 }
 
-/** Runs the chain of the first case whose condition holds. */
+/** Runs the chain of the first case whose condition is true. */
 export async function chooseCase(task: Task): Promise<Done> {
   const { chain, context, inside, interpreter, step, turn } = task;
   const [entered] = inside?.chains.keys() ?? [];
@@ -73,7 +73,7 @@ export async function chooseCase(task: Task): Promise<Done> {
     when === "ELSE" || context.condition(when);
   const selected = entered ?? step.cases?.find(holds)?.[1] ?? null;
   if (selected === null) return { selected };
-  // A case that leads back to the Branch is not inside it: the chain continues there.
+  // A case that leads back to the Branch is not inside it: the chain continues at that step.
   if (interpreter.run.workflow.outline.isCycle(step.id, selected)) {
     return { selected, next: selected };
   }
@@ -106,7 +106,7 @@ export async function runLoop(task: Task): Promise<Done> {
     if (await join(interpreter, chain, inside, step, iteration)) onBreak();
   }
 
-  /** Returns the number of finished iterations. */
+  /** Runs the iterations one after the other. Returns the number of finished iterations. */
   async function runSerial(): Promise<number> {
     for (let index = first; index < total && (!isBroken || isBegun(index)); index += 1) {
       if (source === null) context.locals._index = index;
@@ -129,12 +129,12 @@ export async function runLoop(task: Task): Promise<Done> {
   }
 
   const ran = await turn.aside(step.mode === LoopMode.parallel ? runParallel : runSerial);
-  // With a source all iterations count as done: dropped ones and skipped ones never run later.
+  // A loop over a source counts all iterations as done: dropped and skipped ones never run later.
   return { iterations: source === null ? ran : total };
 }
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
-  // A copy, because the body may write to the source.
+  // Copied, because the body may write to the source.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
   throw sourceNotArray(step.id, typeof source);

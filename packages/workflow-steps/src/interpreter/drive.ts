@@ -42,16 +42,15 @@ import { runPause, stop } from "./pause.ts";
 import { runSubflow } from "./subflow.ts";
 import { idleCycle, noHandler, noNextStep } from "./errors.ts";
 
-/** The end of a run that did not fail. `reason` is the reason of the Stop. */
+/** The end of a run that did not fail. `reason` is the Stop's reason. */
 export type RunResult =
   | { status: "completed" }
   | { status: "stopped"; stopID: string; reason: string | null }
   | { status: "cancelled" };
 
 /**
- * Drives a run from its position to its end. Does no I/O. Yields items in the order of `seq`. A chain continues after a
- * commit only when the next item is requested.
- *
+ * Drives a run from its position to its end, without I/O. Yields items in the order of `seq`. A chain continues after a
+ * commit only when the caller requests the next item.
  * @throws RunError after `workflow_failed`; a ParallelError under the strategy `collect`.
  */
 export async function* drive(
@@ -112,7 +111,7 @@ async function end(interpreter: Interpreter, signal?: AbortSignal): Promise<RunR
   }
 }
 
-/** @throws Failure of a step; the signal's reason when the chain was aborted. */
+/** @throws Failure for a failed step; the signal's reason for an aborted chain. */
 async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEnd> {
   const { steps } = interpreter.run.workflow.outline;
   let skipped = 0;
@@ -137,7 +136,7 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
   }
 }
 
-// The last step was skipped: no commit of its own records that this chain of a fork or loop has ended.
+// The last step was skipped, so it has no commit that records the end of this chain of a fork or loop.
 async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd): Promise<void> {
   const part = chain.path.at(-1);
   if (!part || chain.committed === next) return;
@@ -145,7 +144,7 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   const construct = steps.get(part.in);
   const isArm = "child" in part && !construct?.children?.includes(part.child);
   if (construct && getStepType(construct) === "Branch" && isArm) return;
-  // The implicit fork of several entries has no step: its mark has the name of the chain.
+  // The implicit fork of several entries has no step, so its mark has the name of the chain.
   const id = part.in === ENTRY && "child" in part ? part.child : part.in;
   const type = typeName(steps.get(id) ?? { id });
   const none = { outputs: null, variables: [], artifacts: [] };
@@ -155,7 +154,7 @@ async function commitEnd(interpreter: Interpreter, chain: Chain, next: ChainEnd)
   );
 }
 
-/** Runs the current step of a chain: it is committed, skipped, or its failure is handled. */
+/** Runs a chain's current step: commits it, skips it or handles its failure. */
 function runStep(
   interpreter: Interpreter,
   chain: Chain,
@@ -188,7 +187,7 @@ async function start(task: Task): Promise<void> {
   };
   const event = run.eventOf("step_start", step.id, payload, context.origin);
   const published = run.scheduler.commit({ kind: "event", event });
-  // An adapter may publish events: this one must come first.
+  // An adapter may publish events, and this event must precede them.
   if (type === null || callTypes.has(type)) await published;
 }
 
@@ -204,7 +203,7 @@ async function carryOut(task: Task): Promise<string> {
   const done: Done = inside?.body ?? (await task.attempt.run(() => work(task)));
   const children = type === "Loop" ? [] : (step.children ?? []);
   if (children.length === 0) return await finish(task, done);
-  // The own work of a step with children is committed before they run.
+  // A step with children commits its own work before they run.
   if (!inside?.body && type !== "Noop") {
     const reached = reachedOf(task, done, "body", step.id);
     const body = done.next === undefined ? reached : { ...reached, leadsTo: done.next };
@@ -235,8 +234,8 @@ async function finish(task: Task, done: Done): Promise<string> {
   return next;
 }
 
-// The path of a Stop's commit names the cases around it: it also ends those Branches, which have no commit of
-// their own. A Branch with children is not ended: they never ran.
+// A Stop's commit also ends the Branches whose cases are on its path: they have no commit of their own. It does not end
+// a Branch with children, because they never ran.
 function endBranches({ branch, path }: Chain): void {
   const part = path.at(-1);
   if (!branch || !part || !("child" in part)) return;
@@ -274,7 +273,7 @@ function reachedOf(
   };
 }
 
-/** Returns the id of the step that handles a failure, or throws a Failure. */
+/** Returns the id of the step that handles a failure. Throws a Failure if no step does. */
 function failed(task: Task, error: unknown): string {
   const { attempt, chain, context, interpreter, step } = task;
   const isOver = error instanceof Failure || chain.signal.aborted;
@@ -294,7 +293,7 @@ function failed(task: Task, error: unknown): string {
 
 const nextOf = (step: StepDocument): string => step.next ?? RETURN;
 
-// These have no outputs to map: they print at their end.
+// Constructs have no outputs to map; they print when they end.
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
 async function work(task: Task): Promise<Done> {

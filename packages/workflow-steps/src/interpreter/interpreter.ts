@@ -18,12 +18,12 @@ export type Reached = Omit<Commit, "runID" | "eventSeq" | "path">;
 
 export type DriveOptions = {
   signal?: AbortSignal;
-  /** Handlers of custom types of steps, by the prefix of their ids. */
+  /** Handlers of custom step types, by the prefix of the step ids. */
   handlers?: Readonly<Record<string, Handler>>;
   resumedFrom?: string;
 };
 
-/** Functions passed in by the root, because chains, constructs and child runs refer to each other. */
+/** Functions that the root passes in, because chains, constructs and child runs refer to each other. */
 type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: (
@@ -32,14 +32,14 @@ type InterpreterParts = {
   ) => AsyncGenerator<EngineEvent, unknown, Answered | undefined>;
 };
 
-/** The shared state of the interpreter, one per run. */
+/** The interpreter's shared state; one per run. */
 export class Interpreter {
   readonly context: ExecutionContext;
   readonly run: Run;
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly drive: InterpreterParts["drive"];
   readonly #runChain: InterpreterParts["runChain"];
-  /** Resolves when the run must end although chains are running. */
+  /** Resolves when the run must end while chains are running. */
   readonly halted = deferred<"stopped" | "cancelled">();
 
   constructor(
@@ -66,8 +66,7 @@ export class Interpreter {
   }
 
   /**
-   * Commits the progress of a chain, with the changes left for the next commit. `done` is the payload of `step_done`.
-   *
+   * Commits the progress of a chain, together with pending changes. `done` is the payload of `step_done`.
    * @throws the signal's reason if the chain was aborted.
    */
   async commit(
@@ -115,7 +114,7 @@ export type ChainEnd = typeof RETURN | typeof BREAK;
 
 export const isEnd = (next: string): next is ChainEnd => next === RETURN || next === BREAK;
 
-/** Steps that follow each other, at the top or inside a construct. */
+/** A sequence of steps, at the top level or inside a construct. */
 export type Chain = {
   path: readonly PathPart[];
   locals: Record<string, unknown>;
@@ -124,20 +123,20 @@ export type Chain = {
   /** The number of iterations of its loop, including the iterations that a BREAK skips. */
   iterations?: number;
   committed: string | null;
-  /** The failure to handle, `_error`. */
+  /** The failure that this chain handles, `_error`. */
   handled: ErrorMap | null;
-  /** Writes of a failed step, for the commit of the step that handles it. */
+  /** Writes of a failed step, committed with the step that handles the failure. */
   unclaimed: Written;
-  /** The Branch whose chosen case this chain is. */
+  /** The Branch that chose this chain as its case. */
   branch?: Task;
 };
 
-/** Makes a chain that begins at or continues from a position. */
+/** Creates a chain that begins or continues at a position. */
 export const chainAt = (
   parts: Pick<Chain, "path" | "locals" | "signal" | "position" | "iterations" | "branch">,
 ): Chain => ({ ...parts, committed: null, handled: null, unclaimed: new Written() });
 
-/** A running step. `inside` is set if it was entered before a resume. */
+/** A running step. `inside` is set if the step was entered before a resume. */
 export type Task = {
   interpreter: Interpreter;
   chain: Chain;
@@ -145,7 +144,7 @@ export type Task = {
   /** Null for a custom type. */
   type: StepType | null;
   context: ChildExecutionContext;
-  /** Replaced after each commit of the step. */
+  /** Replaced after each of the step's commits. */
   attempt: OpenAttempt;
   signal: AbortSignal;
   turn: Turn;
@@ -185,7 +184,7 @@ export function taskOf(
   return { interpreter, chain, step, type, context, attempt, signal, turn, inside, startedAt };
 }
 
-/** Begins another attempt at a step after a commit ended the last one. */
+/** Begins another attempt at a step after a commit ended the previous attempt. */
 export function renew(task: Task): void {
   task.attempt = task.interpreter.open(task.step, task.chain);
   task.context.origin = originOf(task.attempt);

@@ -24,7 +24,9 @@ import {
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
-/** Maps a result through the step's `out`, unless a handler did, and prints. `locals` are visible meanwhile. */
+/**
+ * Maps a result through the step's `out`, unless a handler already did, then prints. `locals` are visible during both.
+ */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
   const { context } = writer;
   Object.assign(context.locals, locals);
@@ -72,7 +74,7 @@ export async function writeTarget(writer: Writer): Promise<void> {
   context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
-// The path is an expression, or a text with placeholders like a target of `out`.
+// The path is an expression, or a text with placeholders as in a target of `out`.
 function pathOf({ context, step }: Writer): string {
   const target = textOf(step.target);
   if (target.startsWith("=")) {
@@ -97,7 +99,7 @@ export function announceFiles(writer: Writer): void {
       const { path } = resolveTarget(text, context.scope);
       context.emit("file_start", step.id, { path: rooted(writer, String(path)) });
     } catch {
-      // A placeholder may need the answer of the model.
+      // A placeholder may need the model's answer.
     }
   }
 }
@@ -125,14 +127,14 @@ export async function writeFile(
   context.emit("file_done", step.id, artifact);
 }
 
-/** Returns the path from the root; `.tmp/x` is in the run's own folder. */
+/** Returns a path relative to the root; `.tmp/x` is in the run's own folder. */
 function rooted({ context, step }: Writer, given: string): string {
   const path = pathFromRoot(given);
   const parts = path.split("/");
   if (path === "" || parts.includes("..") || path.includes("\0")) {
     throw pathLeadsOut(step.id, given);
   }
-  // Files are keys of a record.
+  // File paths become keys of a record.
   if (path === "__proto__") throw reservedFileName(step.id);
   const { state, workflow } = context.run;
   if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
@@ -142,13 +144,13 @@ function rooted({ context, step }: Writer, given: string): string {
   throw pathNotAllowed(step.id, path, globs);
 }
 
-/** Returns the content of a file for a value. An empty file would not be JSON. */
+/** Returns a file's content for a value. A JSON file is never empty, because that would be invalid JSON. */
 function fileData(path: string, value: unknown): string | Uint8Array {
   if (value instanceof Uint8Array) return value;
   return toText(value, 2) || (path.endsWith(".json") && typeof value !== "string" ? "null" : "");
 }
 
-/** Returns the size reported by the adapter, else the size of the data. */
+/** Returns the size that the adapter reports, else the size of the data. */
 function sizeOf(written: unknown, data: string | Uint8Array): number {
   const size = isPlain(written) ? written.size_bytes : undefined;
   if (Number.isSafeInteger(size) && Number(size) >= 0) return Number(size);
@@ -157,7 +159,7 @@ function sizeOf(written: unknown, data: string | Uint8Array): number {
 
 const isMode = (mode: string): mode is FileMode => Object.hasOwn(WriteMode, mode);
 
-/** Maps a result through a step's `out` in a custom handler, so that it is not mapped again. */
+/** Lets a custom handler map a result through its step's `out`, so that the engine does not map it again. */
 export async function applyOutputMapping(
   context: ChildExecutionContext,
   step: StepDocument,
@@ -171,7 +173,7 @@ export async function applyOutputMapping(
   }
 }
 
-/** Publishes an event in a custom handler. */
+/** Lets a custom handler publish an event. */
 export function emitEvent(
   context: ExecutionContext,
   ...event: Parameters<ExecutionContext["emit"]>
@@ -181,7 +183,7 @@ export function emitEvent(
 
 const temporaryFolder = (runID: string): string => `.tmp/${runID}`;
 
-/** Removes a run's temporary files, and ignores errors. An abort ends the wait. */
+/** Removes a run's temporary files and ignores errors. An abort ends the wait. */
 export async function removeTemporary(
   { setup, state }: Run,
   signal: AbortSignal = new AbortController().signal,
@@ -204,7 +206,7 @@ export async function copyTemporary(file: FileAdapter, from: string, to: string)
   }
 }
 
-/** Returns a step's inputs for `step_start`; null without inputs, or if they can't be evaluated. */
+/** Returns a step's inputs for `step_start`; null without inputs and for inputs that can't be evaluated. */
 export function resolvedInputs({ step, type, context }: Task): Record<string, unknown> | null {
   const isWriter = (type === "Set" || type === "Write") && step.target !== undefined;
   const written = isWriter ? { target: step.target, value: step.value } : null;
@@ -229,17 +231,17 @@ export function outputsOf({ step, context }: Task): Record<string, unknown> | nu
   return cut(Object.fromEntries(outputs));
 }
 
-/** Truncates the long values of an event with whole values. */
+/** Truncates the long values in an event that holds whole values. */
 export function shownEvent(event: RunEvent): RunEvent {
   const entries = Object.entries(event.payload).map(([name, value]): [string, unknown] => {
-    // An event of a child of the child.
+    // An event of a grandchild workflow.
     if (name === "data" && isEvent(value)) return [name, shownEvent(value)];
     return [name, listNames.includes(name) && isPlain(value) ? cut(value) : truncated(value)];
   });
   return { ...event, payload: Object.fromEntries(entries) };
 }
 
-/** Whether a value is an event of a run: `data` of a `tool_message` of a child workflow. */
+/** Tells whether a value is an event of a run, such as the `data` of a child workflow's `tool_message`. */
 export const isEvent = (value: unknown): value is RunEvent =>
   isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
 

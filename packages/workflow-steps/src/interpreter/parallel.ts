@@ -5,7 +5,7 @@ import type { ParallelErrorStrategy } from "../document/document.ts";
 
 type StepError = { stepID: string; error: unknown };
 
-/** A step's failure, thrown through the constructs around it. It never leaves the interpreter. */
+/** A step's failure, thrown through the enclosing constructs. It never leaves the interpreter. */
 export class Failure extends Error {
   readonly stepID: string;
   readonly error: unknown;
@@ -35,14 +35,14 @@ export class ParallelError extends Error {
 export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
 
 type ParallelOptions = {
-  /** The most concurrent tasks; 0, the default, for no limit. */
+  /** Maximum number of concurrent tasks; 0 (the default) means no limit. */
   maxConcurrency?: number;
   /** Defaults to `fail_fast`. */
   errorStrategy?: ParallelErrorStrategy;
   signal?: AbortSignal;
 };
 
-/** Runs tasks concurrently, up to a limit. Takes each task when it can start. */
+/** Runs tasks concurrently up to a limit. Takes each task from the iterable when it can start. */
 export class ParallelExecutor {
   readonly #options: ParallelOptions;
 
@@ -75,7 +75,7 @@ export class ParallelExecutor {
   }
 }
 
-// In a run the failed steps may be nested deeper.
+// The steps that failed may be nested deeper.
 function sources(one: StepError): readonly StepError[] {
   if (one.error instanceof ParallelError) return one.error.errors;
   if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];

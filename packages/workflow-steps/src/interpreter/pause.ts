@@ -5,7 +5,7 @@ import { type Answered, answerKey } from "../state/state.ts";
 import { resolveTarget } from "../document/target.ts";
 import { type Done, renew, type Task } from "./interpreter.ts";
 
-/** Asks a question, unless the log has its answer, and writes the answer. */
+/** Asks a question, unless the log already has its answer, then writes the answer. */
 export async function runPause(task: Task): Promise<Done> {
   const { chain, context, interpreter, step, turn } = task;
   const { answers } = interpreter.run.state;
@@ -47,7 +47,7 @@ async function ask(task: Task): Promise<Answered> {
   const event = run.eventOf("pause_start", step.id, payload, context.origin);
   const item = { kind: "wait" as const, wait, event, attempt: attempt.id };
   const answered = await waiting(run, wait, () => run.scheduler.ask(item));
-  // The question has ended the attempt, so that no attempt includes the wait.
+  // The question ends its attempt, so that no attempt includes the waiting time.
   renew(task);
   return answered;
 }
@@ -77,7 +77,7 @@ const reasonOf = ({ context, step }: Task): string | null =>
 /** Returns the result of a Stop. The run ends with its commit. */
 export const stop = (task: Task): Done => ({ next: RETURN, stop: { reason: reasonOf(task) } });
 
-// 128 random bits, so that it can't be guessed.
+// 128 random bits, so that the token can't be guessed.
 const newToken = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),

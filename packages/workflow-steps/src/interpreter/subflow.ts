@@ -35,13 +35,13 @@ import {
 
 const mostDepth = 8;
 
-/** Runs another workflow as a tool, with the events, the result and the failures of a tool. */
+/** Runs another workflow as a tool, with a tool's events, result and failures. */
 export function runSubflow(task: Task, call: Call): Promise<Called> {
   const execute = (_name: string, input: unknown, runtime: ToolRuntime): Promise<unknown> =>
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
   const step = { ...call.step, tool: "WorkflowRun" };
   const adapters = { ...call.adapters, tool: { execute } };
-  // The values of a child's event are truncated when it is published.
+  // The values of a child's event are truncated when the event is published.
   return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 
@@ -72,7 +72,7 @@ async function runWorkflow(
 
 type Deadline = { signal: AbortSignal; go: () => void; hold: () => void };
 
-/** Ends a child's run after a number of milliseconds of work, without the time that it waits for answers. */
+/** Ends a child's run after a number of milliseconds of work. Time spent waiting for answers does not count. */
 function deadline(ms: number | null): Deadline {
   const late = new AbortController();
   let [left, startedAt] = [ms ?? 0, 0];
@@ -147,7 +147,7 @@ type Child = { workflow: Workflow; state: RunState };
 
 const tokens = new Set(["llm_token", "llm_thinking"]);
 
-/** Runs a child workflow. Its steps are committed as the parent's, and its events are reported as tool messages. */
+/** Runs a child workflow. Commits its steps as the parent's steps, and reports its events as tool messages. */
 async function runChild(
   task: Task,
   child: Child,

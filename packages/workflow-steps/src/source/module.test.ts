@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), "steps-module-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const stop = { id: "Stop_Z" };
-/** A workflow of these steps, one after the other, and then a Stop. */
+/** Returns a workflow that runs the given steps in order and ends with a Stop. */
 const flow = (...steps: { id: string; [field: string]: unknown }[]): object => ({
   version: "3.18",
   name: "w",
@@ -34,7 +34,7 @@ async function adaptersFor(
   return [...new Set(names)].toSorted();
 }
 
-test("a workflow that is not beside the file is looked for in the project, then by its name, with its parts", async () => {
+test("a workflow that is not beside the file is searched in the project, then by name, with its children", async () => {
   const running = (path: string) =>
     flow({ id: "Tool_WorkflowRun", input: { workflow_path: path } });
   const leaf = flow({ id: "Set_A", target: "$a", value: "leaf" }) as WorkflowDocument;
@@ -62,7 +62,7 @@ test("a workflow that is not beside the file is looked for in the project, then 
   rmSync(project, { recursive: true });
 });
 
-describe("the code that a step workflow becomes", () => {
+describe("the code of a step workflow's bundle", () => {
   test("does not depend on spacing, the order of a step's fields or the language", async () => {
     const code = await codeOf(flow({ id: "Set_A", target: "$a", value: 1 }));
     const other = flow({ value: 1, target: "$a", id: "Set_A" });
@@ -70,12 +70,12 @@ describe("the code that a step workflow becomes", () => {
     expect(await codeOf(Bun.YAML.stringify(other), "flow.yaml")).toBe(code);
   });
 
-  test("depends on the order in which a step writes", async () => {
+  test("depends on the order of a step's writes", async () => {
     const writing = (out: object) => codeOf(flow({ id: "Set_A", out }));
     expect(await writing({ $a: 1, "/b": 2 })).not.toBe(await writing({ "/b": 2, $a: 1 }));
   });
 
-  test("imports no adapter that the steps do not use", async () => {
+  test("imports no adapter that its steps don't use", async () => {
     const set = { id: "Set_A", target: "$a", value: 1 };
     const request = { prompt: "hi" };
     expect(await adaptersFor(set)).toEqual([]);
@@ -98,7 +98,7 @@ describe("the code that a step workflow becomes", () => {
     ]);
   });
 
-  test("holds the workflows that it runs, and the adapters that these use", async () => {
+  test("contains the workflows that it runs, and their adapters", async () => {
     writeFileSync(
       join(folder, "child.yaml"),
       Bun.YAML.stringify(flow({ id: "Write_A", target: "/a", value: "x" })),
@@ -109,15 +109,15 @@ describe("the code that a step workflow becomes", () => {
     expect(code).toContain("fileAdapter({ cwd })");
   });
 
-  test("keeps a key that an object literal would take for the prototype", async () => {
+  test("keeps the key `__proto__`", async () => {
     const text = JSON.stringify(flow({ id: "Set_A", target: "$a", value: 1, meta: { a: 1 } }));
     const code = await codeOf(text.replace('{"a":1}', '{"__proto__":{"a":1}}'));
     expect(code).toContain('\\"__proto__\\"');
   });
 });
 
-describe("a step workflow that is not sound", () => {
-  test("is reported with the place in its text, and so is a workflow that it runs", async () => {
+describe("an invalid step workflow", () => {
+  test("is reported with the place in its text, also for a workflow that it runs", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,
       (thrown: { code?: string; details?: string[] }) => thrown,
@@ -130,7 +130,7 @@ describe("a step workflow that is not sound", () => {
     expect(child).toStartWith(`${join(folder, "bad.json")}:1:`);
   });
 
-  test("is reported with the step that runs the missing file", async () => {
+  test("is reported with the step that runs a missing file", async () => {
     const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
     const message = await codeOf(flow(step)).catch((error: Error) => error.message);
     expect(message).toBe(
@@ -138,7 +138,7 @@ describe("a step workflow that is not sound", () => {
     );
   });
 
-  test("gets the warnings of the check", async () => {
+  test("reports the warnings of the check", async () => {
     const warnings: string[] = [];
     const text = JSON.stringify(flow({ id: "Set_A", target: "$a", value: 1, mode: "serial" }));
     await stepsSource((warning) => void warnings.push(warning)).module(text, "flow.json");

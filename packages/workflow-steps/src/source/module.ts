@@ -25,10 +25,10 @@ export type StepsSource = {
 };
 
 /**
- * Makes step workflows in `.json`, `.yaml` and `.yml` files sources of bundles. Checks a file and the files that its
- * steps run by a literal path, relative to the file, and bundles all of them with the default adapters that they use.
- * `find` resolves missing files. `warn` receives each warning of the check, with file, line and column. With `isClosed`
- * files outside the document's folder are not read.
+ * Returns a kind of source that builds bundles from step workflows in `.json`, `.yaml` and `.yml` files. Checks a file
+ * and the files that its steps run by a literal path, relative to the file, and bundles all of them with the default
+ * adapters that they use. `find` resolves missing files. `warn` receives each warning of the check, with file, line and
+ * column. With `isClosed`, files outside the document's folder are not read.
  *
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */
@@ -74,14 +74,14 @@ export function stepsSource(
 }
 
 /**
- * Resolves a literal path without a file next to the referring document: to a text, with its `file` if there is one, or
- * to a registered workflow.
+ * Resolves a literal path that is not a file beside the referring document. Returns a text, with its `file` if there is
+ * one, or a registered workflow.
  */
 export type FindWorkflow = (
   path: string,
 ) => Promise<{ text: string; file?: string } | Documents | null>;
 
-/** Looks for a workflow in the project's folder, then among the registered workflows. */
+/** Searches the project's folder, then the registered workflows. */
 export const findIn =
   (folder: string, named: (name: string) => Promise<Documents>): FindWorkflow =>
   async (path) => {
@@ -98,7 +98,7 @@ export const findIn =
 
 const realPath = (path: string): Promise<string | null> => realpath(path).catch(() => null);
 
-/** Returns a registered workflow with unique names for its own children. */
+/** Returns a registered workflow whose children have unique names. */
 function registered(
   name: string,
   { document, subflows }: Documents,
@@ -128,7 +128,10 @@ const adaptersName = `${packageName}/adapters`;
 
 const ownFiles = () => entryFiles(import.meta, [packageName, adaptersName]);
 
-/** Returns the source of a bundle: equal for equal documents, with only the adapters that they use. */
+/**
+ * Returns the source of a bundle. Equal documents give equal sources. Contains only the adapters that the documents
+ * use.
+ */
 function moduleCode({ document, subflows }: Gathered): string {
   const made = adaptersFor([...subflows.values(), document]);
   const children = [...subflows].map(
@@ -137,7 +140,7 @@ function moduleCode({ document, subflows }: Gathered): string {
   const options = [
     "isChecked: true",
     children.length > 0 && `subflows: Object.fromEntries([${children.join(", ")}])`,
-    // Adapters that need a directory exist only if the thread has one.
+    // Adapters that need a directory exist only for a thread with a directory.
     made.length > 0 &&
       `adapters: (options, steps) => { const { cwd, env, blobs } = options; return { ${made.join(", ")} }; }`,
   ];
@@ -150,10 +153,10 @@ function moduleCode({ document, subflows }: Gathered): string {
   ].join("\n");
 }
 
-// Embedded as JSON text: in an object literal `__proto__` is special, and parsing is slower.
+// Embedded as JSON text, because `__proto__` is special in an object literal, and parsing a literal is slower.
 const parsed = (json: string): string => `JSON.parse(${JSON.stringify(json)})`;
 
-/** Returns the code of the default adapters that workflows use, one property each. */
+/** Returns the code of the default adapters that the workflows use, one property each. */
 function adaptersFor(documents: readonly WorkflowDocument[]): string[] {
   const steps = documents.flatMap((document) => document.steps);
   const calls = steps.filter((step) => !runsWorkflow(step));
@@ -187,7 +190,7 @@ function usesFiles(step: StepDocument): boolean {
 
 const inputsOf = (step: StepDocument): Record<string, unknown> => step.in ?? step.input ?? {};
 
-/** Returns the providers whose models a step may call: the literal one, else both. */
+/** Returns the providers whose models a step may call: the literal provider, else both. */
 function providersOf(step: StepDocument): string[] {
   const { provider = step.provider, model = step.model } = inputsOf(step);
   const name = literal(provider) || modelSides(literal(model))?.[0];
@@ -199,7 +202,7 @@ function providersOf(step: StepDocument): string[] {
 const literal = (value: unknown): string =>
   typeof value === "string" && !value.startsWith("=") ? value : "";
 
-/** Returns a warning for each step that needs a custom adapter, which a file can't provide. */
+/** Returns a warning for each step that needs a custom adapter, which a workflow file can't provide. */
 const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
   steps.flatMap((step) => {
     const type = getStepType(step);
@@ -210,8 +213,8 @@ const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
 
 /**
  * Returns the canonical text of a document for a bundle, independent of spacing and of the order of fields. Keeps the
- * order of the keys of `in`, `out` and other values, which is visible at run time. Omits `$schema`, which is for
- * editors.
+ * order of keys in `in`, `out` and other values, because it is visible at run time. Omits `$schema`, which only editors
+ * use.
  */
 function canonicalText(document: WorkflowDocument): string {
   const { $schema: _, registry, steps, ...rest } = document;

@@ -5,7 +5,7 @@ import type { WorkflowDocument } from "../document/format.ts";
 import { checkedDocument, gather } from "./source.ts";
 
 describe("a checked document", () => {
-  test("is the document with its warnings, each with its place", () => {
+  test("has the document and its warnings, each with its place", () => {
     const text = JSON.stringify(everyType, null, 2).replace('"3.18"', '"3.16"');
     const lineOf = (id: string) =>
       text.slice(0, text.indexOf(`"id": "${id}"`)).split("\n").length - 1;
@@ -17,7 +17,7 @@ describe("a checked document", () => {
     ]);
   });
 
-  test("is refused with all its errors, the first as the message", () => {
+  test("throws all errors, with the first as the message", () => {
     const text = 'version: 3.16\nname: a\nregistry: {}\nsteps:\n  - id: Set_A\n    target: "$x"\n';
     const error = errorOf(() => checkedDocument(text, "flow.yaml"));
     expect(error).toMatchObject({ code: "STEPS_INVALID", kind: "failed" });
@@ -30,7 +30,7 @@ describe("a checked document", () => {
     ]);
   });
 
-  test("of a caller with handlers of its own may have their types", () => {
+  test("may have the step types of the caller's handlers", () => {
     const text = JSON.stringify({ ...everyType, steps: [{ id: "Mail_A", next: "RETURN" }] });
     expect(checkedDocument(text, "f.json", { customTypes: ["Mail"] }).warnings).toEqual([
       expect.stringContaining("no step is a Stop"),
@@ -58,7 +58,7 @@ describe("a checked document", () => {
   );
 });
 
-/** A document that runs these paths, one in each step. */
+/** Returns a document that runs these paths, one in each step. */
 const running = (...paths: string[]): WorkflowDocument => ({
   version: "3.18",
   name: "w",
@@ -92,8 +92,8 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-describe("the workflows that a workflow runs", () => {
-  test("are named by their path from its folder, each read once", async () => {
+describe("the workflows that a document runs", () => {
+  test("are named by their path from its folder, and each is read once", async () => {
     const found = await gathered({
       "flow.json": running("./parts/a.json", "='parts/' + 'b.json'", "parts/a.json"),
       "parts/a.json": running("b.json", "/c.json"),
@@ -113,7 +113,7 @@ describe("the workflows that a workflow runs", () => {
     ]);
   });
 
-  test("whose path is computed are left to the run", async () => {
+  test("are read at run time if their path is computed", async () => {
     const { paths, subflows } = await gathered({
       "flow.json": running("=$path", "='a' + _item", "=1 / 0", "= (", "=3"),
     });
@@ -121,7 +121,7 @@ describe("the workflows that a workflow runs", () => {
     expect(subflows).toEqual({});
   });
 
-  test("may be run by a tool of that name", async () => {
+  test("may be run by a tool named WorkflowRun", async () => {
     const path = { workflow_path: "a.json" };
     const steps = [
       { id: "Tool_010_WorkflowRun", in: path },
@@ -136,14 +136,14 @@ describe("the workflows that a workflow runs", () => {
     expect(Object.keys(subflows)).toEqual(["a.json"]);
   });
 
-  test("may not run themselves, and the error names the way", async () => {
+  test("may not run themselves, and the error names the cycle", async () => {
     const documents = { "flow.json": running("a.json"), "a.json": running("./flow.json") };
     expect(await refusal(gathered(documents))).toContain(
       "flow.json runs a.json runs flow.json: a workflow can't run itself",
     );
   });
 
-  test("may lie eight deep and no deeper, by whatever way", async () => {
+  test("may be nested eight levels deep and no deeper", async () => {
     const chain = (length: number) =>
       Object.fromEntries(
         Array.from({ length: length + 1 }, (_, n) => [
@@ -161,7 +161,7 @@ describe("the workflows that a workflow runs", () => {
     expect(await refusal(gathered(late))).toContain("more than 8 levels deep");
   });
 
-  test("in great number are each looked at once", async () => {
+  test("are each read only once, in any number", async () => {
     const wide = Object.fromEntries(
       Array.from({ length: 9 }, (_, n) => [
         n === 0 ? "flow.json" : `${n}.json`,

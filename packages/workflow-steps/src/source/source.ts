@@ -7,10 +7,10 @@ import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
 import { childCycle, childrenTooDeep, invalidSteps, notSteps } from "./errors.ts";
 
-/** The position of each step in a text, by id. */
+/** The position of each step in the text, by the step's id. */
 export type StepPositions = Record<string, Position>;
 
-/** A valid document, and its warnings, each as `file:line:column: …`. */
+/** A valid document with its warnings, each as `file:line:column: …`. */
 export type CheckedDocument = {
   document: WorkflowDocument;
   warnings: string[];
@@ -18,8 +18,8 @@ export type CheckedDocument = {
 };
 
 /**
- * Reads and checks a step workflow. Throws `STEPS_INVALID` with the first error of the file as `file:line:column:
- * message`; `details` has all errors if there are several.
+ * Reads and checks a step workflow. Throws `STEPS_INVALID` with the file's first error as `file:line:column: message`;
+ * `details` lists all errors if there are several.
  */
 export function checkedDocument(
   text: string,
@@ -44,14 +44,14 @@ export function checkedDocument(
 
 const mostDepth = 8;
 
-/** A document with its children, by their paths from its folder, to which its steps are rewritten. */
+/** A document with its children, by their paths from its folder. The documents' steps refer to these paths. */
 export type Gathered = {
   document: WorkflowDocument;
   subflows: ReadonlyMap<string, WorkflowDocument>;
 };
 
 /**
- * Gathers all documents that a document runs by literal paths, directly and indirectly. `read` reads a document by its
+ * Gathers all documents that a document runs by literal paths, directly or indirectly. `read` reads a document by its
  * path from the first document's folder.
  */
 export async function gather(
@@ -59,10 +59,10 @@ export async function gather(
   file: string,
   read: (path: string, step: string, by: string, literal: string) => Promise<WorkflowDocument>,
 ): Promise<Gathered> {
-  /** Documents with rewritten paths; `depth` counts the levels of workflows below one. */
+  /** Documents with rewritten paths. `depth` counts the levels of workflows below a document. */
   const linked = new Map<string, { document: WorkflowDocument; depth: number }>();
 
-  /** Links a document. `chain` has the paths from the first document to it. */
+  /** Rewrites the paths of a document and its children. `chain` has the paths from the first document to this one. */
   async function link(one: WorkflowDocument, chain: string[]) {
     const steps: StepDocument[] = [];
     const by = chain.at(-1) ?? "";
@@ -73,7 +73,7 @@ export async function gather(
         steps.push(step);
         continue;
       }
-      // Relative to the referring document, or with a leading slash to the first document's folder.
+      // Relative to the referring document; with a leading slash, relative to the first document's folder.
       const home = literal.startsWith("/") ? "." : posix.dirname(by);
       const path = posix.join(home, literal);
       const way = [...chain, path];

@@ -11,7 +11,9 @@ import { badCheckpoint } from "./errors.ts";
 
 const checkpointType = "vl_workflow_checkpoint";
 
-/** A run's state as JSON, version 2 of the documented format. For a thread it has the number of folded steps. */
+/**
+ * A run's state as JSON, in version 2 of the documented format. A thread's checkpoint has the number of folded steps.
+ */
 export type Checkpoint = Marks & {
   _type: typeof checkpointType;
   _version: 2;
@@ -32,7 +34,7 @@ export type Checkpoint = Marks & {
   steps?: number;
 };
 
-/** The start of a resumed run: a checkpoint, or an object with at least the step's id. */
+/** The start of a resumed run: a checkpoint, or an object with at least a step's id. */
 export type Resumable = Partial<Omit<Checkpoint, "_type" | "_version">> & {
   _type?: string;
   _version?: number;
@@ -45,7 +47,7 @@ type CheckpointContext = {
   now: number;
 };
 
-/** Returns a state as a checkpoint, a deep copy. */
+/** Returns a state as a checkpoint, which is a deep copy. */
 export function checkpointOf(state: RunState, context: CheckpointContext): Checkpoint {
   const { document, outline, registry } = context.workflow;
   const next = state.stopped ? RETURN : resumeStepOf(outline, state.position);
@@ -70,11 +72,10 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
 }
 
 /**
- * Returns the state of a checkpoint. `runID` is the default for its run id. With `stepID` the run continues from that
- * step, and the progress of constructs that run again is dropped.
- *
- * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`,
- * `OVERRIDE_UNKNOWN`, `VALUE_NOT_JSON`.
+ * Returns the state of a checkpoint. `runID` is the run id if the checkpoint has none. With `stepID` the run continues
+ * from that step, without the progress of constructs that run again.
+ * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
+ * `VALUE_NOT_JSON`.
  */
 export function restoredState(
   workflow: Workflow,
@@ -100,7 +101,7 @@ export function restoredState(
   return state;
 }
 
-/** Returns a state with the values of a checkpoint and its own position. */
+/** Returns a state with a checkpoint's values and the state's own position. */
 export function withValues(state: RunState, checkpoint: Resumable): RunState {
   const { params, variables, localVars, artifacts, eventSeq = 0 } = checkpoint;
   return {
@@ -131,18 +132,18 @@ export const records = {
   loopProgress: z.optional(z.record(z.string(), count, "an object")),
 };
 
-/** The form of a resumable object. Unknown keys belong to other programs and are kept. */
+/** The form of a resumable object. Unknown keys belong to other programs and stay. */
 const resumable = z.looseObject({
   _type: z.optional(z.literal(checkpointType, JSON.stringify(checkpointType))),
   _version: z.optional(z.number(version).check(z.maximum(2, version))),
-  // Also the name of a folder.
+  // The id also names a folder.
   workflowID: z.optional(z.string(runID).check(z.regex(/^\w[\w.:-]*$/, runID))),
   currentStepID: aText,
   ...records,
   completedSteps: z.optional(names),
   eventSeq: z.optional(count),
 });
-/** The form of a checkpoint with a `_type`, which must be complete. */
+/** The form of a checkpoint that has a `_type` and must be complete. */
 const whole = z.extend(resumable, { params: object, variables: object });
 
 /** Returns a copy of a checkpoint that fits the workflow. @throws WorkflowError `CHECKPOINT_INVALID` */
@@ -159,7 +160,7 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
   return { ...checkpoint, params: workflow.registry.someParams(checkpoint.params) };
 }
 
-// `__proto__` would replace a prototype. Other inherited names are harmless: only own keys are read.
+// `__proto__` would replace a prototype. Other inherited names are harmless, because only own keys are read.
 function forbiddenKeys(value: unknown, depth = 0): string[] {
   if (typeof value !== "object" || value === null || depth > 1000) return [];
   if (Object.hasOwn(value, "__proto__")) return ["it holds the key __proto__"];
@@ -169,7 +170,7 @@ function forbiddenKeys(value: unknown, depth = 0): string[] {
   return parts.flatMap((part) => forbiddenKeys(part, depth + 1)).slice(0, 1);
 }
 
-// A checkpoint does not name its workflow: unknown steps and names show that it is from another one.
+// A checkpoint does not name its workflow. Unknown steps and names show that it belongs to another workflow.
 function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): string[] {
   const { completedSteps = [], completedBranches = {}, loopProgress = {} } = checkpoint;
   const constructs = [...Object.keys(completedBranches), ...Object.keys(loopProgress)];

@@ -44,7 +44,7 @@ export class Fold {
     return this.#state;
   }
 
-  /** Applies a committed step. `role` is its role, `parent/child` in a child's run. */
+  /** Applies a committed step. `role` is the step's role: `parent/child` in a child workflow's run. */
   apply(role: string, commit: Commit): void {
     const state = this.#state;
     for (const artifact of commit.artifacts) state.artifacts[artifact.path] = artifact;
@@ -80,7 +80,9 @@ export class Fold {
     else child.fold.answer({ stepID: stepID.slice(child.prefix.length), path: child.path }, answer);
   }
 
-  /** Returns the fold of the child's run on a path, with the rest of the path; null if the path is in this run. */
+  /**
+   * Returns the fold of a child workflow's run on a path, with the rest of the path; null if the path is in this run.
+   */
   #childOf(path: readonly PathPart[]) {
     const at = path.findIndex((part) => "run" in part);
     if (at < 0) return null;
@@ -96,7 +98,7 @@ export class Fold {
   }
 }
 
-/** Applies one write to the variables. `owned` are the containers that are not shared and can be changed. */
+/** Applies one write to the variables. `owned` are the containers that nothing else shares, so they may be changed. */
 export function applyWrite(
   variables: Record<string, unknown>,
   { path, value }: Write,
@@ -108,15 +110,15 @@ export function applyWrite(
 
 type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
 
-// Concurrent steps commit in another order than they wrote: a late write is inserted in its place, and the
-// variable is rebuilt from the last write of the whole variable.
+// Concurrent steps may commit in another order than they wrote. A late write is inserted in its place, and the variable
+// is rebuilt from its last whole write.
 class WriteHistory {
   readonly #variables: Record<string, unknown>;
-  // Containers created by writes. Values are shared with the log.
+  // Containers created by writes. All other values are shared with the log.
   readonly #owned = new WeakSet<object>();
   readonly #pasts = new Map<string, Past>();
 
-  /** @param variables The initial values; they are changed. */
+  /** @param variables The initial values; this class changes the record. */
   constructor(variables: Record<string, unknown>) {
     this.#variables = variables;
   }
@@ -142,7 +144,7 @@ class WriteHistory {
     else past.isStale = true;
   }
 
-  /** Rebuilds the variables with late writes. */
+  /** Rebuilds the variables that have late writes. */
   settle(): void {
     for (const [name, past] of this.#pasts) {
       if (!past.isStale) continue;
@@ -153,10 +155,13 @@ class WriteHistory {
   }
 }
 
-/** A run, of the thread or of a child, and the part of a path in it. */
+/** A run of the thread or of a child workflow, and the part of a path inside it. */
 type RunAt = { workflow: Workflow; state: RunState; path: readonly PathPart[] };
 
-/** Returns the innermost run on a path. @throws WorkflowError `PLACE_UNKNOWN` (missing) */
+/**
+ * Returns the innermost run on a path.
+ * @throws WorkflowError `PLACE_UNKNOWN` for a missing place.
+ */
 export function runAt({ workflow, state, path }: RunAt): RunAt {
   const at = path.findIndex((part) => "run" in part);
   const part = path[at];
@@ -170,10 +175,9 @@ export function runAt({ workflow, state, path }: RunAt): RunAt {
 }
 
 /**
- * Moves a run to a step at a path, with other values in the step's run. All other chains keep their positions. Changes
+ * Moves a run to a step at a path, with other values for the step's run. All other chains keep their positions. Changes
  * the state.
- *
- * @throws WorkflowError `PLACE_UNKNOWN` (missing), and the errors of {@link giveAt}.
+ * @throws WorkflowError `PLACE_UNKNOWN` for a missing place, and the errors of {@link giveAt}.
  */
 export function beginAt(
   whole: Omit<RunAt, "path">,
@@ -197,7 +201,7 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
     const { iteration = 0 } = part as { iteration?: number };
     if (inside && iteration < inside.finished) throw iterationOver(iteration, part.in);
     if (inside) continue;
-    // A construct begins without progress.
+    // The construct begins again, without progress.
     forget(state.position, path.slice(0, depth), part.in);
   }
 }
@@ -207,8 +211,7 @@ const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]
 /**
  * Sets other values in a run that continues at a path. `_item`, `_index` and `_iterDir` apply only to the innermost
  * iteration on the path.
- *
- * @throws WorkflowError `OVERRIDE_UNKNOWN` (missing), `PARAMS_INVALID`, `VALUE_NOT_JSON`.
+ * @throws WorkflowError `OVERRIDE_UNKNOWN` for a missing name, `PARAMS_INVALID`, `VALUE_NOT_JSON`.
  */
 export function giveAt(
   { workflow: { registry }, state, path }: RunAt,
@@ -231,7 +234,7 @@ export function giveAt(
   }
 }
 
-/** Returns the mutable overrides of the locals of the innermost iteration on a path; null outside iterations. */
+/** Returns the overridden locals of the innermost iteration on a path, as a mutable record; null outside iterations. */
 function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unknown> | null {
   const depth = path.findLastIndex((part) => "child" in part && part.iteration !== undefined);
   if (depth < 0) return null;
@@ -242,7 +245,7 @@ function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unk
   return locals;
 }
 
-/** Returns the locals of a step at a path, from the run and the iterations around it. */
+/** Returns the locals of a step at a path, from its run and the enclosing iterations. */
 export function localsAt({ workflow, state, path }: RunAt): Record<string, unknown> {
   const locals = { ...state.localVars };
   for (const [depth, part] of path.entries()) {

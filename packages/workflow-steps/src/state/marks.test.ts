@@ -29,14 +29,14 @@ describe("the position of a checkpoint", () => {
     expect(marksOf(rows, position)).toEqual(marks);
   });
 
-  test("has no mark of a loop in an arm that is done", () => {
+  test("has no mark of a loop in a finished arm", () => {
     const completedBranches = { Branch_14: ["Loop_19"] };
     const loopProgress = { Loop_1: 1, Loop_19: 1 };
     const position = positionFrom(rows, "Loop_1", { completedBranches, loopProgress });
     expect(marksOf(rows, position)).toEqual({ completedBranches, loopProgress: { Loop_1: 1 } });
   });
 
-  test("has no mark of a construct that is reached in two ways, nor of one in concurrent iterations", () => {
+  test("has no mark of a construct with two places, nor of a construct in concurrent iterations", () => {
     const outline = outlineOf({
       steps: [
         { id: "Fork_A", children: ["Set_1", "Set_2", "Loop_P"], next: "RETURN" },

@@ -6,11 +6,11 @@ import type { Inside, Position } from "./state.ts";
 import { ambiguousStep, noSuchStep } from "./errors.ts";
 
 /*
- * The marks of a checkpoint: how far constructs are, by the ids of their steps. They are derived from a
- * position for an export and become one at an import. Nothing else reads or keeps them.
+ * The marks of a checkpoint: the progress of constructs, by the ids of their steps. An export derives them from a
+ * position, and an import turns them into a position. No other code uses them.
  */
 
-/** The finished children of constructs, those of them that broke out of the loop around, finished iterations. */
+/** Finished children of constructs, the children that broke out of an enclosing loop, and finished iterations. */
 export type Marks = {
   completedBranches: Record<string, string[]>;
   brokenBranches?: Record<string, string[]>;
@@ -43,7 +43,7 @@ function collectInside(outline: Outline, id: string, inside: Inside, marks: Mark
     const isIdle = chains.size === 0;
     const count = isIdle ? Math.max(finished, broken ?? 0) : finished;
     if (count > 0 && (isIdle || !isConcurrent)) marks.loopProgress[id] = count;
-    // Concurrent iterations would share the marks of the constructs in them.
+    // Concurrent iterations would share the marks of constructs inside them.
     if (isConcurrent) return;
   } else {
     const done = [...chains].filter(([, chain]) => hasEnded(chain));
@@ -56,7 +56,10 @@ function collectInside(outline: Outline, id: string, inside: Inside, marks: Mark
   }
 }
 
-/** Returns the step that a checkpoint names: the construct that the run is in, of a Branch the step in its arm. */
+/**
+ * Returns the step that a checkpoint names: the construct that the run is in. For a Branch, returns the step in its
+ * arm.
+ */
 export function resumeStepOf(outline: Outline, position: Position): string {
   const { next } = position;
   const inside = insideOf(position);
@@ -68,8 +71,8 @@ export function resumeStepOf(outline: Outline, position: Position): string {
 }
 
 /**
- * Selects the marks of a checkpoint that count when the run continues at `id`. A caller may have chosen an
- * earlier step than the checkpoint's own (`isChosen`): all that is reached from that step runs again.
+ * Selects the marks of a checkpoint that apply when the run continues at `id`. If the caller chose an earlier step than
+ * the checkpoint's own (`isChosen`), all steps reachable from that step run again.
  */
 export function marksAt(
   outline: Outline,
@@ -84,7 +87,7 @@ export function marksAt(
   const [way = []] = outline.enclosuresOf(id);
   const around = way.map((enclosure) => enclosure.in).filter((one) => one !== ENTRY);
   const again = new Set([id, ...around].flatMap((one) => [...behind(outline, one)]));
-  // When the outermost construct is completed the chosen step is not where the run stood in it.
+  // If the outermost construct is completed, the run was not inside it at the chosen step.
   const isOver = around[0] !== undefined && completedSteps.includes(around[0]);
   for (const one of around) {
     if (isOver) again.add(one);
@@ -111,13 +114,13 @@ function keptMarks(
   };
 }
 
-/** Returns the steps that can run after a construct, without itself and the steps in it. */
+/** Returns the steps that can run after a construct, without the construct and the steps inside it. */
 function behind(outline: Outline, construct: string): Set<string> {
   const again = new Set<string>();
   const within = new Set([construct]);
   for (const { kind, to } of outline.referencesOf(construct)) {
     const reached = outline.reachableFrom(to);
-    // A case that leads back to its Branch is not part of it.
+    // A case that leads back to its Branch is not inside the Branch.
     const isInside = kind === "child" || (kind === "case" && !reached.has(construct));
     for (const id of reached) (isInside ? within : again).add(id);
   }
@@ -126,11 +129,10 @@ function behind(outline: Outline, construct: string): Set<string> {
 }
 
 /**
- * Returns the position of a run that continues at a step, inside every construct around it, as far as the
- * marks say. A mark counts at one path: that of its construct in the iterations that are open. The constructs
- * on that path were entered, so their conditions are not tested again.
- *
- * @throws WorkflowError `NO_SUCH_STEP` (missing); `STEP_AMBIGUOUS` when it lies in several constructs.
+ * Returns the position of a run that continues at a step inside all its enclosing constructs, with the progress in the
+ * marks. A mark applies at one path: that of its construct in the open iterations. The constructs on that path were
+ * entered, so their conditions are not tested again.
+ * @throws WorkflowError `NO_SUCH_STEP` for a missing step; `STEP_AMBIGUOUS` for a step in several constructs.
  */
 export function positionFrom(outline: Outline, id: string, marks: Marks): Position {
   if (id === RETURN) return startAt(RETURN);
@@ -147,7 +149,7 @@ export function positionFrom(outline: Outline, id: string, marks: Marks): Positi
   const placed = new Set([id, ...way.map((one) => one.in)]);
   for (const construct of marked) {
     const [own, ...others] = outline.enclosuresOf(construct);
-    // A mark of a construct in several places does not say which: it runs again from its beginning.
+    // The mark of a construct with several places is ambiguous, so the construct runs from its beginning.
     if (placed.has(construct) || !own || others.length > 0) continue;
     const chain = chainTo(outline, root, own, marks);
     if (chain && !chain.insides.has(construct)) {
@@ -172,7 +174,7 @@ function wayTo(outline: Outline, id: string): Enclosure[] {
 const chainIn = ({ finished }: Inside, kind: Enclosure["kind"], child: string): string =>
   chainKey(child, kind === "loop" ? finished : undefined);
 
-/** Enters the constructs of a way; null when the way leads through a chain that has ended or was not chosen. */
+/** Enters the constructs of a nesting; null if the nesting includes a chain that has ended or was not chosen. */
 function chainTo(
   outline: Outline,
   root: Position,
@@ -196,7 +198,7 @@ function chainTo(
   return at;
 }
 
-// The body of a loop is its iterations. Another body does not run again once a child is done.
+// The body of a loop is its iterations. Any other body is finished once one of its children is finished.
 function insideFrom(outline: Outline, id: string, marks: Marks): Inside {
   const step = outline.steps.get(id);
   if (isLoop(outline, id)) return { ...entered(), finished: ownValue(marks.loopProgress, id) ?? 0 };

@@ -6,10 +6,10 @@ import type { Commit, Inside, Position, RunState, StepAt, Workflow } from "./sta
 
 export const startAt = (next: string): Position => ({ next, insides: new Map() });
 
-/** Returns the construct that a chain is in; null when its next step was not entered. */
+/** Returns the construct at a chain's next step; null if the chain has not entered that step. */
 export const insideOf = ({ insides, next }: Position): Inside | null => insides.get(next) ?? null;
 
-/** Moves a chain to its next step and forgets the progress of the current one. */
+/** Moves a chain to its next step and drops the progress of the current step. */
 export function moveOn(at: Position, next: string): void {
   at.insides.delete(at.next);
   at.next = next;
@@ -34,7 +34,7 @@ function chainOf(key: string): { child: string; iteration?: number } {
 
 const iterationOf = (key: string): number => Number.parseInt(key, 10);
 
-/** Returns the chain of a path in a position. Creates missing chains and constructs. */
+/** Returns the chain at a path in a position. Creates missing chains and constructs. */
 export function chainAt(root: Position, path: readonly PathPart[]): Position {
   let at = root;
   for (const part of path) {
@@ -48,7 +48,7 @@ export function chainAt(root: Position, path: readonly PathPart[]): Position {
   return at;
 }
 
-/** Returns a construct of a chain. Enters it if necessary. */
+/** Returns a construct of a chain. Enters the construct if necessary. */
 export function insideAt(at: Position, construct: string): Inside {
   if (at.next !== construct) moveOn(at, construct);
   let inside = insideOf(at);
@@ -71,7 +71,7 @@ export function openAt(
   return at?.next === construct ? insideOf(at) : null;
 }
 
-/** Forgets the progress of a construct that the chain of a path has not entered. */
+/** Drops the progress of a construct that the chain at a path has not entered. */
 export function forget(root: Position, path: readonly PathPart[], construct: string): void {
   const at = chainIn(root, path);
   if (at && at.next !== construct) at.insides.delete(construct);
@@ -87,7 +87,7 @@ function chainIn(root: Position, path: readonly PathPart[]): Position | null {
   return at ?? null;
 }
 
-/** Moves the position of a commit's chain to where the commit leads. */
+/** Moves the chain of a commit to the position after the commit. */
 export function moveTo(outline: Outline, root: Position, role: string, commit: Commit): void {
   const { path, phase, next, leadsTo, selected, iterations } = commit;
   passIterations(outline, root, path);
@@ -107,17 +107,17 @@ export function moveTo(outline: Outline, root: Position, role: string, commit: C
   if (hasEnded(at)) endChain(outline, root, commit, at);
 }
 
-/** Whether the step with an id is a loop. */
+/** Tells whether the step with an id is a loop. */
 export const isLoop = ({ steps }: Outline, id: string): boolean => {
   const step = steps.get(id);
   return step !== undefined && getStepType(step) === "Loop";
 };
 
-/** Whether the step with an id is a loop whose iterations run concurrently. */
+/** Tells whether the step with an id is a loop with concurrent iterations. */
 export const isParallel = ({ steps }: Outline, id: string): boolean =>
   steps.get(id)?.mode === LoopMode.parallel;
 
-// If a later iteration of a serial loop runs, all earlier ones are over, including dropped ones.
+// When an iteration of a serial loop runs, all earlier iterations are over, including dropped ones.
 function passIterations(outline: Outline, root: Position, path: readonly PathPart[]): void {
   for (const [depth, part] of path.entries()) {
     if (!("child" in part) || part.iteration === undefined) continue;
@@ -143,7 +143,8 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
   }
   const children = outline.steps.get(part.in)?.children ?? [];
   if (part.iteration === undefined || children.length === 0) return;
-  // Logs of older versions have the number only in the commit's marks, which may also count iterations without commits.
+  // Logs of older versions have this number only in the marks of the commit, which may also count iterations without
+  // commits.
   const known = marked(commit, part.in) ?? 0;
   if (at.next === BREAK) inside.broken = commit.iterations ?? known;
   let finished = inside.finished;
@@ -164,14 +165,14 @@ function finishIterations(inside: Inside, finished: number): void {
 
 export const hasEnded = ({ next }: Position): boolean => next === RETURN || next === BREAK;
 
-/** Whether a step is the next step of a chain and not entered yet. */
+/** Tells whether a step is a chain's next step and is not entered yet. */
 export function isNext(at: Position, id: string): boolean {
   const inside = insideOf(at);
   if (!inside) return at.next === id;
   return [...inside.chains.values()].some((chain) => isNext(chain, id));
 }
 
-/** Returns the next step of a run: the step of the first open chain, or the first child that has not begun. */
+/** Returns the next step of a run: the step of the first unfinished chain, or the first child that has not begun. */
 export function currentOf(outline: Outline, at: Position): string {
   const { next } = at;
   const inside = insideOf(at);
@@ -187,7 +188,7 @@ export function currentOf(outline: Outline, at: Position): string {
   return children.find((child) => !inside.chains.has(chainKey(child, iteration))) ?? next;
 }
 
-// Returns the paths of the chains whose next step is this one, entered or not.
+// Returns the paths of the chains whose next step has this id, whether it was entered or not.
 function pathsTo(
   at: Position,
   stepID: string,
@@ -200,7 +201,7 @@ function pathsTo(
   return next === stepID ? [path, ...below] : below;
 }
 
-/** Returns the position of the run's next step with an id; null if several chains or constructs are possible. */
+/** Returns the position of the run's next step with an id; null if there are several possible positions. */
 export function comingStep(
   { outline }: Workflow,
   { position }: RunState,

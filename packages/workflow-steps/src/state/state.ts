@@ -7,7 +7,7 @@ import { type Outline, outlineOf } from "../document/outline.ts";
 import { Registry } from "../document/registry.ts";
 import { tooDeepForJSON, wrongTypeForJSON } from "./errors.ts";
 
-/** The documents of a step workflow: its own, and those of its children by the path in the referring step. */
+/** The documents of a step workflow: its own, and its children's by the path that a step names. */
 export type Documents = {
   document: WorkflowDocument;
   subflows: Readonly<Record<string, WorkflowDocument>>;
@@ -24,7 +24,7 @@ export const readWorkflow = ({ document, subflows }: Documents): Workflow => ({
   outline: outlineOf(document),
 });
 
-/** Returns the workflow of a child's run: recorded with the step that started it, or part of the bundle. */
+/** Returns the workflow of a child's run: recorded with the step that started it, or else from the bundle. */
 export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow =>
   readWorkflow({
     document: child.document ?? (subflows[child.workflow] as WorkflowDocument),
@@ -33,54 +33,59 @@ export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow
 
 export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
 
-/** One run of a step: the step as the log names it, and the path of all constructs around it. */
+/** One run of a step: the step's name in the log, and the path of all enclosing constructs. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
- * The position of a chain. The positions of a run are a tree along the paths of its commits and hold all of its
- * progress: recorded steps are done, all others still to do.
+ * The position of a chain. The positions of a run form a tree along the paths of its commits. They hold all progress:
+ * recorded steps are finished, all others still have to run.
  */
 export type Position = {
   /** The next step, or `RETURN`, `BREAK`. */
   next: string;
   /**
-   * The entered constructs of this chain, whose `if` and cases are not tested again. The construct of `next` is open.
-   * A checkpoint may have others, which the restarted chain reaches later.
+   * The entered constructs of this chain, whose `if` and cases are not tested again. The construct at `next` is open. A
+   * checkpoint may have others, which the restarted chain reaches later.
    */
   insides: Map<string, Inside>;
-  /** The finished loops of this chain, with the number of their iterations. */
+  /** The finished loops of this chain, each with its number of iterations. */
   ended?: Readonly<Record<string, number>>;
 };
 
 /** The progress of an entered construct. */
 export type Inside = {
-  /** The result of the step's own work, if done: the case of a Branch, and the next step if not `next`. */
+  /**
+   * The result of the step's own work, once it is finished: the selected case of a Branch, and the next step if it
+   * differs from `next`.
+   */
   body: { selected?: string | null; next?: string } | null;
-  /** The number of finished iterations of a loop, without gaps. */
+  /** Number of finished iterations of a loop, counted from the first without gaps. */
   finished: number;
-  /** The total number of iterations if one broke out of the loop. */
+  /** Total number of iterations, if an iteration broke out of the loop. */
   broken: number | null;
-  /** The chains by `chainKey`; ended chains are in the order of their ends. */
+  /** The chains by `chainKey`. Ended chains are in the order of their ends. */
   chains: Map<string, Position>;
-  /** Overrides of the locals of iterations by a rerun, by number. */
+  /** Overridden locals of iterations in a rerun, by the iteration's number. */
   given: Map<number, Record<string, unknown>>;
-  /** The child workflow that the step started: its state, and its recorded start. */
+  /** The child workflow that the step started: its state, and the record of its start. */
   child: { state: RunState; begun: ChildRun } | null;
 };
 
-/** The state of a run, without running work. Values of variables are never changed in place. */
+/** The state of a run, without work in flight. Values of variables are immutable. */
 export type RunState = {
   runID: string;
   params: Record<string, unknown>;
   variables: Record<string, unknown>;
   localVars: Record<string, unknown>;
   artifacts: Record<string, Artifact>;
-  /** The ids of the finished steps, each once, in the order of their first end. */
+  /** Ids of the finished steps, without repetitions, in the order of their first end. */
   completedSteps: Set<string>;
   position: Position;
   eventSeq: number;
   writeSeq: number;
-  /** Answers not yet taken by their Pause, by `answerKey`. Concurrent Pauses may have several. */
+  /**
+   * Answers that their Pause has not read yet, by `answerKey`. There may be several, because Pauses can be concurrent.
+   */
   answers: Map<string, Answered>;
   stopped: { id: string; reason: string | null } | null;
 };
@@ -105,7 +110,7 @@ export function newState(
   };
 }
 
-/** Copies a state. The copy shares the values, which are never changed. */
+/** Copies a state. The copy shares the immutable values. */
 export function copyState(state: RunState): RunState {
   return {
     ...state,
@@ -122,10 +127,10 @@ export function copyState(state: RunState): RunState {
 export const answerKey = (stepID: string, path: readonly PathPart[]): string =>
   JSON.stringify([stepID, path]);
 
-/** One variable write. `seq` orders the writes of a run, because concurrent steps may commit in another order. */
+/** One write to a variable. `seq` orders a run's writes, because concurrent steps may commit in another order. */
 export type Write = { path: (string | number)[]; value: unknown; seq: number };
 
-/** The recorded start of a child workflow, needed to continue it after a crash. */
+/** The record of a child workflow's start, needed to continue the child after a crash. */
 export type ChildRun = {
   runID: string;
   params: Record<string, unknown>;
@@ -144,13 +149,13 @@ export type Commit = {
   artifacts: Artifact[];
   path: PathPart[];
   next: string;
-  /** The step after the children, if it is not the step's `next`. */
+  /** The step after the children, if it differs from the step's `next`. */
   leadsTo?: string;
-  /** `body`: the children have not run yet; `mark`: only the end of a chain in the step. */
+  /** `body`: the children have not run yet. `mark`: records only the end of a chain in the step. */
   phase: "done" | "body" | "mark";
-  /** The total number of iterations, for a loop and for a step that breaks out of one. */
+  /** Total number of iterations, for a loop and for a step that breaks out of a loop. */
   iterations?: number;
-  /** Only in logs of older versions: finished iterations by loop. */
+  /** Finished iterations by loop; only in logs of older versions. */
   loopProgress?: Record<string, number | null>;
   runID: string;
   eventSeq: number;
@@ -159,26 +164,29 @@ export type Commit = {
   model?: string;
   usage?: LLMUsage;
   cost?: number | null;
-  /** Steps that failed since the last commit without failing the run; recorded only here. */
+  /** Handled or dropped failures since the last commit. Only this field records them. */
   failures?: StepFailure[];
 };
 
-/** A failed run of a step that was handled or dropped. */
+/** A failed run of a step whose failure was handled or dropped. */
 export type StepFailure = {
   stepID: string;
   path: PathPart[];
   error: ErrorMap;
-  /** The `seq` of each of its variable writes, which are in the commit. */
+  /** The `seq` of each of the run's variable writes, which the commit contains. */
   wrote: number[];
 };
 
 /** A written file. Its path has no leading slash. */
 export type Artifact = { path: string; size_bytes: number };
 
-// The limit of a log is 1,000 levels, some of which are around the value.
+// A log allows 1,000 levels; some of them enclose the value.
 const deepest = 950;
 
-/** Returns a copy of a value as JSON holds it. @throws WorkflowError `VALUE_NOT_JSON`, also over 950 levels. */
+/**
+ * Returns a copy of a value as JSON holds it.
+ * @throws WorkflowError `VALUE_NOT_JSON`, also beyond 950 levels.
+ */
 export function writable(value: unknown, name: string, depth = 0): unknown {
   if (depth > deepest) throw tooDeepForJSON(name, deepest);
   switch (typeof value) {

@@ -4,14 +4,14 @@ import { type LoggedStep, stepRun } from "./step-runs.ts";
 const stepsBefore = (...of: Parameters<typeof stepRun>): number | null =>
   stepRun(...of)?.before ?? null;
 
-/** A commit of a step; `path` names the constructs that it lies in, each with its child. */
+/** Returns a commit of a step. `path` lists the enclosing constructs, each with its child. */
 const commit = (role: string, path: object[] = [], phase = "done"): LoggedStep => ({
   role,
   meta: { path, phase },
 });
 const iteration = (number: number) => ({ in: "Loop_A", child: "Set_B", iteration: number });
 
-test("a step's last run is chosen, or the requested one", () => {
+test("stepRun returns a step's last run, or the requested run", () => {
   const log = [commit("Set_A"), commit("LLM_B"), commit("Set_A"), commit("Set_C")];
   expect(stepsBefore(log, "Set_A")).toBe(2);
   expect(stepsBefore(log, "Set_A", 1)).toBe(0);
@@ -19,7 +19,7 @@ test("a step's last run is chosen, or the requested one", () => {
   expect(stepsBefore(log, "Set_A", 3)).toBeNull();
 });
 
-test("a step with children begins with the first commit that lies in it", () => {
+test("a run of a step with children begins with the first commit inside it", () => {
   const log = [
     commit("Set_A"),
     commit("Set_B", [iteration(0)]),
@@ -34,7 +34,7 @@ test("a step with children begins with the first commit that lies in it", () => 
   expect(stepsBefore(log, "Fork_C")).toBe(4);
 });
 
-test("each run of a construct inside another is one of its own", () => {
+test("each run of a nested construct is a separate run", () => {
   const inner = (number: number) => [
     commit("Set_D", [iteration(number), { in: "Fork_C", child: "Set_D" }]),
     commit("Fork_C", [iteration(number)]),
@@ -45,12 +45,12 @@ test("each run of a construct inside another is one of its own", () => {
   expect(stepsBefore(log, "Loop_A")).toBe(0);
 });
 
-test("a run that did not end is the last one", () => {
+test("an unfinished run is the last run", () => {
   const log = [commit("Set_B", [iteration(0)]), commit("Loop_A"), commit("Set_B", [iteration(0)])];
   expect(stepsBefore(log, "Loop_A")).toBe(2);
 });
 
-test("a Pause begins with its question", () => {
+test("a run of a Pause begins with its question", () => {
   const question = { role: "__wait__", meta: { for: "pause", stepID: "Pause_A" } };
   const answer = { role: "__input__", meta: { for: "pause" } };
   expect(stepsBefore([commit("Set_A"), question], "Pause_A")).toBe(1);
@@ -58,12 +58,12 @@ test("a Pause begins with its question", () => {
   expect(stepsBefore([commit("Set_A"), question], "Set_Z")).toBe(1);
 });
 
-test("a step that has not run comes after all others", () => {
+test("a step that has not run begins after all others", () => {
   expect(stepsBefore([commit("Set_A"), commit("Set_B")], "LLM_C")).toBe(2);
   expect(stepsBefore([], "LLM_C")).toBe(0);
 });
 
-test("a child's step of the same name is another step", () => {
+test("a child workflow's step of the same name is another step", () => {
   const child = [{ in: "Subflow_A", run: "r1" }];
   const log = [
     commit("Set_A"),

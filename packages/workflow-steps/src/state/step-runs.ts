@@ -5,13 +5,13 @@ import { isParallel } from "./position.ts";
 import type { StepAt } from "./state.ts";
 
 /*
- * The runs of steps in a thread's log. A committed step belongs to its own run and to the runs of all constructs and
- * child workflows around it. A run begins with its first committed step; a Pause begins with its question.
+ * The runs of steps in a thread's log. A committed step belongs to its own run and to the runs of all enclosing
+ * constructs and child workflows. A run begins with its first committed step; a Pause begins with its question.
  */
 
 export type LoggedStep = { role: string; meta: Record<string, unknown> };
 
-/** A run of a step in a log: the number of steps before it, and its path; null if it has not run. */
+/** A run of a step in a log: the number of steps before it, and its path. The path is null if the step has not run. */
 export type StepRun = { before: number; path: PathPart[] | null };
 
 const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.for === "rerun";
@@ -19,21 +19,21 @@ const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.
 const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
   Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
 
-/** Returns the own run of a committed step; null for an answer, and for the mark of a finished chain. */
+/** Returns the own run of a committed step; null for an answer and for the mark of a finished chain. */
 function ownRun(step: LoggedStep): StepAt | null {
   const { role, meta } = step;
   if (role === WAIT || isRerun(step)) return { stepID: String(meta.stepID), path: pathOf(step) };
   return role === INPUT || meta.phase === "mark" ? null : { stepID: role, path: pathOf(step) };
 }
 
-/** Returns the runs around a path, outermost first. */
+/** Returns the runs of a path's constructs, outermost first. */
 const runsAround = (path: readonly PathPart[]): StepAt[] =>
   path.map((part, depth) => {
     const around = path.slice(0, depth);
     return { stepID: `${prefixAt(around)}${part.in}`, path: around };
   });
 
-// In a child workflow a step's id is prefixed with the steps that run the workflow.
+// In a child workflow, a step's id is prefixed with the ids of its parent steps.
 const prefixAt = (path: readonly PathPart[]): string =>
   path.map((part) => ("run" in part ? `${part.in}/` : "")).join("");
 
@@ -50,7 +50,7 @@ const keyOfPart = (part: PathPart | undefined): string =>
         "run" in part ? [part.in, part.run, ""] : [part.in, part.child, part.iteration],
       );
 
-/** Returns the starts of matching runs: finished runs in the order of their ends, then open runs. */
+/** Returns the starts of the matching runs: first the finished runs in the order of their ends, then the open runs. */
 function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean) {
   const ended: { before: number; path: PathPart[] }[] = [];
   const open = new Map<string, (typeof ended)[number]>();
@@ -76,7 +76,10 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
   return [...ended, ...open.values()];
 }
 
-/** Returns a step's last run in a log, or its `nth` (from 1); null if missing. The last may not have run yet. */
+/**
+ * Returns a step's last run in a log, or its `nth` run (from 1); null for a missing run. The last run may not have
+ * begun.
+ */
 export function stepRun(
   steps: readonly LoggedStep[],
   stepID: string,
@@ -87,11 +90,14 @@ export function stepRun(
   return runs.at(-1) ?? { before: withoutQuestion(steps), path: null };
 }
 
-/** Returns the number of steps, without a question at the end. */
+/** Returns the number of steps, not counting a question at the end. */
 export const withoutQuestion = (steps: readonly LoggedStep[]): number =>
   steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
 
-/** Returns the run of the step with a number (from 1); null for the mark of a finished chain and after the log. */
+/**
+ * Returns the run of the step with a number (from 1); null for the mark of a finished chain and for a number beyond the
+ * log.
+ */
 export function stepRunAt(
   steps: readonly LoggedStep[],
   number: number,
@@ -99,7 +105,7 @@ export function stepRunAt(
   const step = steps[number - 1];
   if (!step) return { before: withoutQuestion(steps), at: null };
   const at = ownRun(step);
-  // The values of a rerun apply to the step after it.
+  // A rerun's values apply to the step after it.
   if (isRerun(step)) return { before: number, at: Array.isArray(step.meta.path) ? at : null };
   if (step.role === INPUT) {
     const asked = steps.slice(0, number - 1).findLastIndex(({ role }) => role === WAIT);
@@ -111,7 +117,10 @@ export function stepRunAt(
   return { before: runsOf(steps.slice(0, number), isMeant).at(-1)?.before ?? number - 1, at };
 }
 
-/** Returns the numbers (from 0) of the steps that a rerun keeps: steps before the run, and of concurrent chains. */
+/**
+ * Returns the numbers (from 0) of the steps that a rerun keeps: the steps before the run, and the steps of concurrent
+ * chains.
+ */
 export function keptWith(
   outline: Outline,
   steps: readonly LoggedStep[],
@@ -123,7 +132,7 @@ export function keptWith(
   for (let index = before; path && index < steps.length; index += 1) {
     const step = steps[index] as LoggedStep;
     const own = ownRun(step);
-    // Steps after the end of a construct around the run are dropped.
+    // Drops the steps after the end of a construct that encloses the run.
     if (isRerun(step) || (own && step.meta.phase === "done" && around.has(keyOf(own)))) break;
     if (step.role === INPUT) {
       if (asked !== null) kept.push(asked, index);
@@ -136,7 +145,7 @@ export function keptWith(
   return kept;
 }
 
-/** Whether two paths are in concurrent chains. */
+/** Tells whether two paths are in concurrent chains. */
 function isBeside(outline: Outline, one: readonly PathPart[], other: readonly PathPart[]): boolean {
   const depth = one.findIndex((part, at) => keyOfPart(part) !== keyOfPart(other[at]));
   const [mine, theirs] = [one[depth], other[depth]];

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Variables } from "./variables.ts";
 
-test("a value of 10 KB of JSON is shown as a copy, a longer one as its beginning", () => {
+test("a value of up to 10 KB of JSON appears as a copy, and a longer value as its beginning", () => {
   const variables = new Variables({ $a: null });
   const small = { list: [1, 2, 3] };
   const change = variables.write({ path: ["$a"], value: small, seq: 1 });
@@ -21,7 +21,7 @@ test("a value of 10 KB of JSON is shown as a copy, a longer one as its beginning
   });
 });
 
-test("the length of a value's JSON is counted write by write, whatever is written where", () => {
+test("the length of a value's JSON is updated with each write, to any path", () => {
   const segment = fc.oneof(
     fc.nat({ max: 4 }),
     fc.constantFrom("a", "b", 'a "quoted" key', "ü", "𝄞"),
@@ -32,11 +32,11 @@ test("the length of a value's JSON is counted write by write, whatever is writte
       .jsonValue({ maxDepth: 2 })
       .map((value) => JSON.parse(JSON.stringify(value)) as unknown),
   });
-  // Long enough that its length is counted from the first write on.
+  // This text is long enough that its length is tracked from the first write on.
   const text = "x".repeat(11_000);
   fc.assert(
     fc.property(fc.array(write, { maxLength: 20 }), fc.boolean(), (writes, isNested) => {
-      // The written value comes before the long text, or after it.
+      // The written value comes before or after the long text.
       const values: Record<string, unknown> = { $v: isNested ? { root: {}, text } : { text } };
       const variables = new Variables(values);
       variables.write({ path: ["$v", "first"], value: 1, seq: 1 });

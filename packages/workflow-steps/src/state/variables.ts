@@ -3,31 +3,34 @@ import { copyOf, sameValue } from "../expression/value.ts";
 import { applyWrite } from "./fold.ts";
 import type { Write } from "./state.ts";
 
-/** A variable before and after a write, for events: a copy, or the beginning of a long value. */
+/** A variable before and after a write, as events show it: a copy, or the beginning of a long value. */
 type Change = { oldValue: unknown; newValue: unknown };
 
 type Key = string | number;
 type Container = unknown[] | Record<string, unknown>;
 
-// The documented limit in characters of JSON: longer values are cut to a preview of this length.
+// The documented limit in characters of JSON. Longer values are cut to a preview of this length.
 const most = 10 * 1024;
 const previewLength = 200;
 
-/** The variables of a live run. The cost of a write depends on its size, not on the variable's. */
+/** The variables of a live run. The cost of a write depends on the size of the write, not of the variable. */
 export class Variables {
   readonly #values: Record<string, unknown>;
   readonly #owned = new WeakSet<object>();
-  /** Published variables with long values, with the beginning of their JSON if known. */
+  /** Published variables with long values, each with the beginning of its JSON if known. */
   readonly #long = new Map<string, { length: number; preview: string | null }>();
-  /** Containers whose JSON is longer than a preview, cached because measuring is slow. */
+  /** Containers whose JSON is longer than a preview. Cached, because measuring is slow. */
   readonly #wide = new WeakSet<object>();
 
-  /** @param values The initial values. The record is changed; the containers in it are not. */
+  /** @param values The initial values. This class changes the record, but not the containers in it. */
   constructor(values: Record<string, unknown>) {
     this.#values = values;
   }
 
-  /** Writes a value. Returns null if it is unchanged. @throws WorkflowError `PATH_REFUSED` */
+  /**
+   * Writes a value. Returns null if the variable does not change.
+   * @throws WorkflowError `PATH_REFUSED`
+   */
   write(write: Write): Change | null {
     const [name, ...rest] = write.path as [string, ...Key[]];
     const isSame = sameValue(rest.reduce<unknown>(itemOf, this.#values[name] ?? null), write.value);
@@ -72,7 +75,7 @@ export class Variables {
     long.length += added + lengthOf(itemOf(changed, key));
     if (isWide) this.#wide.add(changed);
     if (replaced !== undefined) for (const one of after) this.#wide.delete(one);
-    // Objects order numeric keys first.
+    // Numeric keys of an object come first in its order.
     const isLast = replaced === undefined && (Array.isArray(changed) || !/^\d+$/.test(String(key)));
     const isKnown = depth > 0 || replaced !== undefined || isLast;
     const isLater = !Array.isArray(root) && long.preview?.includes(keyText(path[0])) === false;
@@ -80,7 +83,7 @@ export class Variables {
   }
 }
 
-/** Returns the length of a new item's key, comma and preceding nulls in JSON. */
+/** Returns the length in JSON of a new item's key, comma and preceding nulls. */
 function joint(container: Container, key: Key, isWide: boolean): number {
   if (Array.isArray(container)) {
     return (container.length > 0 ? 1 : 0) + (Number(key) - container.length) * "null,".length;
@@ -113,7 +116,7 @@ const itemOf = (container: unknown, key: Key): unknown =>
 const isContainer = (value: unknown): value is Container =>
   typeof value === "object" && value !== null;
 
-/** Returns the first characters of a value's JSON without serializing all of it. */
+/** Returns the first characters of a value's JSON without serializing the whole value. */
 function startOf(value: unknown, length: number): string {
   if (!isContainer(value)) return (JSON.stringify(value) ?? "null").slice(0, length);
   const [open = "", close = ""] = Array.isArray(value) ? "[]" : "{}";

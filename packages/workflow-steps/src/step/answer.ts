@@ -16,8 +16,8 @@ import {
 } from "./errors.ts";
 
 /**
- * Returns the required form of a model's answer from `output_config`, flat or nested in `format`, with the schema that
- * `schemaRef` names.
+ * Returns the form that `output_config` requires of a model's answer, flat or nested in `format`. Includes the schema
+ * that `schemaRef` names.
  */
 export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   const config = inputs.output_config ?? null;
@@ -41,10 +41,10 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   return { type, schema, ...(typeof schemaRef === "string" && { schemaRef }) };
 }
 
-// Models sometimes put a code fence around the whole answer.
+// Models sometimes wrap the whole answer in a code fence.
 const fence = /^\s*```[\w-]*[^\S\n]*\n([\s\S]*?)\n?[^\S\n]*```\s*$/;
 
-/** Returns a model's answer in the requested form. An adapter may already have parsed the JSON. */
+/** Returns a model's answer in the required form. An adapter may have parsed the JSON already. */
 export async function formed(content: unknown, form: OutputConfig | null): Promise<unknown> {
   if (form === null || form.type === "text") return content;
   const value = typeof content === "string" ? parsed(content) : content;
@@ -85,7 +85,7 @@ function violation({ instancePath, message, params }: ErrorObject): string {
   return `${instancePath || "/"}: ${message}`;
 }
 
-/** The options that the core uses for a descriptor's schemas: unknown keywords and formats are ignored. */
+/** The options that the core uses for a descriptor's schemas. Unknown keywords and formats are ignored. */
 const options: Options = {
   strict: false,
   validateFormats: false,
@@ -96,7 +96,7 @@ const options: Options = {
   allErrors: true,
 };
 
-/** Compiles a schema of draft 06, 07, 2019-09 or, by default, 2020-12. The validator is loaded on first use. */
+/** Compiles a schema of draft 06, 07, 2019-09 or 2020-12 (the default). Loads the validator on first use. */
 async function compiled(schema: object): Promise<ValidateFunction> {
   // With `$async` the validator would return a promise.
   const { $schema: draft, $async: _, ...rest } = schema as { $schema?: unknown; $async?: unknown };

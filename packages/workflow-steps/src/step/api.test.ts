@@ -5,7 +5,7 @@ import { carryOut } from "../../test/calling.ts";
 
 const url = "http://127.0.0.1:80/v1";
 
-/** Runs API_users against an endpoint, and gives what was asked. */
+/** Runs API_users against an endpoint and returns its request. */
 async function asking(
   api: Partial<ApiDocument>,
   inputs: Record<string, unknown> = {},
@@ -25,7 +25,7 @@ async function asking(
 }
 
 describe("an API step", () => {
-  test("asks the endpoint of the registry, and gives its data", async () => {
+  test("calls the endpoint of the registry and returns the response's data", async () => {
     const { asked, went } = await asking(
       { method: "post", url: `${url}/users/{id}/:part`, headers: { "X-Key": "k" } },
       {
@@ -51,7 +51,7 @@ describe("an API step", () => {
     });
   });
 
-  test("asks with GET, and with the step's headers before the registry's", async () => {
+  test("uses GET by default, and adds the step's headers before the registry's", async () => {
     const { asked } = await asking({ headers: { Accept: "a" } }, { headers: { accept: "b" } });
     expect(asked).toMatchObject({ method: "GET", url, headers: { accept: "b" } });
     expect(asked).not.toHaveProperty("body");
@@ -68,7 +68,7 @@ describe("an API step", () => {
     [null, {}],
   ];
 
-  test.each(auths)("shows who asks by %j", async (auth, headers) => {
+  test.each(auths)("sends the credential %j", async (auth, headers) => {
     const { asked } = await asking({ auth }, {}, {}, { KEY: "k€y" });
     expect(asked?.headers).toEqual(headers as Record<string, string>);
   });
@@ -82,13 +82,13 @@ describe("an API step", () => {
     [503, "service_unavailable"],
   ];
 
-  test.each(statuses)("that is answered %d fails with %s", async (status, type) => {
+  test.each(statuses)("with status %d fails with %s", async (status, type) => {
     const { error } = await asking({}, {}, { status, data: { error: "so\nand so" } });
     expect(error).toMatchObject({ type, status, code: `HTTP_${status}` });
     expect(error?.message).toContain(`users answered ${status}: {"error":"so`);
   });
 
-  test("takes nulls for the optional results of an adapter", async () => {
+  test("accepts nulls for the optional results of an adapter", async () => {
     const none = { status: null, headers: null, data: 7 } as never;
     const { went } = await asking({}, {}, none);
     expect(went.called?.locals).toEqual({ _result: 7, _meta: { status: 200, headers: {} } });
@@ -108,13 +108,13 @@ describe("an API step", () => {
     ["an auth that is a number", { auth: 7 }, {}, "bad_request"],
   ];
 
-  test.each(bad)("is refused with %s", async (_, api, inputs, type) => {
+  test.each(bad)("refuses %s", async (_, api, inputs, type) => {
     const { error, asked } = await asking(api, { ...inputs });
     expect(error).toMatchObject({ type });
     expect(asked).toBeUndefined();
   });
 
-  test("names an endpoint that the registry does not have, and a missing adapter", async () => {
+  test("names an unknown endpoint and a missing adapter", async () => {
     const unknown = await carryOut({ id: "API_none" }, {});
     expect(String(unknown.error)).toContain("no API none found in the registry");
     const registry = { apis: [{ id: "users", url }] };
@@ -134,7 +134,7 @@ describe("a Download step", () => {
     return { asked, went: await carryOut({ id: "Download_A" }, { api }, { inputs }) };
   };
 
-  test("writes what it fetched to its target", async () => {
+  test("writes the fetched file to its target", async () => {
     const source = `${url}/a.zip`;
     const inputs = { source, target: "/in/a.zip", headers: { "X-A": "1" }, timeout: 9 };
     const { asked, went } = await fetching(inputs);
@@ -148,14 +148,14 @@ describe("a Download step", () => {
     });
   });
 
-  test("gives text as text and other bytes as they are, without a target", async () => {
+  test("returns text as text and other content as bytes, without a target", async () => {
     const text = new TextEncoder().encode("grüß");
     expect((await fetching({ source: url }, text)).went.called?.locals._result).toBe("grüß");
     expect((await fetching({ source: url }, { a: 1 })).went.called?.locals._result).toBe('{"a":1}');
     expect((await fetching({ source: url })).went.called?.locals._result).toEqual(bytes);
   });
 
-  test("puts bytes into files, and into no variable", async () => {
+  test("writes bytes to files but not to variables", async () => {
     const headers = {};
     const api: ApiAdapter = { request: async () => ({ status: 200, headers, data: bytes }) };
     const fetched = (out: StepDocument["out"]) =>
@@ -168,7 +168,7 @@ describe("a Download step", () => {
   });
 
   test.each([undefined, "", "a.zip", "file:///etc/passwd", "ftp://x/y", 7])(
-    "is refused with the source %p",
+    "refuses the source %p",
     async (source) => {
       const { went, asked } = await fetching({ source, target: "/a" });
       expect(went.error).toMatchObject({ type: "bad_request" });
@@ -176,7 +176,7 @@ describe("a Download step", () => {
     },
   );
 
-  test("that is answered 404 writes nothing", async () => {
+  test("writes nothing for status 404", async () => {
     const { went } = await fetching({ source: url, target: "/a" }, bytes, 404);
     expect(went.error).toMatchObject({ code: "HTTP_404" });
     expect(went.files).toEqual([]);

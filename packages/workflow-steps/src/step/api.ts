@@ -19,7 +19,7 @@ import {
 } from "./errors.ts";
 
 /**
- * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (ms) of
+ * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (in milliseconds) from
  * the step's `in`. `_result` is the response's data, `_meta` its status and headers.
  */
 export async function callApi(call: Call): Promise<Called> {
@@ -41,7 +41,7 @@ export async function callApi(call: Call): Promise<Called> {
 
 type Answer = Awaited<ReturnType<ApiAdapter["request"]>>;
 
-/** Sends a request within the step's `timeout`. A status of 400 or more is an error. */
+/** Sends a request within the step's `timeout`. Throws for a status of 400 or more. */
 export async function answerOf(
   call: Call,
   request: Omit<ApiRequest, "signal" | "timeout">,
@@ -75,7 +75,7 @@ function addressOf(call: Call, api: ApiDocument): string {
   throw badAPIURL(call.step.id);
 }
 
-// `{name}` anywhere, or a whole segment `:name`, but not the colon of a port or a scheme.
+// Matches `{name}` anywhere, and `:name` as a whole segment, but not the colon of a port or a scheme.
 const place = /\{(\w+)\}|(?<=\/):([A-Za-z_]\w*)/g;
 
 function urlOf(call: Call, url: string): string {
@@ -92,9 +92,9 @@ function urlOf(call: Call, url: string): string {
 }
 
 /**
- * Returns the headers of an API call with lower-case names: from the registry, its `auth`, then the step. `${NAME}` in
- * the registry is a variable of the run's environment, so that workflows contain no secrets. Such a header and `auth`
- * are credentials.
+ * Returns the headers of an API call with lower-case names: from the registry, from its `auth`, then from the step.
+ * `${NAME}` in a registry header is a variable of the run's environment, so that workflows contain no secrets. Such a
+ * header and `auth` are credentials.
  */
 function headersOf(
   call: Call,
@@ -136,8 +136,8 @@ function expanded({ env, step }: Call, text: string): string {
 }
 
 /**
- * Returns the header for `auth` of an API: the Authorization header as text, or `{type: "bearer", token}`, `{type:
- * "basic", username, password}` or `{type: "header", name, value}`.
+ * Returns the header for an API's `auth`, which is the Authorization header as text, or `{type: "bearer", token}`,
+ * `{type: "basic", username, password}` or `{type: "header", name, value}`.
  */
 function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
   const given = call.value(auth);

@@ -5,7 +5,7 @@ import type { RegistryDocument, StepDocument } from "../document/format.ts";
 import type { Emit } from "../document/event.ts";
 import { badField, noAdapter, resultNotJSON, resultTooLarge } from "./errors.ts";
 
-/** The context of a calling step. `inputs` is a copy of its evaluated `in`. */
+/** The context of a step that makes a call. `inputs` is a copy of its evaluated `in`. */
 export type Call = {
   step: StepDocument;
   inputs: Record<string, unknown>;
@@ -16,36 +16,36 @@ export type Call = {
   /** Configuration such as `LLM_MODEL`. The process's environment is not read. */
   env: Readonly<Record<string, string>>;
   runID: string;
-  /** The step's id, prefixed with the steps that its workflow runs in. */
+  /** The step's id, prefixed with the ids of its parent steps. */
   stepID: string;
   /** The idempotency key of this run of the step; absent outside a thread. */
   key?: string;
   signal: AbortSignal;
   emit: Emit;
-  /** Returns a value for an event: its beginning, or a copy; null if JSON can't hold it. */
+  /** Returns a value as events show it: a copy, or the beginning of a long value; null if JSON can't hold it. */
   shown: (value: unknown) => unknown;
-  /** Returns a tool's progress data for an event; truncated by default. */
+  /** Returns a tool's progress data as events show it; truncated by default. */
   shownData?: (data: unknown) => unknown;
   /** Writes a file with the file adapter, under the rules of `registry.files`, and publishes its events. */
   writeFile: (path: string, data: string | Uint8Array, mode: string) => Promise<void>;
 };
 
-/** The result of a call: the locals for `out`, and the spending for the commit. */
+/** The result of a call: the locals for `out`, and the spending to commit. */
 export type Called = {
   locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
   model?: string;
   usage?: LLMUsage;
-  /** In US dollars, null when the price is not known. */
+  /** In US dollars; null for an unknown price. */
   cost?: number | null;
 };
 
-/** Runs a step. The error of a call that was already paid for has `spent`. */
+/** Runs a step. The error of a call that was already paid for has a `spent` property. */
 export type Executor = (call: Call) => Promise<Called>;
 
 const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
 const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
-/** Calls an adapter. Rejects if it is missing, and as soon as the run is aborted. */
+/** Calls an adapter. Rejects if the adapter is missing, and as soon as the run is aborted. */
 export async function ask<Name extends keyof Adapters, T>(
   { step, adapters, signal, runID, stepID, key }: Call,
   name: Name,
@@ -58,8 +58,8 @@ export async function ask<Name extends keyof Adapters, T>(
 }
 
 /**
- * Returns the result of some work, or rejects with the signal's reason as soon as it is aborted. An adapter that
- * ignores the signal does not block: its late result is dropped.
+ * Returns the result of `work`. Rejects with the signal's reason as soon as the signal aborts. An adapter that ignores
+ * the signal does not block, because its late result is dropped.
  */
 export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();
@@ -80,7 +80,7 @@ export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promi
   }
 }
 
-/** Returns a field of a call, from the step's `in` or else from the step; undefined for null. */
+/** Returns a field of a call from the step's `in`, or else from the step; undefined instead of null. */
 export function fieldOf({ inputs, step, value }: Call, name: string): unknown {
   return inputs[name] ?? value(step[name]) ?? undefined;
 }
@@ -104,7 +104,7 @@ const kinds: Record<keyof Kinds, { is: (value: unknown) => boolean; not: string 
   },
 };
 
-/** Returns a field of a required kind; undefined if absent. `value` replaces {@link fieldOf}. */
+/** Returns a field of a required kind; undefined for a missing field. `value` replaces {@link fieldOf}. */
 export function typedField<Kind extends keyof Kinds>(
   call: Call,
   kind: Kind,
@@ -116,7 +116,7 @@ export function typedField<Kind extends keyof Kinds>(
   throw badField(call.step.id, name, kinds[kind].not);
 }
 
-/** Returns a path from the root, without leading slashes. */
+/** Returns a path relative to the root, without leading slashes. */
 export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
 
 /** Returns a path for the file adapter: `.tmp/x` is in the run's own folder. */
@@ -133,7 +133,7 @@ export function summary(value: unknown): string {
     .replace(/\s+/g, " ")
     .trim();
   if (line.length <= longest) return line;
-  // Does not cut a surrogate pair.
+  // Does not split a surrogate pair.
   return `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
@@ -161,13 +161,13 @@ export function shown(value: unknown): unknown {
   }
 }
 
-// A result is committed with its step.
+// In characters of JSON. A result is committed with its step.
 const longestResult = 32 * 1024 * 1024;
 const deepestResult = 500;
 
 /**
- * Returns a copy of an adapter's result as JSON for the log; undefined becomes null. Later changes by the adapter have
- * no effect. `what` names the adapter for the message.
+ * Returns a copy of an adapter's result as JSON for the log. Undefined becomes null. Later changes by the adapter have
+ * no effect. `what` names the adapter in the error message.
  */
 export function plain(value: unknown, what: string): unknown {
   if (value === undefined || value === null) return null;
@@ -191,7 +191,7 @@ function dataOf(value: unknown, what: string): string {
   }
 }
 
-// Iterative, because a value may be nested deeper than the stack.
+// Iterative, because a value may be nested deeper than the stack allows.
 function isDeeper(value: unknown, levels: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -4,7 +4,7 @@ import { carryOut } from "../../test/calling.ts";
 
 const data = new Uint8Array([1]);
 
-/** Runs Unzip on an archive with files of these paths, where these are there already. */
+/** Runs Unzip on an archive with files at `paths`, where the files in `there` already exist. */
 async function unpacking(paths: string[], inputs: object = {}, there: string[] = []) {
   const read: string[] = [];
   const never = () => Promise.reject(new Error("not asked for"));
@@ -32,13 +32,13 @@ describe("an Unzip step", () => {
     expect(went.called?.locals._result).toEqual({ files: ["a.txt", "b/c.png"], skipped: [] });
   });
 
-  test("routes files by their ending, and the rest into the default folder", async () => {
+  test("routes files by their extension, and the rest into the default folder", async () => {
     const inputs = { routeByExt: { png: "/images/", ".MD": "docs" }, defaultDir: "/out" };
     const { written } = await unpacking(["a.PNG", "./b/c.md", "Makefile", "x.d/y"], inputs);
     expect(written).toEqual(["images/a.PNG", "docs/b/c.md", "out/Makefile", "out/x.d/y"]);
   });
 
-  test("finds what lies in the run's own folder of temporary files", async () => {
+  test("finds an archive in the run's own folder of temporary files", async () => {
     const inputs = { source: ".tmp/a.zip", defaultDir: ".tmp/out", overwrite: false };
     const { read, went, written } = await unpacking(["a", "b"], inputs, [".tmp/wf_1/out/a"]);
     expect(read).toEqual([".tmp/wf_1/a.zip"]);
@@ -46,7 +46,7 @@ describe("an Unzip step", () => {
     expect(went.called?.locals._result).toEqual({ files: [".tmp/out/b"], skipped: [".tmp/out/a"] });
   });
 
-  test("leaves files that are there when it may not overwrite", async () => {
+  test("keeps existing files without permission to overwrite", async () => {
     const { went, written } = await unpacking(["a", "b"], { overwrite: false }, ["a"]);
     expect(written).toEqual(["b"]);
     expect(went.called?.locals._result).toEqual({ files: ["b"], skipped: ["a"] });
@@ -77,12 +77,12 @@ describe("an Unzip step", () => {
     ["a route that is not a folder", { routeByExt: { png: 1 } }],
   ];
 
-  test.each(bad)("is refused with %s", async (_, inputs) => {
+  test.each(bad)("refuses %s", async (_, inputs) => {
     const { went } = await unpacking(["a"], inputs);
     expect(went.error).toMatchObject({ type: "bad_request" });
   });
 
-  test("needs a file adapter that can unpack", async () => {
+  test("needs a file adapter with unzip", async () => {
     const around = { inputs: { source: "a.zip" } };
     const none = await carryOut({ id: "Unzip_A" }, {}, around);
     expect(String(none.error)).toContain('missing adapter "file"');

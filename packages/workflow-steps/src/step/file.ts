@@ -22,9 +22,9 @@ import {
 } from "./errors.ts";
 
 /**
- * Fetches the URL in `source` through the API adapter. With a `target` it writes the file there and `_result` is
- * `{path, size_bytes, content_type}`. Without a target `_result` is its text, or its bytes (`Uint8Array`) for a binary
- * file, which only a file target of `out` can take.
+ * Fetches the URL in `source` through the API adapter. With a `target` it writes the file there, and `_result` is
+ * `{path, size_bytes, content_type}`. Without a target `_result` is the file's text. For a binary file it is the bytes
+ * (`Uint8Array`), which only a file target of `out` accepts.
  */
 export async function callDownload(call: Call): Promise<Called> {
   const url = sourceOf(call);
@@ -66,9 +66,10 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
 }
 
 /**
- * Unpacks the archive at `source`. Each file keeps its path in the archive, below the folder that `routeByExt` names
- * for its extension (`{"png": "images"}`), else `defaultDir`, else the root. With `overwrite: false` existing files are
- * kept. `_result` is `{files, skipped}`, lists of paths. An archive with a path outside its folder is not unpacked.
+ * Unpacks the archive at `source`. Each file keeps its path in the archive, below the folder that `routeByExt` sets for
+ * its extension (`{"png": "images"}`), else below `defaultDir`, else below the root. With `overwrite: false`, existing
+ * files are kept. `_result` is `{files, skipped}`, two lists of paths. An archive with a path outside its folder is not
+ * unpacked.
  */
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);
@@ -97,7 +98,7 @@ export async function callUnzip(call: Call): Promise<Called> {
   return { locals: { _result: { files, skipped } } };
 }
 
-/** Checks the files of an archive that an adapter returned. */
+/** Checks the files that an adapter returned for an archive. */
 function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array }[] {
   const isFile = (one: unknown) =>
     isPlain(one) && typeof one.path === "string" && one.data instanceof Uint8Array;
@@ -105,7 +106,7 @@ function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array
   throw badArchive(call.step.id);
 }
 
-/** Returns a function from a path in the archive to its destination. */
+/** Returns a function that maps a path in the archive to its destination. */
 function routesOf(call: Call): (path: string) => string {
   const folder = typedField(call, "text", "defaultDir") ?? "";
   const routes = typedField(call, "object", "routeByExt") ?? {};

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Adapters, LLMParams } from "../adapter/adapter.ts";
 import { answering, carryOut, typesOf } from "../../test/calling.ts";
 
-/** Returns the request of a step with this `in` to its adapter. */
+/** Returns the request that a step with this `in` sends to its adapter. */
 async function askedBy(inputs: Record<string, unknown>, env = {}, step = {}, more: Adapters = {}) {
   const { llm, asked } = answering();
   const registry = { schemas: { Sum: { type: "object", required: ["n"] } } };
@@ -28,14 +28,14 @@ describe("the model", () => {
       { model: "g", provider: "open-ai" },
     ],
     [
-      "is taken whole when the provider is named beside it",
+      "keeps its slash if the step names the provider",
       { model: "qwen/qwen3", provider: "openrouter" },
       {},
       {},
       { model: "qwen/qwen3", provider: "openrouter" },
     ],
     [
-      "of a provider may be the common one",
+      "of a provider defaults to the common one",
       { provider: "x" },
       { LLM_MODEL: "a" },
       {},
@@ -48,7 +48,7 @@ describe("the model", () => {
     expect(await askedBy({ ...inputs, prompt: "hi" }, env, step)).toMatchObject(expected);
   });
 
-  test.each(["", " ", "/a", "a/", "/", 7])("can't be %p", async (model) => {
+  test.each(["rejects %p", " ", "/a", "a/", "/", 7])("can't be %p", async (model) => {
     const { llm, asked } = answering();
     const went = await carryOut({ id: "LLM_A" }, { llm }, { inputs: { model } });
     expect(went.error).toMatchObject({ code: "BAD_MODEL", type: "bad_request" });
@@ -57,7 +57,7 @@ describe("the model", () => {
 });
 
 describe("the request to a model", () => {
-  test("is the prompt, with the other inputs beside it", async () => {
+  test("is the prompt with the other inputs", async () => {
     const params = await askedBy({ prompt: "Sum up.", system: "Be brief.", text: "long", n: 1 });
     expect(params).toEqual({
       model: "claude-opus-4-6",
@@ -68,19 +68,19 @@ describe("the request to a model", () => {
     });
   });
 
-  test("is a prompt's JSON when it is not a text", async () => {
+  test("is a prompt's JSON if the prompt is not a text", async () => {
     const { messages } = await askedBy({ prompt: { a: [1] } });
     expect(messages).toEqual([{ role: "user", content: '{"a":[1]}' }]);
   });
 
-  test("are the messages, and then the prompt", async () => {
+  test("has the messages before the prompt", async () => {
     const messages = [{ role: "user", content: "1" }];
     expect((await askedBy({ messages })).messages).toEqual(messages as LLMParams["messages"]);
     const both = await askedBy({ messages, prompt: "2" });
     expect(both.messages.map(({ content }) => content)).toEqual(["1", "2"]);
   });
 
-  test("are the inputs as JSON when there is neither prompt nor messages", async () => {
+  test("is the inputs as JSON without prompt and messages", async () => {
     const params = await askedBy({ system: "Sum up.", text: "long", n: 1 });
     expect(params.messages).toEqual([{ role: "user", content: '{"text":"long","n":1}' }]);
     expect(params.inputs).toEqual({ text: "long", n: 1 });
@@ -143,7 +143,7 @@ describe("the request to a model", () => {
   });
 });
 
-test("a document that is not text fails the step", async () => {
+test("fails with a document that is not text", async () => {
   const doc = { get: async (ids: readonly (string | number)[]) => ids.map(docOf) };
   const docOf = (id: string | number) => ({ id, title: "T", text: { body: "x" } as never });
   const { llm } = answering();

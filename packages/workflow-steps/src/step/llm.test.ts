@@ -63,12 +63,12 @@ describe("the events of an LLM step", () => {
     });
   });
 
-  test("have no tokens when the step does not stream", async () => {
+  test("include no tokens when the step does not stream", async () => {
     const went = await carryOut({ id: "LLM_A" }, { llm: talkative });
     expect(typesOf(went)).toBe("llm_thinking llm_tool_use llm_tool_result llm_done");
   });
 
-  test("come from an adapter of the old form too", async () => {
+  test("also come from an adapter of the old form", async () => {
     const llm = {
       async call(_: LLMParams, onToken: (delta: string) => void): Promise<LLMResult> {
         onToken("hel");
@@ -87,7 +87,7 @@ describe("the events of an LLM step", () => {
     });
   });
 
-  test("have each token once, from an adapter that calls both callbacks", async () => {
+  test("include each token once, from an adapter that calls both callbacks", async () => {
     const llm: LLMAdapter = {
       async call(_, onToken, callbacks) {
         for (const delta of ["a", "b"]) {
@@ -101,7 +101,7 @@ describe("the events of an LLM step", () => {
     expect(typesOf(went)).toBe("llm_token llm_token llm_done");
   });
 
-  test("cost no answer when an adapter reports what the format does not have", async () => {
+  test("survive malformed reports of an adapter", async () => {
     const llm = {
       async call(_: unknown, __: unknown, callbacks: Record<string, (given?: unknown) => void>) {
         for (const report of Object.values(callbacks)) for (const odd of [null, 7]) report(odd);
@@ -167,7 +167,7 @@ describe("the events of an LLM step", () => {
     }
   });
 
-  test("report an adapter that gives nothing", async () => {
+  test("report an adapter that returns no result", async () => {
     const llm = { call: async () => undefined } as unknown as LLMAdapter;
     const went = await carryOut({ id: "LLM_A" }, { llm });
     expect(payloadOf(went, "llm_error")).toMatchObject({ type: "internal_error" });
@@ -180,7 +180,7 @@ describe("the events of an LLM step", () => {
     expect(String(went.error)).toContain('LLM_A: missing adapter "llm"');
   });
 
-  test("hold the beginning of a long value, and the adapter gets the whole value", async () => {
+  test("have the beginning of a long value, and the adapter receives the whole value", async () => {
     const long = "x".repeat(20_000);
     const results: unknown[] = [];
     const llm: LLMAdapter = {
@@ -200,7 +200,7 @@ describe("the events of an LLM step", () => {
 });
 
 describe("an aborted run", () => {
-  test("ends a call that never answers, and hears no more of it", async () => {
+  test("ends a call that never answers, and drops its late events", async () => {
     const abort = new AbortController();
     const reason = new Error("stopped");
     let late: (delta: string) => void = () => undefined;
@@ -220,7 +220,7 @@ describe("an aborted run", () => {
     expect(events).toEqual([]);
   });
 
-  test("does not call at all", async () => {
+  test("makes no call", async () => {
     const { llm, asked } = answering();
     const signal = AbortSignal.abort(new Error("stopped"));
     const went = await carryOut({ id: "LLM_A" }, { llm }, { signal });
@@ -228,7 +228,7 @@ describe("an aborted run", () => {
     expect(String(went.error)).toContain("stopped");
   });
 
-  test("gives the adapter its signal, run and step", async () => {
+  test("passes the signal, the run and the step to the adapter", async () => {
     const signals: object[] = [];
     const llm: LLMAdapter = {
       async call(_, __, ___, around) {
@@ -258,12 +258,12 @@ describe("the form of the answer", () => {
     return { went, result: went.called?.locals._result, asked: asked[0]?.output_config };
   };
 
-  test("is text as it stands", async () => {
+  test("is unchanged text without a form", async () => {
     expect((await answer('{"n":1}', { type: "text" })).result).toBe('{"n":1}');
     expect((await answer('{"n":1}', undefined)).result).toBe('{"n":1}');
   });
 
-  test("is parsed JSON, out of one fence", async () => {
+  test("is parsed JSON, with or without a code fence", async () => {
     const json = { type: "json_object" };
     for (const text of ['{"n":1}', '```json\n{"n":1}\n```', ' ```\n{"n":1}``` \n']) {
       expect((await answer(text, json)).result).toEqual({ n: 1 });
@@ -282,7 +282,7 @@ describe("the form of the answer", () => {
   });
 
   test.each(["", "no", '{"n":', '```json\n{"n":1}\n``` and more', "7", "null"])(
-    "is not a JSON object when it is %p",
+    "is not a JSON object: %p",
     async (text) => {
       const { went } = await answer(text, { type: "json_object" });
       expect(went.error).toMatchObject({ type: "json_parse_error", retryable: true });
@@ -312,16 +312,12 @@ describe("the form of the answer", () => {
     ],
     ["of draft 2020-12", { properties: { a: { prefixItems: [{ type: "string" }] } } }, false],
     [
-      "that names a part of itself",
+      "with a reference to a part of itself",
       { $ref: "#/$defs/a", $defs: { a: { required: ["b"] } } },
       false,
     ],
     ["that asks for a promise", { $async: true, required: ["b"] }, false],
-    [
-      "with a format, which says nothing",
-      { properties: { a: { items: { format: "date" } } } },
-      true,
-    ],
+    ["with a format, which is ignored", { properties: { a: { items: { format: "date" } } } }, true],
   ])("is checked against a schema %s", async (_, of, isAccepted) => {
     const given = isAccepted && "const" in of ? "1" : '{"a":[2]}';
     const { went } = await answer(given, { schema: of });
@@ -329,19 +325,19 @@ describe("the form of the answer", () => {
     else expect(went.error).toMatchObject({ type: "schema_validation_error" });
   });
 
-  test("keeps what an unusable answer cost on the error", async () => {
+  test("keeps the cost of an unusable answer on the error", async () => {
     const { went } = await answer("no", { type: "json_object" });
     expect(went.error).toMatchObject({ spent: { model: "claude-opus-4-6", usage, cost: 0.5 } });
   });
 
-  test("is not asked of an answer that calls tools", async () => {
+  test("does not apply to an answer that calls tools", async () => {
     const tool_use = [{ id: "t1", name: "add", input: {} }];
     const { went } = await answer("", { type: "json_object" }, { tool_use });
     expect(went.called?.locals).toMatchObject({ _result: "", _meta: { tool_calls: tool_use } });
     expect(payloadOf(went, "llm_done").has_tool_use).toBe(true);
   });
 
-  test("leaves the workflow's schema unchanged, and reports a broken schema", async () => {
+  test("leaves the workflow's schema unchanged, and an invalid schema is an error", async () => {
     const frozen = JSON.stringify(schema);
     await answer('{"n":1}', { schema });
     expect(JSON.stringify(schema)).toBe(frozen);

@@ -19,7 +19,7 @@ import {
 } from "./errors.ts";
 
 /**
- * Calls a model. Emits `llm_thinking`, `llm_token` if the step streams, `llm_tool_use` and `llm_tool_result` as they
+ * Calls a model. Emits `llm_thinking`, `llm_token` (if the step streams), `llm_tool_use` and `llm_tool_result` as they
  * arrive, then `llm_done`, or `llm_error` for any error. Emits nothing after the run is aborted.
  */
 export async function callLLM(call: Call): Promise<Called> {
@@ -84,15 +84,15 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const textIn = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 /**
- * Publishes a model's stream until the end of the call. Drops malformed reports of untyped adapters, which must not
- * fail the call.
+ * Publishes a model's stream until the call ends. Drops malformed reports of untyped adapters, so that they can't fail
+ * the call.
  */
 function answerEvents({ emit, shown, signal }: Call) {
   const answer = { isStreaming: false, hasThinking: false, hasToolUse: false, isOver: false };
   const publish: Call["emit"] = (type, payload) => {
     if (!answer.isOver && !signal.aborted) emit(type, payload);
   };
-  // An adapter may pass each token to both callbacks: only the first used callback counts.
+  // An adapter may pass each token to both callbacks, so only the first callback that is used counts.
   let source: "old" | "new" | null = null;
   const tokenFrom = (by: "old" | "new") => (delta: unknown) => {
     if (typeof delta !== "string") return;
@@ -122,15 +122,15 @@ function answerEvents({ emit, shown, signal }: Call) {
   return { answer, onToken: tokenFrom("old"), callbacks };
 }
 
-/** The keys of an LLM step's `in` that configure the call; all others are inputs. */
+/** The keys in an LLM step's `in` that configure the call. All other keys are inputs. */
 const callKeys = new Set(
   `model provider system messages prompt stream tools docs output_config max_tokens temperature
    thinking`.split(/\s+/),
 );
 
 /**
- * Returns the request to a model from a step's `in`. `prompt` is one user message. Without `messages` and `prompt` the
- * step's other inputs as JSON are the message. The documents' text is put before `system`.
+ * Returns the request to a model from a step's `in`. `prompt` is one user message. Without `messages` and `prompt`, the
+ * message is the step's other inputs as JSON. The text of the documents precedes `system`.
  */
 function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const { inputs, step } = call;
@@ -185,8 +185,8 @@ function promptOf(call: Call): string {
 const defaultModel = "claude-opus-4-6";
 
 /**
- * Returns the model of a step: `model` in `in` or on the step, which may name its provider (`openai/gpt-5`). Defaults
- * to `<PROVIDER>_MODEL` if a provider is given, then `LLM_MODEL`, then `claude-opus-4-6`.
+ * Returns a step's model: `model` in `in` or on the step, which may include its provider (`openai/gpt-5`). The default
+ * is `<PROVIDER>_MODEL` for a step with a provider, then `LLM_MODEL`, then `claude-opus-4-6`.
  */
 function modelOf(call: Call): Pick<LLMParams, "model" | "provider"> {
   const { step, env } = call;
@@ -209,7 +209,7 @@ function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): str
   throw nameNotText(step.id, field, typeof given);
 }
 
-/** Returns the documents of a step as one text, each under its title. */
+/** Returns a step's documents as one text, each under its title. */
 async function docsOf(call: Call): Promise<string> {
   const { docs } = call.inputs;
   if (!Array.isArray(docs) || docs.length === 0) return "";

@@ -7,7 +7,7 @@ describe("a service", () => {
     service: { call: async (...given: unknown[]) => (calls.push(given), answer) },
   });
 
-  test("is called by its name, with the step's inputs", async () => {
+  test("is called by name with the step's inputs", async () => {
     const { signal } = new AbortController();
     const registry = { services: ["Users(id(INT)) RETURN user(OBJECT)"] };
     const around = { inputs: { id: 1 }, registry, signal };
@@ -37,12 +37,12 @@ describe("a service", () => {
     [undefined, null],
   ];
 
-  test.each(answers)("that answers %j gives %j", async (answer, result) => {
+  test.each(answers)("with the answer %j returns %j", async (answer, result) => {
     const went = await carryOut({ id: "Service_Users" }, service(answer));
     expect(went.called).toEqual({ locals: { _result: result } });
   });
 
-  test("that fails, gives a cycle or is not there fails the step", async () => {
+  test("fails the step if it fails, returns a cycle or is missing", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     const cyclic = await carryOut({ id: "Service_Users" }, service(ring));
@@ -66,7 +66,7 @@ describe("a service", () => {
   });
 });
 
-test("a component is called by its id, and gives what it answers", async () => {
+test("a component is called by id, and its answer is the result", async () => {
   const calls: unknown[] = [];
   const component = {
     call: async (id: string, params: unknown) => (calls.push([id, params]), { data: 1 }),

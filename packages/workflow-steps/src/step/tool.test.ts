@@ -9,7 +9,7 @@ const tools = (run: Run): { tool: ToolAdapter } => ({
   tool: { execute: async (name, input, runtime) => run(input, runtime, name) },
 });
 
-/** Runs the step Tool_010_Try with a tool that does this. */
+/** Runs the step Tool_010_Try with a tool that runs `run`. */
 const going = (run: Run, step = {}, inputs: Record<string, unknown> = {}) =>
   carryOut({ id: "Tool_010_Try", ...step }, tools(run), { inputs });
 
@@ -71,14 +71,14 @@ describe("the events of a tool step", () => {
     });
   });
 
-  test("have every level of message", async () => {
+  test("include messages of every level", async () => {
     const levels = ["text", "info", "warn", "error", "progress"] as const;
     const went = await going((_, runtime) => levels.forEach((level) => runtime[level](level)));
     const payloads = went.events.filter(({ type }) => type === "tool_message");
     expect(payloads.map(({ payload }) => payload.level)).toEqual([...levels]);
   });
 
-  test("hold the beginning of a long value, and the tool gets the whole value", async () => {
+  test("have the beginning of a long value, and the tool receives the whole value", async () => {
     const long = "x".repeat(20_000);
     let length = 0;
     const went = await going(
@@ -100,7 +100,7 @@ describe("the events of a tool step", () => {
     expect(went.called?.locals._result).toBe(long);
   });
 
-  test("have nothing of a tool that is done", async () => {
+  test("include nothing after the tool's end", async () => {
     const kept: ToolRuntime[] = [];
     const went = await going((_, runtime) => void kept.push(runtime));
     kept[0]?.info("too late");
@@ -130,7 +130,7 @@ describe("a failure", () => {
     ["with a result", () => ({ error: "half", result: 1 }), "half", { error: "half", result: 1 }],
   ];
 
-  test.each(failures)("%s is payloads, and fails the step", async (_, run, error, toolResult) => {
+  test.each(failures)("fails the step with an error: %s", async (_, run, error, toolResult) => {
     const went = await going(run);
     expect(typesOf(went)).toBe("tool_start tool_error");
     expect(payloadOf(went, "tool_error")).toEqual({
@@ -143,24 +143,27 @@ describe("a failure", () => {
     expect(went.called).toBeNull();
   });
 
-  test.each(failures)("%s is a result where it is allowed", async (_, run, error, toolResult) => {
-    for (const allowed of [{ allowError: true }, { continueOnError: true }]) {
-      const went = await going(run, allowed);
-      expect(typesOf(went)).toBe("tool_start tool_error");
-      expect(payloadOf(went, "tool_error").allowError).toBe(true);
-      const _result = { ok: false, error, tool: "Try" };
-      expect(went.called?.locals).toEqual({ _result, _toolResult: toolResult });
-    }
-  });
+  test.each(failures)(
+    "is a result if the step allows it: %s",
+    async (_, run, error, toolResult) => {
+      for (const allowed of [{ allowError: true }, { continueOnError: true }]) {
+        const went = await going(run, allowed);
+        expect(typesOf(went)).toBe("tool_start tool_error");
+        expect(payloadOf(went, "tool_error").allowError).toBe(true);
+        const _result = { ok: false, error, tool: "Try" };
+        expect(went.called?.locals).toEqual({ _result, _toolResult: toolResult });
+      }
+    },
+  );
 
-  test("is none of an envelope whose error is empty", async () => {
+  test("is not an envelope with an empty error", async () => {
     for (const error of [null, undefined, false, ""]) {
       const went = await going(() => ({ error, result: 1 }));
       expect(went.called?.locals._result).toBe(1);
     }
   });
 
-  test("is a missing adapter, which is named", async () => {
+  test("names a missing adapter", async () => {
     const went = await carryOut({ id: "Tool_010_Try" }, {});
     expect(typesOf(went)).toBe("tool_start tool_error");
     expect(String(went.error)).toContain('missing adapter "tool"');
@@ -181,7 +184,7 @@ describe("the result of a tool", () => {
     expect((await going(() => given)).called?.locals._result).toEqual(expected);
   });
 
-  test("is the step's own: a later change by the tool changes nothing", async () => {
+  test("is a copy: a later change by the tool has no effect", async () => {
     const list = [1];
     const went = await going(() => list);
     list.push(2);
@@ -221,7 +224,7 @@ describe("the input of a tool", () => {
     return seen;
   };
 
-  test("has the step's timeout, unless it has one", async () => {
+  test("includes the step's timeout, unless the input has one", async () => {
     expect(await given({ timeout: 500 }, { a: 1 })).toEqual({ a: 1, timeout: 500 });
     expect(await given({ timeout: 500 }, { timeout: 9 })).toEqual({ timeout: 9 });
     expect(await given({}, { a: 1 })).toEqual({ a: 1 });
@@ -229,7 +232,7 @@ describe("the input of a tool", () => {
 });
 
 describe("an aborted run", () => {
-  test("ends a tool that never answers, and an allowed error does not hide it", async () => {
+  test("ends a tool that never answers, and an allowed error does not hide the abort", async () => {
     const abort = new AbortController();
     const reason = new Error("stopped");
     const adapters = tools(

@@ -17,8 +17,8 @@ import { callLLM } from "./llm.ts";
 import { toolFailed } from "./errors.ts";
 
 /**
- * Runs a tool. Emits `tool_start`, `tool_message` for its progress reports, then `tool_done` or `tool_error`. Emits
- * nothing after the run is aborted. With `allowError` or `continueOnError` a failure is a result.
+ * Runs a tool. Emits `tool_start`, `tool_message` for each progress report, then `tool_done` or `tool_error`. Emits
+ * nothing after the run is aborted. With `allowError` or `continueOnError`, a failure is a result.
  */
 export async function callTool(call: Call): Promise<Called> {
   const { step, inputs, signal, emit, shown, value } = call;
@@ -64,7 +64,7 @@ async function run(call: Call, name: string, input: unknown): Promise<unknown> {
   }
 }
 
-/** Returns the runtime of a tool. Reports after the end of the call are dropped. */
+/** Returns a tool's runtime. Drops reports after the end of the call. */
 function runtimeOf(
   { emit, key, signal, shownData = cut }: Call,
   name: string,
@@ -110,7 +110,7 @@ async function callNamed(
   return plain(given, `the ${kind} ${name}`);
 }
 
-/** Calls a service or component. `_result` is `data` of the answer if that is truthy, else the answer. */
+/** Calls a service or component. `_result` is the answer's `data` if that is truthy, else the whole answer. */
 async function callService(call: Call): Promise<Called> {
   const services = call.registry.services ?? [];
   const names = services.map((text) => text.split("(", 1)[0]?.trim() ?? "");

@@ -22,7 +22,7 @@ const child: WorkflowDocument = {
 
 const list = Array.from({ length: 100 }, (_, at) => at);
 
-/** The prompt says which: a loop of 100, or one of each construct. Each call leaves a line in a file. */
+/** The prompt selects a loop of 100 iterations, or one of each construct. Each call appends a line to a file. */
 const document: WorkflowDocument = {
   version: "3.18",
   name: "marking",
@@ -100,7 +100,7 @@ const document: WorkflowDocument = {
   ],
 };
 
-/** Where a loop is held until the file `go` is there. */
+/** The iteration at which the loop waits for the file `go`. */
 const held = 60;
 
 export const { run, descriptor } = stepsBundle(document, {

@@ -7,30 +7,30 @@ export type Generated = {
   subflows: Record<string, WorkflowDocument>;
   maxConcurrency: number;
   seed: number;
-  /** Of the document and its subflows. */
+  /** Number of steps, including subflows. */
   steps: number;
 } & Traits;
 
 type Traits = {
-  /** Whether how far it comes depends on time: a Stop or a failure ends what runs beside it. */
+  /** Whether its progress depends on timing: a Stop or a failure ends concurrent steps. */
   isTimed: boolean;
   /** Whether nothing in it runs concurrently. */
   isSerial: boolean;
-  /** Whether a step of it can fail that nothing handles. */
+  /** Whether a step can fail without a handler. */
   mayFail: boolean;
-  /** Whether a step may be done again at the same place. */
+  /** Whether a step may run again at the same place. */
   hasCycles: boolean;
 };
 
 /** The place of a chain, with the limits for its steps. */
 type Place = {
-  /** The variable of this chain alone, with the key of the iteration. */
+  /** The variable that only this chain writes, with the key of the iteration. */
   variable: string;
   key: "" | "[_index]" | "[_item.key]";
-  /** The loop that a BREAK leads out of. */
+  /** The loop that a BREAK ends. */
   loop: "none" | "serial" | "parallel";
   isBesideOthers: boolean;
-  /** The steps that may read their earlier writes: not steps that run again after a checkpoint. */
+  /** The steps that may read their earlier writes. Steps that run again after a checkpoint may not. */
   counting: "all" | "simple" | "none";
   isFailureTimed: boolean;
 };
@@ -63,7 +63,7 @@ const calls: Record<CallKind, [before: string, after: string]> = {
 /** The shared state of one generated workflow and its children. */
 type Shared = Pick<Generated, "subflows" | "steps"> & Traits & { plan: WorkflowPlan };
 
-/** Makes a workflow of a plan. */
+/** Returns the workflow of a plan. */
 export function generatedOf(plan: WorkflowPlan): Generated {
   const traits: Traits = { isTimed: false, isSerial: true, mayFail: false, hasCycles: false };
   const shared: Shared = { plan, subflows: {}, steps: 0, ...traits };
@@ -73,7 +73,7 @@ export function generatedOf(plan: WorkflowPlan): Generated {
   return { document, maxConcurrency, seed, ...rest };
 }
 
-/** One document in the making. Steps are made from the last to the first: each names the next. */
+/** Builds one document. Steps are built from last to first, because each names the next. */
 class Draft {
   readonly #shared: Shared;
   readonly #steps: StepDocument[] = [];
@@ -106,7 +106,7 @@ class Draft {
     };
   }
 
-  /** Makes the steps of a chain and gives the first one's id. */
+  /** Builds the steps of a chain and returns the first step's id. */
   #chain(plans: readonly Plan[], place: Place, end: string): string {
     const last = plans.findIndex(({ kind }) => kind === "stop" || kind === "break");
     const reached = last < 0 ? plans : plans.slice(0, last + 1);
@@ -203,7 +203,7 @@ class Draft {
 
   #branch(plan: Of<"branch">, place: Place, next: string, around: Partial<StepDocument>): string {
     const { cases, hasElse, isShared } = plan;
-    // In an arm a checkpoint names the step itself: earlier steps of the arm do not run again.
+    // In an arm, a checkpoint names the step itself: earlier steps of the arm do not run again.
     const counting = plan.inside.chains.length > 0 ? countingInside(place) : place.counting;
     const inner = { ...place, counting };
     const last = cases.length - 1;
@@ -222,7 +222,7 @@ class Draft {
     const isKeyed = place.key !== "";
     const isParallel = mode === "parallel";
     const sources = { tree: "=tree", subs: "=tree[0].subs", none: "=$none" };
-    // Iterations in order may write to one place, unless that hides how many of them ran.
+    // Serial iterations may write to one place, unless that hides how many of them ran.
     const isOwn = isKeyed || isParallel || place.counting !== "all";
     const itemKey = isParallel && !isKeyed && isFlat(inside) ? "[_index]" : "[_item.key]";
     const fields = {
@@ -240,7 +240,7 @@ class Draft {
 
   #while(plan: Of<"while">, place: Place, next: string): string {
     const { inside, isCounted, rounds, when } = plan;
-    // It has no item by which the iterations around it differ.
+    // A while loop has no item that distinguishes the enclosing iterations.
     if (place.key !== "") {
       return this.#loop(
         { kind: "loop", mode: "serial", source: "subs", inside, when },
@@ -323,7 +323,7 @@ class Draft {
     return { children, ...(strategy && { errorStrategy: strategy }) };
   }
 
-  // Which iterations of a parallel loop have begun when one breaks it, a crash may make unknown.
+  // After a crash it may be unknown which iterations of a parallel loop had begun before a BREAK.
   #breakIn({ loop }: Place): string {
     if (loop === "parallel") this.#shared.isTimed = true;
     return loop === "none" ? "RETURN" : "BREAK";
@@ -377,7 +377,7 @@ function testOf(when: When, place: Place): string {
   return tests[when];
 }
 
-/** Whether no loop lies in these chains: `_index` is that of the nearest. */
+/** Whether these chains contain no loop. `_index` belongs to the innermost loop. */
 function isFlat({ chains }: Chains): boolean {
   return chains.flat().every((plan) => {
     if (plan.kind === "loop" || plan.kind === "while" || !isFlat(plan.inside)) return false;

@@ -12,7 +12,7 @@ export type EngineOutcome = {
   context: ExecutionContext;
 };
 
-/** Runs a workflow with an Engine, from a checkpoint if one is given, and answers each Pause. */
+/** Runs a workflow with an Engine, optionally from a checkpoint, and answers each Pause. */
 export async function runEngine(
   { document, subflows, maxConcurrency, seed }: Generated,
   from?: Checkpoint,
@@ -39,7 +39,7 @@ export async function runEngine(
   return { events, checkpoints, context };
 }
 
-/** Answers until the run is over, completed or failed. */
+/** Answers each Pause until the run is completed or failed. */
 async function answered(started: Promise<ExecutionContext>): Promise<ExecutionContext> {
   try {
     const context = await started;

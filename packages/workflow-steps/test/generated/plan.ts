@@ -1,16 +1,16 @@
 import fc from "fast-check";
 
-/** The `if` of a step: most have none. */
+/** The `if` of a step; most steps have none. */
 export type When = "always" | "never" | "yes" | "first" | "flag" | "counted";
 
-/** Steps that call something, and how a call goes wrong: at once, or while its `out` is mapped. */
+/** Steps that make a call. A call fails at once or while its `out` is mapped. */
 export type CallKind = "Tool" | "Service" | "Component" | "Custom";
 export type Failing = { at: "call" | "out"; then: "handled" | "allowed" | "fatal" } | null;
 
-/** Chains that run concurrently inside of a node. */
+/** Chains that run concurrently inside a node. */
 export type Chains = { chains: Plan[][]; strategy: "fail_fast" | "continue" | "collect" | null };
 
-/** One thing that a chain does: most are one step, a cycle is several. */
+/** One action of a chain: usually one step; a cycle has several. */
 export type Plan = { when: When; inside: Chains } & (
   | { kind: "noop" | "pause" | "stop" | "break" | "write" }
   | { kind: "set"; shape: number }
@@ -25,10 +25,10 @@ export type Plan = { when: When; inside: Chains } & (
 /** A whole workflow, before it has ids and variables. */
 export type WorkflowPlan = {
   entries: Plan[][];
-  /** Whether steps may count what they wrote before, and so show when they run twice. */
+  /** Whether steps may count their earlier writes, which reveals repeated runs. */
   isCounting: boolean;
   maxConcurrency: number;
-  /** Of the time that calls take. */
+  /** Determines how long calls take. */
   seed: number;
 };
 
@@ -46,7 +46,7 @@ const failings: fc.Arbitrary<Failing> = fc.oneof(
     }),
     weight: 3,
   },
-  // An unhandled failure runs again after a crash: it must not find its earlier writes.
+  // A step whose failure is unhandled runs again after a crash, so it must not read its earlier writes.
   { arbitrary: fc.constant({ at: "call" as const, then: "fatal" as const }), weight: 1 },
 );
 

@@ -10,7 +10,7 @@ import type { Generated } from "./draft.ts";
 const threadId = "00000000000000000000000000";
 const longestRun = 20_000;
 
-/** Adapters in memory. How long a call takes follows from the seed, the step and how often it was called. */
+/** Adapters in memory. The seed, the step and the number of the call determine how long a call takes. */
 export function adaptersOf(seed: number): Adapters {
   const work = workOf(seed);
   const files = new Map<string, string | Uint8Array>();
@@ -51,7 +51,7 @@ function workOf(seed: number): (input: unknown) => Promise<unknown> {
   };
 }
 
-/** Returns the answer to a Pause: always the same. */
+/** Returns the answer to a Pause, which is always the same. */
 export const answerTo = (stepID: unknown): { to: unknown } => ({ to: stepID });
 
 const bundles = new WeakMap<Generated, Bundle>();
@@ -68,7 +68,7 @@ function bundleOf(generated: Generated): Bundle {
   return bundle;
 }
 
-/** Drives the workflow's bundle as a thread in memory, from the steps that are given. */
+/** Drives the workflow's bundle as a thread in memory, starting with the given steps. */
 export async function runBundle(
   generated: Generated,
   steps: readonly Step[] = [],
@@ -86,7 +86,7 @@ export async function runBundle(
   return await inTime(running, `the run after ${steps.length} steps`);
 }
 
-/** The checkpoint that a log makes. */
+/** The checkpoint of a log. */
 export const foldOf = ({ document, subflows }: Generated, steps: readonly Step[]): Checkpoint =>
   fold(document, { prompt: "", threadId, steps: [...steps], subflows });
 
@@ -96,7 +96,7 @@ export function endOf(generated: Generated, steps: readonly Step[]) {
   return { artifacts, variables, completedSteps: completedSteps.toSorted() };
 }
 
-/** The key of a step of a log: its role, and where it lies. Marks and answers are none. */
+/** The key of a step in a log: its role and its path. Null for marks and answers. */
 export function keyOf({ role, meta }: RoleOutput): string | null {
   if (meta.phase === "mark" || role === INPUT) return null;
   const path = (meta.path ?? []) as { run?: string }[];
@@ -104,7 +104,7 @@ export function keyOf({ role, meta }: RoleOutput): string | null {
   return JSON.stringify([role, meta.stepID, places, meta.phase, meta.child !== undefined]);
 }
 
-/** How often each key stands in a log. */
+/** Counts each key in a log. */
 export function countsOf(steps: readonly RoleOutput[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const step of steps) {
@@ -114,7 +114,7 @@ export function countsOf(steps: readonly RoleOutput[]): Record<string, number> {
   return counts;
 }
 
-/** Fails when a run hangs. */
+/** Fails if a run hangs. */
 export async function inTime<Value>(work: Promise<Value>, what: string): Promise<Value> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`${what} does not end`)), longestRun);

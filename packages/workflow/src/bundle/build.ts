@@ -126,8 +126,8 @@ function hintFor(problem: string): string {
 
 /**
  * Returns the `tsconfig.json` of a source: the nearest one from its folder up to its project's `package.json`, both
- * included; without a project that of its own folder. Files above the project are ignored: they would make the bytes
- * depend on the folder.
+ * included; without a project, the one in its own folder. Files above the project are ignored: they would make the
+ * bytes depend on the folder.
  */
 function projectConfig(source: string): string | null {
   const own = dirname(source);

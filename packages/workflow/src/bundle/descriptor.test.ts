@@ -100,7 +100,7 @@ describe("a descriptor is checked as data", () => {
       "descriptor.roles.a.schema.properties.p.type must be equal to one of the allowed values",
     ],
     [
-      "a reference to nowhere",
+      "a dangling reference",
       withSchema({ $ref: "#/$defs/x" }),
       "descriptor.roles.a.schema does not compile: can't resolve reference #/$defs/x from id #",
     ],
@@ -215,7 +215,7 @@ describe("the descriptor's YAML", () => {
       "x.yaml: descriptor.description must be a string, not a number",
     ],
     [
-      "an anchor bomb",
+      "exponentially many aliases",
       `a: &a [${"x,".repeat(9)}x]\nb: &b [${"*a,".repeat(9)}*a]\nc: &c [${"*b,".repeat(9)}*b]\nd: [${"*c,".repeat(9)}*c]\n`,
       "x.yaml: Excessive alias count",
     ],

@@ -113,7 +113,7 @@ describe("putBundle", () => {
 });
 
 describe("readBundle", () => {
-  test("gives the bytes", async () => {
+  test("returns the bytes", async () => {
     expect(await readBundle(root, await put(source))).toEqual(bytes(source));
   });
 
@@ -174,7 +174,7 @@ describe("loadBundle", () => {
     );
   });
 
-  test("a running bundle can't require a package, also in a root behind a link", async () => {
+  test("a running bundle can't require a package, even in a root reached through a link", async () => {
     const lazy = source.replace(
       "yield",
       'try { require("yaml") } catch (error) { throw error } yield',

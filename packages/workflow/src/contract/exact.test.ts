@@ -56,7 +56,7 @@ describe("parseExact", () => {
     expect(JSON.stringify(parseExact(text, rawNumber))).toBe(text);
   });
 
-  test("refuses what is not JSON", () => {
+  test("refuses invalid JSON", () => {
     for (const text of ["", "{", "9007199254740993,", '{"id":9007199254740993']) {
       expect(() => parseExact(text)).toThrow(SyntaxError);
     }
@@ -89,7 +89,7 @@ describe("exactJson", () => {
     expect(exactJson(text)).toEqual({ value });
   });
 
-  test("leaves any other text as it is", () => {
+  test("leaves any other text unchanged", () => {
     const texts = [
       ..."|yes|007|1.0|1.10|1e3|+5|-0|0x10|NaN|Infinity|1e400|9007199254740993".split("|"),
       ...['"yes"', "True", "{", "[1,]", '{"a":1,"a":1}', '{"a":12345678901234567890}', "[1e999]"],

@@ -1,6 +1,6 @@
 /*
- * Numbers of JSON texts that a JavaScript number can't hold: integers beyond 2^53 that come out as others, and numbers beyond
- * the largest.
+ * Numbers of JSON texts that a JavaScript number can't hold: integers beyond 2^53 that would change, and numbers beyond
+ * the maximum.
  */
 import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";

@@ -5,8 +5,8 @@ export type JournalEntry = { entry: unknown; failed: boolean };
 
 /**
  * One model call paid by the thread: its known usage, and its cost in US dollars, null when a price is unknown. A call
- * is `open` while it goes on, and `broken` when it ended before all of its tokens were counted. `call` is the `call_id`
- * of its `llm_start`.
+ * is `open` while it runs, and `broken` when it ended before all of its tokens were counted. `call` is the `call_id` of
+ * its `llm_start`.
  */
 export type PaidCall = {
   call: string;

@@ -21,17 +21,17 @@ import { toJson } from "../contract/json.ts";
  */
 export const controlTimeoutMs = 60_000;
 
-/** The number of steps that a thread may have when neither its starter nor its bundle says. */
+/** Default limit of the steps of a thread. */
 export const defaultMaxRounds = 100;
 
-/** The largest limit of rounds that a thread can have. */
+/** Maximum value of a thread's maxRounds. */
 export const mostRounds = 1_000_000;
 
-/** Whether a value can be a thread's maxRounds. */
+/** Whether a value is a valid maxRounds. */
 export const isRounds = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostRounds;
 
-/** The options of a workflow's `run` that the engine gives: a starter may give none of these names. */
+/** Options of `run` that the engine sets: a starter may not use these names. */
 export const engineOptions: ReadonlySet<string> = new Set([
   "threadId",
   "maxRounds",
@@ -42,7 +42,7 @@ export const engineOptions: ReadonlySet<string> = new Set([
   "attempts",
 ]);
 
-/** When a committed step is acknowledged: after `fdatasync`, or as soon as the system has it. */
+/** Time of a committed step's acknowledgment: after `fdatasync`, or once the operating system has the bytes. */
 export type Durability = "step" | "os";
 
 /** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */
@@ -63,24 +63,27 @@ export type ForkRequest = {
   keep: number[] | { first: number };
   /** Replaces parts of the last kept step. */
   edit?: StepEdit;
-  /** An `__input__` step to put after the kept ones. */
+  /** An `__input__` step to add after the kept steps. */
   input?: InputRequest;
   /** Whether the next step ignores the source's records of it. */
   anew?: boolean | undefined;
 };
 
-/** Starts a thread; `threadId` is the caller's, so that asking twice starts one. */
+/** Starts a thread with the caller's `threadId`, so repeated requests start one thread. */
 export type StartRequest = Surroundings & {
   threadId: string;
-  /** Whether the id was given and not generated: a thread of another version may have it. */
+  /** Whether the caller chose the id: a thread of another version may have it. */
   isGiven?: boolean;
   workflow: string;
-  /** With `fork`: the source's prompt and maxRounds when absent. Without: empty, and the bundle's own. */
+  /**
+   * By default a fork has its source's prompt and maxRounds; another thread has an empty prompt and its bundle's
+   * maxRounds.
+   */
   prompt?: string;
   maxRounds?: number;
   params?: unknown;
   options?: Record<string, unknown>;
-  /** An `__input__` step to begin with; a fork brings its own. */
+  /** An initial `__input__` step; a fork has its own. */
   input?: InputRequest;
   fork?: ForkRequest;
 };
@@ -88,10 +91,10 @@ export type StartRequest = Surroundings & {
 export type ResumeRequest = Surroundings;
 
 /**
- * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is read by the question's
- * schema; without a schema, exact JSON is read as JSON and anything else is a text. `meta.token` must be the
- * question's. An answer with a `meta.requestId` that was accepted before gets the same reply and has no further effect.
- * `by` is the sender, `api` by default; a `by` in `meta` is ignored.
+ * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is parsed by the question's
+ * schema; without a schema, exact JSON is parsed and anything else stays text. `meta.token` must be the question's. An
+ * answer with a `meta.requestId` that was accepted before gets the same reply and has no further effect. `by` is the
+ * sender, `api` by default; a `by` in `meta` is ignored.
  */
 export type InputRequest = {
   content: string;
@@ -100,13 +103,13 @@ export type InputRequest = {
   by?: AnsweredBy;
 };
 
-/** `question` is the number of the `__wait__` step that the answer is to: it answers no other one. */
+/** `question` is the number of the answered `__wait__` step: the answer is for no other question. */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 
-/** Variables from a folder's `.env` file for woken threads, or why the file can't be read. */
+/** Variables from a folder's `.env` file for woken threads, or the reason why the file can't be read. */
 export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord };
 
-/** Wakes the threads that are due, of the folders that are named or of none. */
+/** Wakes due threads that were started in one of these folders, or without a folder. */
 export type WakeRequest = Surroundings & { folders: Record<string, FolderEnv> };
 
 /** Woken threads, threads that could not be woken, and whether more are due. */
@@ -116,25 +119,25 @@ export type WokenHere = {
   more: boolean;
 };
 
-/** A host: an id that no other host has, and a name that people know it by. */
+/** A host: a unique id, and a name for people. */
 export type HostIdentity = { id: string; name: string };
 
-/** Where a thread is: `host`, or here when that is null. `moves` is how often it has moved. */
+/** Location of a thread: `host`, or here when that is null. `moves` is the number of its moves. */
 export type Location = {
   moves: number;
   host: HostIdentity | null;
-  /** When it left or arrived, in milliseconds since the epoch. */
+  /** Time of its departure or arrival, in milliseconds since the epoch. */
   at: number;
-  /** Present when it was paused when it left. */
+  /** Present when it was paused at its departure. */
   paused?: true;
 };
 
 export type RemoveRequest = { force: boolean };
 
-/** Lets a thread go that goes on on another host. */
+/** Releases a thread that continues on another host. */
 export type LeaveRequest = { to: HostIdentity };
 
-/** `started` is false when the thread was there already. */
+/** `started` is false when the thread existed already. */
 export type Started = { threadId: string; started: boolean };
 
 export type LiveStatus = "running" | "paused" | "waiting";
@@ -142,16 +145,16 @@ export type LiveStatus = "running" | "paused" | "waiting";
 export type LiveThread = {
   threadId: string;
   status: LiveStatus;
-  /** The role of the last committed step. */
+  /** Role of the last committed step. */
   role: string | null;
   steps: number;
   workflow: string;
-  /** How long this worker has driven it, in milliseconds. */
+  /** Time since this worker started to drive it, in milliseconds. */
   elapsedMs: number;
-  /** Of the thread as a whole: for how long it was worked on, and for how long it waited, in milliseconds. */
+  /** Working time and waiting time of the whole thread, in milliseconds. */
   workedMs: number;
   waitedMs: number;
-  /** Until when it sleeps, in milliseconds since the epoch. */
+  /** End of its sleep, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
@@ -159,14 +162,15 @@ export type LiveThread = {
 
 export type LiveThreads = { pid: number; threads: LiveThread[] };
 
-/** `orphans` are the processes that were found running when a worker was killed before. */
+/** `orphans` are processes that a killed worker left running. */
 export type Controlled = { threadId: string; orphans?: Orphan[] };
 
 export type Failure = { error: ErrorRecord };
 
 /**
- * The JSON of a request. @throws WorkflowError `VALUE_NOT_JSON` (usage): a worker that parses a value nested too deeply
- * crashes, and all of its threads with it.
+ * Formats a request as JSON.
+ * @throws WorkflowError `VALUE_NOT_JSON` (usage): a value nested too deeply would crash the worker with all of its
+ * threads.
  */
 export function requestText(body: unknown): string {
   const written = toJson(body, "request");

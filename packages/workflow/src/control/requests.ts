@@ -51,7 +51,7 @@ const fork = z.looseObject({
   anew: z.boolean().optional(),
 });
 
-/** A starter may give the folder, and no other option of the engine's. */
+/** A starter may set the folder, and no other option of the engine. */
 const options = z
   .looseObject({ cwd: z.string().optional() })
   .refine(
@@ -78,7 +78,10 @@ const waking = surroundings.extend({
 const leaving = z.looseObject({ to: z.looseObject({ id: z.string(), name: z.string() }) });
 const removal = z.looseObject({ force: z.boolean() });
 
-/** Reads the body of a request. @throws WorkflowError `BAD_REQUEST` (usage). */
+/**
+ * Parses the body of a request.
+ * @throws WorkflowError `BAD_REQUEST` (usage).
+ */
 const reader =
   <Request>(schema: z.ZodType) =>
   (body: string): Request => {
@@ -89,7 +92,7 @@ const reader =
       throw badRequest(`invalid JSON: ${messageOf(error)}`);
     }
     const { success, error } = schema.safeParse(request);
-    // As it came: a copy would lose a key named __proto__.
+    // Return the original: a copy would lose a key named `__proto__`.
     if (success) return request as Request;
     const [issue] = error.issues;
     throw badRequest(`${issue?.path.join(".") || "request"}: ${issue?.message}`);

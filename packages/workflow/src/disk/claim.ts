@@ -20,7 +20,7 @@ import { infoPath, type Root, valuesPath } from "./paths.ts";
 import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
-/** Dependencies of a claim on a thread of a storage root. `onRelease` is told whether a sync of the log has failed. */
+/** Dependencies of a claim on a thread of a storage root. `onRelease` gets whether a sync of the log has failed. */
 export type DiskClaimParts = {
   root: Root;
   thread: ThreadInfo;

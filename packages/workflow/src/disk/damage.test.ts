@@ -52,7 +52,7 @@ const everyKind: [string, Buffer][] = [
   ["of a fork that failed", sealedLogOf(forkLine, attempt, lost, wait, timedOut, failed)],
   ["of a thread that was killed", sealedLogOf(startLine, killed)],
   ["of a thread out of rounds", sealedLogOf(startLine, attempt, rounds)],
-  ["of a thread that goes on", sealedLogOf(startLine, attempt, wait)],
+  ["of a thread that continues", sealedLogOf(startLine, attempt, wait)],
 ];
 
 /** Recorded content: the records after the start. */
@@ -119,7 +119,7 @@ describe("damage to a log", () => {
   const cases: [string, Buffer, number][] = [
     ["a lost line", joined(0, 1, 3, 4, 5), 3],
     ["a lost first step", joined(0, 2, 3, 4, 5), 2],
-    ["a doubled line", joined(0, 1, 1, 2, 3, 4, 5), 3],
+    ["a duplicate line", joined(0, 1, 1, 2, 3, 4, 5), 3],
     ["two swapped lines", joined(0, 1, 2, 4, 3, 5), 4],
     ["an inserted line", Buffer.concat([joined(0, 1), logOf(stepLine("x")), joined(2, 3)]), 3],
     [
@@ -129,12 +129,12 @@ describe("damage to a log", () => {
     ],
     ["a sum of another length", Buffer.concat([joined(0), shortened(line(1))]), 2],
     ["a sum that is not last", Buffer.concat([joined(0), moved(line(1)), joined(2)]), 2],
-    ["zeros behind it", Buffer.concat([joined(0, 1), Buffer.alloc(40)]), 3],
+    ["zeros after it", Buffer.concat([joined(0, 1), Buffer.alloc(40)]), 3],
     ["zeros in the last line", zeroed(joined(0, 1, 2), (starts[3] as number) - 20, 20), 3],
     ["zeros in place of the last line", zeroed(joined(0, 1, 2), starts[2] as number), 3],
     ["zeros in its middle", zeroed(whole, (starts[2] as number) + 5, 30), 3],
-    ["a letter behind it", Buffer.concat([whole, Buffer.from("x")]), 7],
-    ["a foreign text behind it", Buffer.concat([joined(0, 1), Buffer.from("hello")]), 3],
+    ["a letter after it", Buffer.concat([whole, Buffer.from("x")]), 7],
+    ["a foreign text after it", Buffer.concat([joined(0, 1), Buffer.from("hello")]), 3],
     ["a start record of another thread", sealedLogOf(startLine.replace("5FAV", "5FAW")), 1],
     ["a start record of another version", sealedLogOf(startLine.replace("EYHP", "0000")), 1],
   ];
@@ -154,7 +154,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("by a crash is a torn record, also behind a sum within the record", () => {
+  test("by a crash is a torn record, also after a `sum` within the record", () => {
     const sums = stepLine("s", { of: { sum: "0123456789abcdef" } });
     for (const record of [input, sums]) {
       const log = sealedLogOf(startLine, record);
@@ -167,7 +167,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("of only the last newline is none: the sum decides", () => {
+  test("of only the last newline does not count: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readLog(path)).toMatchObject({ isEnded: false, broken: null, end: null });
     expect(readLog(path, true)).toMatchObject({ torn: 0, broken: null, end: { content: "done" } });
@@ -266,7 +266,7 @@ describe("a log without sums", () => {
     }
   });
 
-  test("is read as before", () => {
+  test("is readable", () => {
     writeFileSync(path, logOf(...lines));
     expect(readLog(path)).toMatchObject({ sum: null, broken: null, end: { content: "done" } });
   });

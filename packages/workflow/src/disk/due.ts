@@ -6,8 +6,8 @@
  * D1 An entry is durable before the step that sleeps is committed. A crash may leave a superfluous entry, but never a
  *    missing one.
  * D2 Before acting on an entry, read the log, and remove the entry when the log disagrees. The entry of a continued
- *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. It is postponed
- *    if that can't be made durable.
+ *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. It is
+ *    postponed if that can't be made durable.
  * D3 Without the file `due/complete` threads may lack an entry: their logs are read, and then it is written.
  * D4 Checking for due threads reads only the names of the hours and those in the current hour.
  * D5 A paused thread keeps its entry, and is not due.

@@ -110,12 +110,12 @@ describe("damage to a journal", () => {
   const cases: [string, Buffer, number][] = [
     ["a lost line", joined(0, 1, 3, 4, 5), 3],
     ["a lost first line", joined(1, 2, 3), 1],
-    ["a doubled line", joined(0, 1, 2, 2, 3), 4],
-    ["a doubled first line", joined(0, 0, 1), 2],
+    ["a duplicate line", joined(0, 1, 2, 2, 3), 4],
+    ["a duplicate first line", joined(0, 0, 1), 2],
     ["two swapped lines", joined(0, 1, 3, 2, 4), 3],
     ["a line of another journal", Buffer.concat([joined(0, 1), foreign.subarray(starts[3])]), 3],
-    ["zeros behind it", Buffer.concat([joined(0, 1), Buffer.alloc(40)]), 3],
-    ["a foreign text behind it", Buffer.concat([joined(0, 1), Buffer.from("hello")]), 3],
+    ["zeros after it", Buffer.concat([joined(0, 1), Buffer.alloc(40)]), 3],
+    ["a foreign text after it", Buffer.concat([joined(0, 1), Buffer.from("hello")]), 3],
     ["records without sums", Buffer.from(`${records.map(text).join("\n")}\n`), 1],
     [
       "the journal of another thread",
@@ -162,7 +162,7 @@ describe("damage to a journal", () => {
     }
   });
 
-  test("of only the last newline is none: the sum decides", () => {
+  test("of only the last newline does not count: the sum decides", () => {
     writeFileSync(path, whole.subarray(0, -1));
     expect(readJournal(path, null).fold.lines).toBe(records.length - 1);
     const taken = readJournal(path, null, true);

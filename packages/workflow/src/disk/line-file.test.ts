@@ -37,7 +37,7 @@ class Reader {
 const values = (reader = new Reader()) => [...reader.lines()];
 
 describe("the lines of a file, forward", () => {
-  test("of a missing file are none", () => {
+  test("of a missing file are empty", () => {
     expect(values()).toEqual([]);
   });
 
@@ -120,7 +120,7 @@ describe("the lines of a file, backward", () => {
     expect(new LineFile(path).end()).toBe(7);
   });
 
-  test("are none in a file that is missing, empty, or without a complete line", () => {
+  test("are empty for a file that is missing, empty, or without a complete line", () => {
     expect(backward()).toEqual([]);
     for (const text of ["", "x", "x".repeat(9000)]) {
       writeFileSync(path, text);

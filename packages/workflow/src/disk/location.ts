@@ -1,11 +1,12 @@
 /*
- * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a journal.
- * Does not own: the order in which a thread is moved (host/move.ts).
+ * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a
+ * journal. Does not own: the order in which a thread is moved (host/move.ts).
  *
- * A thread is on one host at a time. While this file names another host, the thread here is only read
- * and copied. Each change replaces the whole file, and is durable on return.
+ * A thread is on one host at a time. While this file names another host, the thread here is only read and copied. Each
+ * change replaces the whole file, and is durable on return.
  *
- * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local one.
+ * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local
+ * one.
  *
  * A program without support for journals would repeat the work that a step's journal records. While a thread with a
  * journal is here, the file names a host that does not exist, with `here`: such a program takes the thread to be there.

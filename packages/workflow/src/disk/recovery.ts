@@ -1,6 +1,6 @@
 /*
- * Owns: the file `logs/<hash>/<threadId>.resumes.json`, which counts the automatic resumes of a thread since its last step.
- * Does not own: which threads are resumed (record/recovery.ts).
+ * Owns: the file `logs/<hash>/<threadId>.resumes.json`, which counts the automatic resumes of a thread since its last
+ * step. Does not own: which threads are resumed (record/recovery.ts).
  */
 import { isRecord } from "../contract/show.ts";
 import {

@@ -57,7 +57,7 @@ describe("the storage root", () => {
     expect(openRoot({ project, env, path: folder }) as string).toBe(folder);
   });
 
-  test("of a project that is a file is refused with the key that names it", () => {
+  test("of a project, if it is a file, is refused with the key that names it", () => {
     const root = join(folder, "file");
     writeFileSync(root, "");
     const project = { root, file: "/p/uncaged.json" };
@@ -66,7 +66,7 @@ describe("the storage root", () => {
     );
   });
 
-  test("is made with a .gitignore that keeps it out of git, unless it has files", () => {
+  test("is created with a .gitignore that excludes it from git, unless it has files", () => {
     createRoot(openRoot({ path: join(folder, "new") }));
     expect(readFileSync(join(folder, "new/.gitignore"), "utf8")).toBe("*\n");
     mkdirSync(join(folder, "used/notes"), { recursive: true });
@@ -84,7 +84,7 @@ describe("the storage root", () => {
   });
 
   for (const umask of [0, 0o022, 0o077]) {
-    test(`is made with folders of mode 0700 under the umask ${umask.toString(8)}`, () => {
+    test(`is created with folders of mode 0700 under the umask ${umask.toString(8)}`, () => {
       const before = process.umask(umask);
       try {
         createRoot(openRoot({ path: join(folder, "a/b/root") }));
@@ -143,12 +143,12 @@ describe("the storage root", () => {
   });
 
   for (const name of ["a?b", "a\\b", "x/".repeat(2100)]) {
-    test(`from which nothing could run is refused before anything is written: ${name.slice(0, 5)}`, () => {
+    test(`with a path that Bun can't load from is refused before any write: ${name.slice(0, 5)}`, () => {
       expect(refusal(() => openRoot({ path: join(folder, name) }))).toBe("ROOT_UNUSABLE");
     });
   }
 
-  test("in a read-only folder can't be made, and reports the reason", () => {
+  test("in a read-only folder can't be created, and reports the reason", () => {
     const file = join(import.meta.dir, "root.ts");
     const program = `
       import { createRoot } from ${JSON.stringify(file)};
@@ -165,7 +165,7 @@ describe("the storage root", () => {
     );
   });
 
-  test("below a file can't be made, and names the file", () => {
+  test("below a file can't be created, and names the file", () => {
     writeFileSync(join(folder, "file"), "");
     const make = () => createRoot(join(folder, "file/root") as ReturnType<typeof openRoot>);
     expect(refusal(make)).toBe("NOT_A_FOLDER");

@@ -86,12 +86,9 @@ describe("a shared value", () => {
     expect(readdirSync(runDir(root))).toEqual(before);
   });
 
-  test.skipIf(process.getuid?.() === 0)(
-    "can't be written where the folder is read-only",
-    async () => {
-      chmodSync(runDir(root), 0o500);
-      expect(await shared.update(name, plusOne)).toBe(false);
-      chmodSync(runDir(root), 0o700);
-    },
-  );
+  test.skipIf(process.getuid?.() === 0)("can't be written in a read-only folder", async () => {
+    chmodSync(runDir(root), 0o500);
+    expect(await shared.update(name, plusOne)).toBe(false);
+    chmodSync(runDir(root), 0o700);
+  });
 });

@@ -2,7 +2,8 @@
  * Owns: `run/spending.json`, the spending of a storage root's threads by day, and the model calls in flight.
  *
  * M1 The file is a cache of the logs. When it is missing or unreadable, it is rebuilt from them (disk/spent-in-logs).
- * M2 While it exists, each call is in it before it is made, and its cost when the call ends: a call is either in flight or counted.
+ * M2 While it exists, each call is in it before it is made, and its cost when the call ends: a call is either in flight
+ *    or counted.
  * M3 It is replaced as a whole under its lock, and durable before the lock is released.
  * M4 A call in flight whose worker has ended counts as recorded in its thread's journal.
  * M5 A call counts on the day of UTC on which it ends.

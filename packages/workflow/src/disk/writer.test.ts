@@ -87,14 +87,14 @@ describe("a new log", () => {
     ["ENOTDIR", "NOT_A_FOLDER"],
     ["ESTALE", "DISK_ERROR"],
   ] as const) {
-    test(`that meets ${code} says so with ${wanted}, and is not there`, async () => {
+    test(`that fails with ${code} reports ${wanted} and does not exist`, async () => {
       const create = async () => LogWriter.create(path, first, writingTo(failing("open", code)));
       expect(await codeOf(create())).toBe(wanted);
       expect(readdirSync(folder)).toEqual([]);
     });
   }
 
-  test("does not exist when the disk is full in the middle of it", () => {
+  test("does not exist when the disk fills up during the write", () => {
     const disk = faultyDisk({ room: { bytes: 40 }, most: 16 });
     expect(() => LogWriter.create(path, first, writingTo(disk))).toThrow("the disk is full");
     expect(readdirSync(folder)).toEqual([]);
@@ -242,7 +242,7 @@ describe("an append", () => {
     ["EFBIG", "FILE_TOO_LARGE"],
     ["EIO", "DISK_ERROR"],
   ] as const) {
-    test(`that meets ${code} leaves no part of a record, and the next stands alone (L2)`, async () => {
+    test(`that fails with ${code} leaves no part of a record, and the next one is complete (L2)`, async () => {
       let refusing = false;
       const disk = faultyDisk({
         most: 9,
@@ -310,7 +310,7 @@ describe("an append", () => {
     ["longer", () => appendFileSync(path, `${stepLine("foreign")}\n`)],
     ["shorter", () => truncateSync(path, 10)],
   ] as const) {
-    test(`to a log that another made ${what} is refused and writes nothing (L4)`, async () => {
+    test(`to a log that another process made ${what} is refused and writes nothing (L4)`, async () => {
       const writer = LogWriter.create(path, first, durableWriting());
       await writer.append(stepLine("a"));
       meddle();
@@ -323,7 +323,7 @@ describe("an append", () => {
   }
 
   for (const size of [0, 1, 65_535, 65_536, 65_537, 16 * 1024 * 1024]) {
-    test(`of a content of ${size} bytes is read back as it was`, async () => {
+    test(`with a content of ${size} bytes is read back unchanged`, async () => {
       const writer = LogWriter.create(path, first, durableWriting());
       const line = stepLine("x".repeat(size));
       await writer.append(line);
@@ -361,7 +361,7 @@ describe("opening a log", () => {
     expect(open).toThrow("no plain file with one name");
   });
 
-  test("that gets a second name later is not written again", async () => {
+  test("that later gets a second name is not written again", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
     linkSync(path, join(folder, "target"));
     expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
@@ -371,7 +371,7 @@ describe("opening a log", () => {
     await writer.close();
   });
 
-  test("that is removed is soon not written without syncs", async () => {
+  test("that is removed soon refuses appends, even without syncs", async () => {
     const writer = LogWriter.create(path, first, { syncer: null });
     rmSync(path);
     const appendAll = async () => {

@@ -23,17 +23,17 @@ describe("JSON", () => {
     ["// why\n{}", '1:1: JSON has no comments, not "// why"'],
     ['["a\nb"]', '1:2: the text has no closing " in its line, not "\\"a"'],
     ['["\\x"]', '1:2: the text has an escape that JSON does not have, not "\\"\\\\x\\""'],
-  ])("that is broken is payloads with its place: %j", (text, message) => {
+  ])("that is invalid is refused with its position: %j", (text, message) => {
     expect(messageFor(text)).toBe(`f.json:${message}`);
   });
 
-  test("with a key that stands twice is refused with both places", () => {
+  test("with a duplicate key is refused with both positions", () => {
     expect(messageFor('{"a": {"b": 1,\n "b": 2}}')).toBe(
       'f.json:2:2: the key "b" stands twice, first in line 1, column 8',
     );
   });
 
-  test("that is nested 10,000 deep is refused in one line", () => {
+  test("nested 10,000 deep is refused with a one-line error", () => {
     for (const open of ["[", '{"a":']) {
       const message = messageFor(open.repeat(10_000));
       expect(message).toEndWith("it is nested more than 500 deep");
@@ -41,12 +41,12 @@ describe("JSON", () => {
     }
   });
 
-  test("of 500 levels is read, and brackets in texts do not count as levels", () => {
+  test("of 500 levels is parsed, and brackets in texts do not count as levels", () => {
     const text = `${"[".repeat(500)}"${"[".repeat(1000)}"${"]".repeat(500)}`;
     expect(JSON.stringify(readDocument(text, "f.json").document)).toBe(text);
   });
 
-  test("of more than 10 Mi characters is refused, and of a little less is read", () => {
+  test("over 10 Mi characters is refused, and slightly less is parsed", () => {
     const most = 10 * 1024 * 1024;
     expect(messageFor(" ".repeat(most + 1))).toBe(
       "f.json:1:1: the file is too large: JSON may have at most 10 Mi characters",
@@ -54,23 +54,23 @@ describe("JSON", () => {
     expect(readDocument(`"${"a".repeat(most - 2)}"`, "f.json").document).toHaveLength(most - 2);
   });
 
-  test("with millions of items is read", () => {
+  test("with millions of items is parsed", () => {
     const text = `[${"[],".repeat(2_000_000)}1]`;
     expect(readDocument(text, "f.json").document).toHaveLength(2_000_001);
   });
 
-  test("is refused in one line, whatever stands at the place", () => {
+  test("is refused with a one-line error for any invalid text", () => {
     expect(messageFor('{"a":\u2028}')).toBe('f.json:1:6: a value is expected, not "\\u2028"');
     expect(messageFor('{"\u2028": 1, "\u2028": 2}')).toStartWith(
       'f.json:1:10: the key "\\u2028" stands',
     );
   });
 
-  test("may begin with a byte order mark", () => {
+  test("may start with a byte order mark", () => {
     expect(readDocument('\uFEFF{"a": 1}', "f.json").document).toEqual({ a: 1 });
   });
 
-  test("is read as JSON.parse reads it, or refused as it refuses it", () => {
+  test("is parsed or refused like by JSON.parse", () => {
     const text = fc.oneof(
       fc.json(),
       fc.string({ unit: fc.constantFrom(...'[]{}:,"\\ \n1-.eEu0tnfa'.split(""), "true", "null") }),
@@ -92,7 +92,7 @@ describe("JSON", () => {
   });
 });
 
-describe("the position of a place", () => {
+describe("the position of a part", () => {
   test.each([
     ["f.json", '{\n  "steps": [\n    {"id": "Set_A"},\n    {"next": "B"}\n  ]\n}', [4, 14], [4, 5]],
     ["f.yaml", "steps:\n  - id: Set_A\n  - next: B\n", [3, 11], [3, 5]],
@@ -116,7 +116,7 @@ describe("YAML", () => {
     expect(document).toEqual(everyType);
   });
 
-  test("repeats what an alias stands for", () => {
+  test("repeats the value of an alias", () => {
     const { document } = readDocument("a: &x {b: 1}\nc: *x\n", "f.yaml");
     expect(document).toEqual({ a: { b: 1 }, c: { b: 1 } });
   });
@@ -136,11 +136,11 @@ describe("YAML", () => {
     ["a: 1\n---\nb: 2", "2:1: a second document begins here"],
     ["a:\n\t- b", "2:1: Tabs are not allowed as indentation"],
     ["", "1:1: the file is empty"],
-  ])("that is more than JSON, or broken, is refused: %j", (text, message) => {
+  ])("that JSON can't represent, or that is invalid, is refused: %j", (text, message) => {
     expect(messageFor(text, "f.yaml")).toBe(`f.yaml:${message}`);
   });
 
-  test("that is nested 10,000 deep is refused in one line", () => {
+  test("nested 10,000 deep is refused with a one-line error", () => {
     for (const text of ["[".repeat(10_000), `${"- ".repeat(10_000)}a`]) {
       expect(messageFor(text, "f.yaml")).toEndWith("it is nested more than 500 deep");
     }
@@ -151,7 +151,7 @@ test.each([
   ["a.json", '{"a": 1,\n "id": 9007199254740993}', "a.json:2:8"],
   ["a.yaml", "a: 1\nid: 9007199254740993\n", "a.yaml:2:5"],
   ["a.yaml", "list:\n  - -9007199254740993\n", "a.yaml:2:5"],
-])("a number that would be rounded is refused with its place: %s", (file, text, at) => {
+])("a number that would be rounded is refused with its position: %s", (file, text, at) => {
   expect(() => readDocument(text, file)).toThrow(`${at}: the number`);
   const quoted = text.replace(/-?9007199254740993/, '"$&"');
   expect(JSON.stringify(readDocument(quoted, file).document)).toContain("9007199254740993");

@@ -3,13 +3,13 @@ import { readJson } from "./json.ts";
 import { type DocumentPath, type Read, Unreadable } from "./text.ts";
 import { readYaml } from "./yaml.ts";
 
-/** The most characters of a text. The YAML library needs seconds for more than it may have. */
+/** Maximum length of a text in characters. The YAML library takes seconds for longer texts. */
 const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
 
 /** A position in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
 export type Position = { line: number; column: number };
 
-/** The value that a text holds, and the position of each of its parts. */
+/** The value of a text, and the position of each of its parts. */
 export type ReadDocument = { document: unknown; positionOf: (path: DocumentPath) => Position };
 
 /**
@@ -40,7 +40,7 @@ export function readDocument(text: string, file: string, code = "DOCUMENT_INVALI
 /** Fault of a part of a document. */
 export type DocumentProblem = { path: DocumentPath; message: string };
 
-/** Problems as `file:line:column: message`, in the order of the text. */
+/** Formats problems as `file:line:column: message`, in the order of the text. */
 export function locatedProblems(
   problems: readonly DocumentProblem[],
   file: string,
@@ -57,13 +57,13 @@ function parsed(text: string, kind: keyof typeof longest): Read {
     const limit = `${longest[kind] / 1024 / 1024} Mi characters`;
     throw new Unreadable(0, `the file is too large: ${kind} may have at most ${limit}`);
   }
-  // The mark of UTF-8, and a space in its place so that the offsets stay.
+  // Replace a byte order mark by a space, so that offsets stay the same.
   const plain = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
   if (plain.trim() === "") throw new Unreadable(0, "the file is empty");
   return kind === "YAML" ? readYaml(plain) : readJson(plain);
 }
 
-/** Finds the positions of offsets. The lines are counted once, and only when one is asked for. */
+/** Returns a function from offsets to positions. The lines are counted once, at first use. */
 function positionsIn(text: string): (offset: number) => Position {
   let starts: number[] | null = null;
   return (offset) => {

@@ -1,7 +1,6 @@
 /**
- * The files of entry points, by the names by which what is built imports them. `from` is the `import.meta` of the
- * caller, whose package or its own dependencies have the entry points. Empty in a standalone binary, whose builds get
- * them from its inside.
+ * Returns the files of entry points by their import names, for builds. `from` is the `import.meta` of the caller, whose
+ * package, or its dependencies, has the entry points. Empty in a standalone binary, which contains them.
  */
 export function entryFiles(
   from: { dir: string },

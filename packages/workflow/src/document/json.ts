@@ -17,7 +17,7 @@ import {
   Unreadable,
 } from "./text.ts";
 
-/** Reads JSON as the standard has it: no comments, no key twice. */
+/** Parses standard JSON: no comments, no duplicate keys. */
 export function readJson(text: string): Read {
   checkDepth(text);
   const errors: ParseError[] = [];
@@ -31,7 +31,7 @@ export function readJson(text: string): Read {
   return { value: parsed(text), offsetOf: (path) => offsetIn(tree, path) };
 }
 
-// Before anything that calls itself for each level sees the text.
+// Runs before any parser that recurses for each level.
 function checkDepth(text: string): void {
   let depth = 0;
   for (const { 0: sign, index } of text.matchAll(/"(?:[^"\\\n]|\\.)*"?|[[\]{}]/g)) {
@@ -55,7 +55,7 @@ function checkObjects(tree: Node): void {
   }
 }
 
-// The tree would give `__proto__` a meaning.
+// The syntax tree would treat `__proto__` as the prototype.
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

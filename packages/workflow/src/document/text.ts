@@ -3,7 +3,7 @@ import { show } from "../contract/show.ts";
 /** The keys and indexes that lead from a document to a part of it. */
 export type DocumentPath = readonly (string | number)[];
 
-/** A text's value, and where in the text (an offset) each part of it begins. */
+/** The value of a text, and the offset of each of its parts. */
 export type Read = { value: unknown; offsetOf: (path: DocumentPath) => number };
 
 /** Syntax error with its offset. For a duplicate, `first` is the offset of the first occurrence. */
@@ -19,11 +19,11 @@ export class Unreadable extends Error {
 
 export const deepestText = 500;
 
-/** The message for a number that would be rounded. */
+/** Returns the message for a number that would be rounded. */
 export const roundedNumber = (text: string): string =>
   `the number ${show(text)} can't be kept exactly: write it as a text, in quotes`;
 
-/** Refuses a key that stands twice among those of one object. */
+/** Refuses a duplicate key in one object. */
 export function checkKeys(keys: readonly (readonly [name: string, offset: number])[]): void {
   const seen = new Map<string, number>();
   for (const [name, offset] of keys) {

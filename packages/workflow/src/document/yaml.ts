@@ -23,7 +23,7 @@ const mostAliases = 100;
 
 const tooDeep = `it is nested more than ${deepestText} deep`;
 
-/** Reads YAML 1.2, as far as JSON can hold it: aliases are repeated, tags are refused. */
+/** Parses YAML 1.2 as far as JSON can represent it: aliases are repeated, tags are refused. */
 export function readYaml(text: string): Read {
   const document = parsed(text);
   checkNodes(document);
@@ -66,7 +66,7 @@ function checkNodes({ contents }: Document): void {
   }
 }
 
-// By way of JSON, so that what an alias repeats is not one object in two places.
+// Convert through JSON, so that an alias gets its own copy instead of a shared object.
 function valueOf(document: Document): unknown {
   try {
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: mostAliases })));

@@ -65,9 +65,9 @@ type Results<F> = {
  * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to run
  * meanwhile. A time in the past continues at once.
  *
- * An error of `work` is thrown into the workflow as a {@link StepFailure}. When the workflow catches it and goes on to
- * another step, the failure is committed too, so that a replay takes the same path; otherwise nothing is recorded and a
- * retry runs the step again.
+ * An error of `work` is thrown into the workflow as a {@link StepFailure}. When the workflow catches it and continues
+ * with another step, the failure is committed too, so that a replay takes the same path; otherwise nothing is recorded
+ * and a retry runs the step again.
  */
 export type DurableStep = {
   <T>(role: string, work: StepFn<T>, options?: StepOptions): StepCall<T>;

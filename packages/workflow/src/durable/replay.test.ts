@@ -70,7 +70,7 @@ describe("a replay that differs from the log", () => {
             return "";
           });
         } catch {
-          // goes on as if nothing had happened
+          // The workflow ignores the error.
         }
       }
       yield text("plain", "");

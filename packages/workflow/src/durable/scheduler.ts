@@ -198,8 +198,8 @@ export class Turn {
 }
 
 /**
- * `limit` is the maximum number of tasks at once; the default of 0 means unlimited. `signal` aborts them. A failure aborts
- * the other tasks' signal and is thrown at once; with `settle` all tasks end.
+ * `limit` is the maximum number of tasks at once; the default of 0 means unlimited. `signal` aborts them. A failure
+ * aborts the other tasks' signal and is thrown at once; with `settle` all tasks end.
  */
 export type ConcurrencyOptions = {
   limit?: number;

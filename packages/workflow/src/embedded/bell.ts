@@ -1,6 +1,6 @@
 import { system } from "../system/system.ts";
 
-/** Wakes all that wait for a change. */
+/** Wakes all callers that wait for a change. */
 export class Bell {
   #ring = Promise.withResolvers<void>();
 
@@ -10,12 +10,12 @@ export class Bell {
     resolve();
   }
 
-  /** Resolves at the next ring, also one before it is awaited. */
+  /** Resolves at the next ring, even one before the `await`. */
   next(): Promise<void> {
     return this.#ring.promise;
   }
 
-  /** Waits for a ring, for so many milliseconds at most. */
+  /** Waits for a ring, for at most `ms` milliseconds. */
   async within(ring: Promise<void>, ms: number): Promise<void> {
     const late = Promise.withResolvers<void>();
     const cancel = system.clock.after(ms, late.resolve);

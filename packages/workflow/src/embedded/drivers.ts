@@ -12,7 +12,7 @@ import { recordEvents, SharedEnv } from "../worker/context.ts";
 import { Threads } from "../worker/threads.ts";
 import { placeIn } from "../worker/worker.ts";
 
-/** Workflows publish on one channel of the process, and it is recorded once. */
+/** Workflows publish on one channel of the process, which is recorded once. */
 let isRecording = false;
 
 /** Drives the threads of a store in this process, with one driver per bundle. */
@@ -20,7 +20,7 @@ export class Drivers {
   readonly #store: ThreadStore;
   readonly #onChange: () => void;
   readonly #byHash = new Map<string, Threads>();
-  /** Where modules are loaded from, and worktrees are made. */
+  /** Folder for loading modules and creating worktrees. */
   #folder: Root | null = null;
 
   constructor(store: ThreadStore, onChange: () => void) {
@@ -28,7 +28,7 @@ export class Drivers {
     this.#onChange = onChange;
   }
 
-  /** The threads of a bundle. */
+  /** Returns the driver of a bundle's threads. */
   of(hash: string): Threads {
     const known = this.#byHash.get(hash);
     if (known) return known;
@@ -47,7 +47,7 @@ export class Drivers {
       store: this.#store,
       hash,
       place: placeIn(root, hash),
-      // Processes that steps have started end with this one.
+      // Processes started by steps end with this process.
       orphans: { ended: Promise.resolve(), report: {}, besideFork: async () => ({}) },
       env: new SharedEnv({}),
       load,
@@ -58,7 +58,7 @@ export class Drivers {
     return threads;
   }
 
-  /** The threads that are driven, oldest first. */
+  /** Returns the driven threads, oldest first. */
   live(): LiveRow[] {
     const { pid } = system.processes;
     return [...this.#byHash]

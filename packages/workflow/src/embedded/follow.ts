@@ -32,7 +32,7 @@ export async function* observe(
   const from = positionOf(cursor);
   const data = new StoredLines(store, ref, "data");
   const info = new StoredLines(store, ref, "events");
-  // The data log first: an event is in the debug log before the step that it led to is in the data log.
+  // The data log first: an event is in the debug log before its step is in the data log.
   const refresh = async (): Promise<void> => {
     await data.refresh();
     if (events) await info.refresh();
@@ -47,7 +47,7 @@ export async function* observe(
     let shown = "";
     while (!stop.signal.aborted) {
       const ring = bell.next();
-      // Asked first: a thread that ends meanwhile has its end in the log.
+      // Ask first: if the thread ends meanwhile, its log has the end.
       const driver = drivers.find(ref);
       try {
         await refresh();
@@ -123,7 +123,7 @@ export async function* changesOf(
   }
 }
 
-/** A controller that is aborted with any of these signals. */
+/** Returns a controller that is aborted with any of these signals. */
 function stopped(...signals: (AbortSignal | undefined)[]): AbortController {
   const stop = new AbortController();
   for (const signal of signals) {

@@ -35,7 +35,7 @@ describe("the host over a store in memory", () => {
   }
 });
 
-test("a host over a store in memory wakes what sleeps, keeps versions, and collects what nothing needs", async () => {
+test("a host over a memory store wakes sleeping threads, keeps versions, and collects garbage", async () => {
   const host = openMemoryHost();
   open.push(host);
   const folder = mkdtempSync(join(tmpdir(), "embedded-"));
@@ -66,7 +66,7 @@ test("a host over a store in memory wakes what sleeps, keeps versions, and colle
   }
 });
 
-test("a thread that was paused stays so when its host is gone, and the next host resumes it", async () => {
+test("a paused thread stays paused after its host closes, and the next host resumes it", async () => {
   const memory = new Memory();
   const store = memoryStore(memory);
   const code = new TextEncoder().encode(`

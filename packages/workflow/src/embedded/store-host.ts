@@ -31,24 +31,24 @@ import { StoredThreads } from "./stored-threads.ts";
 import { StoredWorkflows } from "./stored-workflows.ts";
 import { collect, verify } from "./upkeep.ts";
 
-/** How a host over a store is opened. */
+/** Options of a host over a store. */
 export type StoreHostOptions = {
-  /** Names the store, as `Host.root`. */
+  /** Name of the store, as in `Host.root`. */
   root: string;
-  /** The environment of threads that go on by themselves when they are due; empty without it. */
+  /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
 };
 
-/** How often due threads are looked for, in milliseconds. */
+/** Interval of the search for due threads, in milliseconds. */
 const wakeEveryMs = 1_000;
 const most = Number.MAX_SAFE_INTEGER;
 
-/** A host over a store in memory, for tests. Its threads run in this process and end with it. */
+/** Opens a host over a store in memory, for tests. Its threads run in this process and end with it. */
 export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * A host over a thread store. It drives threads in this process, with the engine that workers have. A role that blocks
+ * Opens a host over a thread store. It drives threads in this process, with the engine of workers. A role that blocks
  * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
  * resumed, and closes the store.
  */
@@ -77,7 +77,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
   };
   scheduleWake();
 
-  /** A control request, as a worker would read it from its socket. */
+  /** Parses a control request, as a worker does from its socket. */
   const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
     read(requestText(request));
 

@@ -6,8 +6,7 @@ import type { LogName, ThreadStore } from "../store/store.ts";
 const none = Buffer.alloc(0);
 
 /**
- * One of a thread's logs as it was read from its store, with the positions that the same log has in a file. `refresh`
- * adds the lines that are new.
+ * One of a thread's logs, read from its store, with the positions of the same log in a file. `refresh` adds new lines.
  */
 export class StoredLines implements Lines {
   readonly path: string;
@@ -43,7 +42,7 @@ export class StoredLines implements Lines {
     yield* [...this.forward()].toReversed();
   }
 
-  /** A store shows whole lines alone. */
+  /** A store returns only whole lines. */
   rest(): Buffer {
     return none;
   }

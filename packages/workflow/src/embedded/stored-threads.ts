@@ -34,7 +34,7 @@ import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import type { Drivers } from "./drivers.ts";
 import { StoredLines } from "./stored-lines.ts";
 
-/** The threads of a store, as a host shows them. */
+/** The threads of a store, in the form of a host. */
 export class StoredThreads {
   readonly #store: ThreadStore;
   readonly #drivers: Drivers;
@@ -44,7 +44,7 @@ export class StoredThreads {
     this.#drivers = drivers;
   }
 
-  /** All threads, the newest first. */
+  /** Returns all threads, newest first. */
   all(hash?: string): Promise<ThreadInfo[]> {
     return this.#store.list({
       limit: Number.MAX_SAFE_INTEGER,
@@ -52,7 +52,10 @@ export class StoredThreads {
     });
   }
 
-  /** The thread that a text selects. @throws WorkflowError those of `pickThread`. */
+  /**
+   * Finds the thread that a text selects.
+   * @throws WorkflowError those of `pickThread`.
+   */
   async find(text: string): Promise<ThreadRef> {
     const found = isThreadId(text) ? await this.#store.find(text) : null;
     if (!found && isThreadId(text)) throw notFound(text);
@@ -60,7 +63,7 @@ export class StoredThreads {
     return { hash, threadId };
   }
 
-  /** A thread's start record; null when there is none that can be read. */
+  /** Returns a thread's start record; null when it is missing or unreadable. */
   async start(ref: ThreadRef): Promise<StartRecord | null> {
     const { facts } = await this.#fold(ref);
     return facts.start;
@@ -120,7 +123,7 @@ export class StoredThreads {
   }
 
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
-    // Asked first: a thread that ends meanwhile has its end in the log.
+    // Ask first: if the thread ends meanwhile, its log has the end.
     const driver = this.#drivers.find(ref);
     const { data, reader } = await this.reader(ref);
     return await attemptsIn(reader, driver, {
@@ -133,9 +136,9 @@ export class StoredThreads {
     });
   }
 
-  /** A reader of a thread's logs, and these. */
+  /** Returns a reader of a thread's logs, and the logs. */
   async reader(ref: ThreadRef) {
-    // The data log first: an event is in the debug log before the step that it led to is in the data log.
+    // The data log first: an event is in the debug log before its step is in the data log.
     const data = new StoredLines(this.#store, ref, "data");
     const info = new StoredLines(this.#store, ref, "events");
     await data.refresh();
@@ -181,7 +184,7 @@ export class StoredThreads {
   }
 
   async #driven(ref: ThreadRef) {
-    // Asked first: a thread that ends meanwhile has its end in the log.
+    // Ask first: if the thread ends meanwhile, its log has the end.
     const driver = this.#drivers.find(ref);
     const noted = notedIn(await this.#store.find(ref.threadId));
     return { ...(await this.#fold(ref)), driver, noted };
@@ -209,7 +212,7 @@ export class StoredThreads {
     return text.of(facts.start, facts.end);
   }
 
-  /** Events of copied steps, from the source of a fork or the source's source. */
+  /** Returns the events of copied steps, from the source of a fork or the source's source. */
   async #eventsOfCopied(data: StoredLines, forkFrom: ForkFrom): Promise<CopiedEvents> {
     const wanted: Map<string, EventRecord[]> = copiedAttempts(data, forkFrom);
     const seen = new Set<string>();
@@ -227,7 +230,7 @@ export class StoredThreads {
   }
 }
 
-/** Notes of a store on a thread beside its log. */
+/** Returns the notes of a store on a thread beside its log. */
 export const notedIn = (info: ThreadInfo | null): Noted => ({
   movedTo: info?.movedTo ?? null,
   paused: info?.paused ?? false,

@@ -27,7 +27,7 @@ import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { bundleMissing } from "./drivers.ts";
 
-/** The bundles and the registry of a store, as a host shows them. */
+/** The bundles and the registry of a store, in the form of a host. */
 export class StoredWorkflows {
   readonly #store: ThreadStore;
 
@@ -51,7 +51,7 @@ export class StoredWorkflows {
     });
   }
 
-  /** Judges a bundle and stores it. */
+  /** Checks a bundle and stores it. */
   async put(file: string, options: PrepareOptions = {}): Promise<string> {
     const { prepareBundle } = await import("../bundle/prepare.ts");
     return await this.#put(await prepareBundle(file, options));
@@ -154,7 +154,7 @@ export class StoredWorkflows {
     return changedRoles(await sources(before), await sources(after), roles);
   }
 
-  /** The descriptor of a stored bundle; null when it can't be read. */
+  /** Returns the descriptor of a stored bundle; null when it can't be read. */
   async descriptor(hash: string): Promise<Descriptor | null> {
     try {
       const bundle = await this.#store.readBundle(hash);
@@ -192,7 +192,7 @@ export class StoredWorkflows {
     return parsed(text);
   }
 
-  /** Changes the registry. Of changes at once none is lost. */
+  /** Changes the registry. Concurrent changes are all kept. */
   async #change<Change extends { registry: Registry }>(
     change: (registry: Registry) => Change | Promise<Change>,
   ): Promise<Change> {

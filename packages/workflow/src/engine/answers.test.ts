@@ -40,7 +40,7 @@ function answers(steps: Step[] = []) {
       (error: Error) => error.message,
     );
   };
-  /** Gives several answers at once to one question. */
+  /** Gives several concurrent answers to one question. */
   const giveAll = (...values: string[]) => {
     given.ask({ for: "pause", stepID: "Pause_A", schema: true }, (asked += 1));
     const outcomes = values.map((value) =>

@@ -83,7 +83,7 @@ describe("a clock that jumps (F12)", () => {
 });
 
 describe("a question that expires while an answer is checked", () => {
-  test("goes on with onTimeout when that answer is refused", async () => {
+  test("continues with onTimeout when that answer is refused", async () => {
     const { engine, clock, lines } = drive({
       expiresAt: 1_800_000_000_000 + 20 * year + 20,
       schema: true,

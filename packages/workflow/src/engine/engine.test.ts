@@ -150,11 +150,11 @@ describe("the engine", () => {
   });
 
   test.each([
-    ["no plain object", () => [1]],
+    ["not a plain object", () => [1]],
     ["no JSON", () => ({ fn: () => 1 })],
     ["too long", () => ({ raw: "x".repeat(1024 * 1024) })],
     ["a getter that throws", () => Object.defineProperty({}, "x", { enumerable: true, get: boom })],
-  ])("keeps nothing when what an error brought is %s", async (_, kept) => {
+  ])("keeps nothing when an error's kept value is %s", async (_, kept) => {
     const { engine, lines } = drive(async function* () {
       yield step("a");
       throw Object.assign(new Error("no"), { kept: kept() });
@@ -348,7 +348,7 @@ describe("the engine", () => {
     expect(last(lines).content).toBe("step 1: meta.schema is not a JSON Schema: it is odd");
   });
 
-  test("release leaves the log as it is and closes the generator", async () => {
+  test("release leaves the log unchanged and closes the generator", async () => {
     let closed = false;
     const { engine, roles } = drive(async function* (_input, { signal }) {
       try {

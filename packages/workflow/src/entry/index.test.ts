@@ -42,7 +42,7 @@ test("a bundle with only durable is below 24 KB", async () => {
   expect(text.length).toBeLessThan(24 * 1024);
 });
 
-test("the entry points of authors, front ends, readers and tests import no modules of a platform", async () => {
+test("the entry points for authors, front ends, readers and tests import no platform modules", async () => {
   for (const module of ["index.ts", "interpreter.ts", "records.ts", "testing.ts"]) {
     const text = await bundled(`export * from ${importOf(module)};`);
     expect(text.length).toBeGreaterThan(4000);

@@ -5,7 +5,7 @@
  * @module
  */
 
-// Work at the same time
+// Concurrency
 export { concurrently, Limit, Scheduler, type Turn } from "../durable/scheduler.ts";
 export { drainsOnPause, folderOf } from "../contract/contract.ts";
 export { durationHint, durationMs } from "../contract/duration.ts";

@@ -10,7 +10,7 @@ const decisions = (...all: string[]): string =>
 
 /** Rules for questions and answers that every host keeps. */
 export const answerRules: Rules = {
-  async "a question is answered once, however often the answer is sent"(trial) {
+  async "a question is answered once, even if the answer is sent repeatedly"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker);
     const waiting = await settled(host, ref);
@@ -24,7 +24,7 @@ export const answerRules: Rules = {
     equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
   },
 
-  async "of many answers at once one is taken, and the others are refused"(trial) {
+  async "one of many concurrent answers is accepted, and the others are refused"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker);
     await settled(host, ref);
@@ -42,7 +42,7 @@ export const answerRules: Rules = {
     );
   },
 
-  async "an answer that is refused is in the debug log, and answers nothing"(trial) {
+  async "a refused answer is in the debug log, and the question stays open"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker, { params: { schema: { minLength: 2 } } });
     await settled(host, ref);
@@ -68,7 +68,7 @@ export const answerRules: Rules = {
     equal(await trial.lines(ref, "7GX2W9QA"), 2, "notes of it");
   },
 
-  async "an answer to another question than the open one is refused"(trial) {
+  async "an answer to a question that is not open is refused"(trial) {
     const { host } = trial;
     const ref = await trial.start(approvals);
     await settled(host, ref);
@@ -82,14 +82,14 @@ export const answerRules: Rules = {
     await answer("yes", 1, "first");
     await refused(() => answer("yes", 1), "STALE_ANSWER");
     equal((await host.read(ref)).steps.length, 3);
-    // Of answers to both questions at once, those to the first one count for none.
+    // Among concurrent answers to both questions, those to the first one are refused.
     const both = [1, 3, 1].map((question) => answer("no", question).then(() => question));
     const taken = (await Promise.allSettled(both)).map(({ status }) => status);
     equal(taken, ["rejected", "fulfilled", "rejected"]);
     equal(contents(await settled(host, ref)).at(-1), decisions("approve", "reject"));
   },
 
-  async "an answer names who gave it, whatever its sender writes into its meta"(trial) {
+  async "an answer names its sender, whatever its meta says"(trial) {
     const { host } = trial;
     const by = { kind: "channel", name: "telegram:7" } as const;
     const meta = { by: { kind: "terminal", name: "forged" } };
@@ -122,7 +122,7 @@ export const answerRules: Rules = {
     await refused(() => byOf(1, { input }), "BAD_REQUEST");
   },
 
-  async "an approval takes a decision, and waits for one"(trial) {
+  async "an approval accepts only a decision"(trial) {
     const { host } = trial;
     const ref = await trial.start(approvals);
     const answer = (content: string) =>

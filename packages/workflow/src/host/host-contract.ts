@@ -74,7 +74,7 @@ const rules: Rules = {
     equal((await host.threads()).rows, []);
   },
 
-  async "an observer that begins behind any cursor sees what came after it"(trial) {
+  async "an observer that starts at a cursor sees everything after it"(trial) {
     const ref = await trial.start(speaking);
     const whole = await trial.observe(ref);
     const kinds = whole.filter(({ kind }) => kind !== "status").map(nameOf);
@@ -83,7 +83,7 @@ const rules: Rules = {
     equal(recorded.map(nameOf), kinds, "the second read");
     for (const [index, { cursor }] of recorded.entries()) {
       const rest = await trial.observe(ref, cursor);
-      equal(rest.map(bare), recorded.slice(index + 1).map(bare), `behind ${cursor}`);
+      equal(rest.map(bare), recorded.slice(index + 1).map(bare), `after ${cursor}`);
       const before = await trial.observe(ref, undefined, { until: cursor });
       equal(before.map(bare), recorded.slice(0, index + 1).map(bare), `until ${cursor}`);
     }
@@ -106,7 +106,7 @@ const rules: Rules = {
     }
   },
 
-  async "attempts show what happened in each step, in a fork too"(trial) {
+  async "attempts show the work of each step, also in a fork"(trial) {
     const { host } = trial;
     const ref = await trial.start(speaking);
     const summary = ({ step, status, notes, saved }: Attempt) => ({
@@ -131,7 +131,7 @@ const rules: Rules = {
     equal(first && summary(first), { ...of(1, "a", true), notes: [] }, "without its source");
   },
 
-  async "an observer sees steps, questions and the end as they come, in one order"(trial) {
+  async "an observer sees steps, questions and the end as they occur, in order"(trial) {
     const { host } = trial;
     const ref = await trial.start(asker);
     const seen: string[] = [];
@@ -147,7 +147,7 @@ const rules: Rules = {
     equal(found, ["start", "__wait__", "waiting", "__input__", "thanks", "end"]);
   },
 
-  async "a cursor of another thread, or none at all, is refused"(trial) {
+  async "a cursor of another thread and an invalid cursor are refused"(trial) {
     const ref = await trial.start(counter);
     await settled(trial.host, ref);
     for (const cursor of ["", "nonsense", "d1.i0", "d99999999.i0"]) {
@@ -168,7 +168,7 @@ const rules: Rules = {
     await host.control(ref, { kind: "kill" });
   },
 
-  async "a kill is in the log when it returns, and final"(trial) {
+  async "a kill is in the log when it returns, and is final"(trial) {
     const { host } = trial;
     const ref = await trial.start(endless);
     equal(await host.control(ref, { kind: "kill" }), { threadId: ref.threadId, resumed: [] });
@@ -239,7 +239,7 @@ const rules: Rules = {
     await refused(() => host.fork(ref, { keep: { atStep: 9 }, env: {} }), "NO_SUCH_STEP");
   },
 
-  async "a thread that has not ended is removed only by force"(trial) {
+  async "an unfinished thread is removed only by force"(trial) {
     const { host } = trial;
     const ref = await trial.start(endless);
     await refused(() => host.remove(ref), "THREAD_RUNNING");
@@ -256,7 +256,7 @@ const rules: Rules = {
     equal(isSeen, true, "its observer sees it");
   },
 
-  async "rounds are limited, and records too"(trial) {
+  async "rounds and record sizes are limited"(trial) {
     const { host } = trial;
     const ref = await trial.start(endless, { maxRounds: 3 });
     const view = await settled(host, ref);

@@ -108,7 +108,7 @@ export class Trial {
   }
 }
 
-/** Rules by their statement. */
+/** Rules by their names. */
 export type Rules = Record<string, (trial: Trial) => Promise<void>>;
 
 /** The contents of a thread's steps. */

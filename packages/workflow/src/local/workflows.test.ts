@@ -106,7 +106,7 @@ describe("a workflow is shown", () => {
     expect((await showWorkflow(root, "w")).descriptor).toBeNull();
   });
 
-  test("only when it is there", async () => {
+  test("only when it exists", async () => {
     expect(await refusal(showWorkflow(root, "w"))).toMatchObject({
       code: "WORKFLOW_NOT_FOUND",
       kind: "missing",
@@ -230,7 +230,7 @@ test("a name whose bundle is missing can't be run", async () => {
   expect(error.message).toContain(bundlePath(root, hash));
 });
 
-test("a broken registry stops every command and is left as it is", async () => {
+test("a broken registry stops every command and stays unchanged", async () => {
   await add("w", "1");
   appendFileSync(registryPath(root), "\t\n x");
   const text = readFileSync(registryPath(root), "utf8");

@@ -4,7 +4,7 @@ import type { Questions } from "../contract/question.ts";
 import type { SharedValues } from "../contract/shared-values.ts";
 import type { Blobs, END, START, Step } from "../contract/contract.ts";
 
-/** Maps role names to their meta types: the one generic that drives all inference. */
+/** Maps role names to their meta types: the only type parameter, from which all types are inferred. */
 export type RoleMeta = Record<string, Record<string, unknown>>;
 
 /** The content and meta that a role returns for its step. */
@@ -61,8 +61,8 @@ export type Role<Meta> = (ctx: ThreadContext) => Promise<RoleResult<Meta>>;
 export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<string>;
 
 /**
- * The routing function: the name of the role that is next, or `END`. It is synchronous and
- * depends on the context alone, so a thread continues correctly from any of its steps.
+ * The routing function: returns the name of the next role, or `END`. It is synchronous and depends only on the context,
+ * so a thread continues correctly from any of its steps.
  */
 export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
 

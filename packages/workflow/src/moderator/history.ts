@@ -18,7 +18,7 @@ import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
 
 const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
-/** A thread's log and, folded from it step by step, the context that its roles see. */
+/** A thread's log, and the context that its roles see, computed from the log step by step. */
 export class ContextHistory {
   readonly context: ThreadContext;
   readonly questions = new QuestionLog();
@@ -28,7 +28,7 @@ export class ContextHistory {
   readonly #steps: Step[] = [];
   readonly #now: () => number;
   #count = 0;
-  /** The role whose question is not answered yet. */
+  /** The role with an unanswered question. */
   #asker: string | null = null;
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
@@ -50,7 +50,7 @@ export class ContextHistory {
       role: START,
       content: input.prompt,
       meta: { maxRounds, threadId },
-      // The time in a ULID: unlike a clock's, the same at every resume.
+      // A ULID's time is the same at every resume, unlike the clock's.
       timestamp: isUlid.test(threadId) ? ulidTime(threadId) : now(),
     };
     this.context = Object.freeze({
@@ -72,22 +72,22 @@ export class ContextHistory {
     for (const step of input.steps) this.add(step);
   }
 
-  /** The idempotency key of a role's next step. */
+  /** Returns the idempotency key of a role's next step. */
   keyOf(role: string): string {
     return stepKey(this.#options, role, this.nextOf(role));
   }
 
-  /** Which of a role's steps its next one is, from 1. */
+  /** Returns the number of a role's next step among its steps, from 1. */
   nextOf(role: string): number {
     return (this.#numbers.get(role) ?? 0) + 1;
   }
 
-  /** How many steps the log holds. */
+  /** Number of steps in the log. */
   get length(): number {
     return this.#allSteps.length;
   }
 
-  /** Adds a committed step; it has the time it brings, or the clock's. */
+  /** Adds a committed step, with its own time or the clock's. */
   add(step: RoleOutput & { timestamp?: number }): void {
     const { role, content, meta, timestamp = this.#now() } = step;
     const committed = { role, content, meta, timestamp };
@@ -100,8 +100,8 @@ export class ContextHistory {
   }
 
   /**
-   * The step that a moderator sees for a step of the log: itself; for an answer the step of the role
-   * that asked; nothing for a question or for an answer to no role.
+   * Returns the step that a moderator sees for a step of the log: the step itself; for an answer, the step of the role
+   * that asked; null for a question, or an answer to no role.
    */
   #seen(step: Step): Step | null {
     if (step.role === WAIT) {
@@ -153,14 +153,14 @@ export function waitFor<T = unknown>(
   return asked as RoleResult<WaitResult<T>>;
 }
 
-/** Result of a role that asks: content and meta of its `__wait__` step. */
+/** Returns the result of a role that asks: content and meta of its `__wait__` step. */
 export const waitResult = ({
   content,
   meta,
 }: RoleResult<Record<string, unknown>>): RoleResult<Record<string, unknown>> =>
   Object.assign({ content, meta }, { [asking]: true });
 
-/** The `__wait__` step that a role's result asks for, or null when it is no {@link waitFor}. */
+/** Returns the `__wait__` step of a role's result, or null when the result does not come from {@link waitFor}. */
 export function waitOf(role: string, result: RoleResult<unknown>): RoleOutput | null {
   if (!(asking in result)) return null;
   const meta = result.meta as Record<string, unknown>;

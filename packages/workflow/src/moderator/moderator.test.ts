@@ -68,7 +68,7 @@ describe("a workflow of roles", () => {
     expect(result).toEqual({ returnCode: 0, summary: "Code it" });
   });
 
-  test("goes on after the steps that are there already", async () => {
+  test("continues after the recorded steps", async () => {
     expect((await drive(run, { steps: [plan] })).outputs.map((step) => step.role)).toEqual([
       "coder",
     ]);
@@ -102,7 +102,7 @@ describe("a workflow of roles", () => {
     expect((await drive(endless, { maxRounds: 1, steps: [plan, plan] })).outputs).toHaveLength(0);
   });
 
-  test("may make its own summary; without steps it did nothing", async () => {
+  test("may write its own summary; without steps the summary says so", async () => {
     const idle = { roles: { planner, coder }, moderator: () => END };
     expect((await drive(createRoleModerator<Meta>(idle))).result.summary).toBe("nothing to do");
     const counting = createRoleModerator<Meta>({
@@ -113,7 +113,7 @@ describe("a workflow of roles", () => {
     expect((await drive(counting)).result.summary).toBe("2 steps");
   });
 
-  test("has a long last step as one short line in its summary", async () => {
+  test("shortens a long last step to one line in its summary", async () => {
     const wordy: Role<RoleMeta[string]> = async () => ({ content: "a\nb".repeat(9999), meta: {} });
     const talk = createRoleModerator({
       roles: { wordy },
@@ -212,7 +212,7 @@ describe("a role that asks", () => {
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
-  test("asks again when the log ends with its question, and such a log is understood", async () => {
+  test("asks again when the log ends with its question, and replays such a log", async () => {
     const { outputs } = await drive(run, { steps: [plan, question], answers: [answer(true)] });
     expect(outputs.map((step) => step.role)).toEqual([WAIT, INPUT, "coder"]);
     const again = await drive(run, { steps: [plan, question, ...outputs.slice(0, 2)] });
@@ -230,7 +230,7 @@ describe("a role that asks", () => {
     expect((await drive(talk, { answers: [text] })).result.summary).toBe("yes!");
   });
 
-  test("fails when it is driven on without an answer", async () => {
+  test("fails when it is driven without an answer", async () => {
     expect(await failure(drive(run))).toBe(
       'NO_ANSWER: the workflow waits for "sign-off" and was asked to go on without an answer',
     );
@@ -255,7 +255,7 @@ describe("failures at run time", () => {
     expect(await failure(drive(routing(Promise.resolve(END))))).toContain("an instance of Promise");
   });
 
-  test("a role that returns something else is named", async () => {
+  test("a role with an invalid result is named in the error", async () => {
     expect(await failure(drive(returning("text")))).toBe(
       'BAD_ROLE_RESULT: role "coder" returned a string, not {content: a string, meta: an object}',
     );
@@ -267,7 +267,7 @@ describe("failures at run time", () => {
     expect(await failure(drive(returning({ content: "", meta: null })))).toContain("meta: null}");
   });
 
-  test("a role that changes the steps is found out", async () => {
+  test("a role that changes the steps is reported", async () => {
     const run = createRoleModerator<Meta>({
       roles: {
         planner,

@@ -11,17 +11,17 @@ import { ContextHistory, waitOf, waitResult } from "./history.ts";
 /**
  * Makes a workflow of roles and a routing function.
  *
- * The moderator is called with the whole thread and names the next role, whose output becomes a step,
- * until it returns `END` or the thread has `maxRounds` steps. A thread that is resumed or forked continues
- * automatically: the moderator sees the steps that are there already.
+ * The moderator is called with the whole thread and names the next role, whose output becomes a step, until it returns
+ * `END` or the thread has `maxRounds` steps. A resumed or forked thread continues automatically: the moderator sees the
+ * recorded steps.
  *
  *     export const run = createRoleModerator<{ planner: { files: string[] }; coder: { diff: string } }>({
  *       roles: { planner, coder },
  *       moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
  *     });
  *
- * @param definition without a `summary` it is the last step's content, in at most 200 characters.
- * @param clock `now` gives the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
+ * @param definition The default `summary` is the last step's content, in at most 200 characters.
+ * @param clock `now` returns the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
  * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED`
  *   when a role adds to or takes from `ctx.steps`. Errors of roles are passed on.
  */
@@ -76,7 +76,7 @@ export function createRoleModerator<M extends RoleMeta>(
   return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
 
-/** A role that returns the recorded result of a fixture, also of a role that asked. */
+/** Returns a role that answers with the recorded result of a fixture, also for a role that asks. */
 const answered =
   (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
   async () => {

@@ -1,4 +1,4 @@
-// Checked by tsc: an error that is missing here is an error.
+// Checked by tsc: a missing error is an error.
 import { expect, test } from "bun:test";
 import { END } from "../contract/contract.ts";
 import type { Moderator, Role, RoleStep, ThreadContext, WorkflowDefinition } from "./context.ts";
@@ -70,7 +70,7 @@ test("type errors do not compile", () => {
   });
   const misread: Moderator<Meta> = (ctx) => {
     const last = ctx.steps[0];
-    // @ts-expect-error: which role it is must be known before its meta is read
+    // @ts-expect-error: the role must be checked before its meta is read
     return last?.meta.diff === "" ? "coder" : END;
   };
   expect(misread).toBeFunction();
@@ -92,7 +92,7 @@ test("a role that asks is typed by its answer", () => {
   expect(run).toBeFunction();
 });
 
-test("a whole definition fits, and its types can be written down", () => {
+test("a whole definition type-checks with explicit types", () => {
   const definition: WorkflowDefinition<Meta> = {
     name: "solve",
     roles: { planner, coder },

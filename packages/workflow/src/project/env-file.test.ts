@@ -50,12 +50,12 @@ describe("a .env file", () => {
     expect(read("A=1\nB=2\nA=3")).toEqual({ A: "3", B: "2" });
   });
 
-  test("that is missing or empty has none", () => {
+  test("that is missing or empty has no variables", () => {
     expect(readEnvFile(join(folder, "none")).size).toBe(0);
     expect(read("")).toEqual({});
   });
 
-  test("is read as Node reads it", () => {
+  test("is parsed like by Node", () => {
     const value = fc.oneof(
       fc.string({ unit: signs("ab1 _-./:=$%äß") }),
       fc.string({ unit: signs("ab #\n'") }).map((text) => `"${text}"`),
@@ -83,9 +83,12 @@ describe("a .env file", () => {
     ['A=1\nB="hunter2\nC=3', ["2: the quote that opens here is not closed"]],
     ["A='a' b", ["1: something other than a comment comes behind the closing quote"]],
     ["A=a\0b", ["1: the value has a NUL, which no environment can hold"]],
-  ])("whose line is broken is refused by the line, without what is in it: %j", (text, lines) => {
-    expect(broken(text)).toEqual(lines);
-  });
+  ])(
+    "with an invalid line is refused with the line number, without the line's content: %j",
+    (text, lines) => {
+      expect(broken(text)).toEqual(lines);
+    },
+  );
 
   test("that is not a plain file is refused", () => {
     mkdirSync(file);

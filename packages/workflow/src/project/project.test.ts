@@ -135,7 +135,7 @@ describe("a project file is refused", () => {
       '{"x": 1}',
       "there are $schema, root, host, env, workflows",
     ],
-    ["with a key twice", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
+    ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
     ["with a root that is not a path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
     ["with an empty root", '{"root": ""}', '1:10: "root" must be a path, not ""'],
     ["with its own folder as the root", '{"root": "./"}', "1:10: the storage root can't be"],
@@ -146,7 +146,11 @@ describe("a project file is refused", () => {
       '1:10: "host" must be the URL',
     ],
     ["with an env that is not an array", '{"env": ".env"}', '"env" must be an array of files, not'],
-    ["with an env of other things", '{"env": [".env", {}]}', '1:18: "env.1" must be a path'],
+    [
+      "with an env of values that are not paths",
+      '{"env": [".env", {}]}',
+      '1:18: "env.1" must be a path',
+    ],
     ["with workflows that are not an object", '{"workflows": ["a.ts"]}', "not an array"],
     ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
     [
@@ -207,7 +211,7 @@ describe("a project file is refused", () => {
     expect((await refusal("c")).code).toBe("NOT_A_TEXT");
   });
 
-  test.if(process.geteuid?.() === 0)("that another user could have planted", async () => {
+  test.if(process.geteuid?.() === 0)("that another user could have created", async () => {
     const file = write("uncaged.json", {});
     for (let at = folder; at !== dirname(tmpdir()); at = dirname(at)) chmodSync(at, 0o755);
     chownSync(file, 12_345, 12_345);

@@ -74,20 +74,21 @@ export class AttemptEntry {
     };
   }
 
-  /** Takes what a role reports, at its end, that it spent; a step that comes of it has its own word. */
+  /** Sets the spending that a role reports at its end. A committed step's own record takes precedence. */
   report(spent: unknown): void {
     this.#reported = spendingOf(isRecord(spent) ? spent : {}) ?? this.#reported;
     this.count();
   }
 
-  /** Takes what a call has cost, and when that was reported by an event; null by the journal. */
+  /** Sets the cost of a call. `at` is the time of the event that reported it, null if the journal did. */
   call(id: string, call: Call, at: number | null): void {
     this.#calls.set(id, { ...call, at });
     this.count();
   }
 
   /**
-   * Forgets what events have reported since there is a journal. `isKnown`: it has recorded something of the attempt.
+   * Discards costs that events reported since the journal exists. `isKnown`: whether the journal has records of the
+   * attempt.
    */
   forget(since: number, isKnown: boolean): void {
     this.#isRecorded = isKnown;

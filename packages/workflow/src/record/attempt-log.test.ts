@@ -4,7 +4,10 @@ import { AttemptLog } from "./attempt-log.ts";
 
 const ids = { loop: "1M81TTDK56ZV1", branch: "1M81TTDK56ZV2", pause: "1M81TTDK56ZV3" };
 
-/** A Pause in a Branch in a Loop, up to its question; `isEndedBefore`: the reader takes the worker's end first. */
+/**
+ * Returns the log of a Pause in a Branch in a Loop up to its question. With `isEndedBefore` the worker's end comes
+ * before the question's record.
+ */
 function paused(isEndedBefore = false): { log: AttemptLog; askedAt: number } {
   const log = new AttemptLog();
   const begin = (id: string, role: string, parent: string | null): void => {
@@ -43,7 +46,7 @@ test("the attempts around a question wait when its record comes after the end of
   expect(statuses(log).slice(0, 2)).toEqual(["parked", "parked"]);
 });
 
-test("an attempt that went on after the answer is lost with its worker", () => {
+test("an attempt that continued after the answer is lost with its worker", () => {
   const { log, askedAt } = paused();
   const again = "again";
   log.event({

@@ -16,12 +16,12 @@ import { failureIn, recordedFailure, StepTries } from "./step-tries.ts";
 import { endTool, entered, finish, isAsked, running, stop, tools, toolTurn } from "./tool-turn.ts";
 import { spendingOf, textOr } from "./spending.ts";
 
-/** How a thread ended, as far as its attempts are concerned: the `meta.error` of a failed end record. */
+/** The fields of an end record that affect attempts. A failed thread has `meta.error`. */
 type Ending = { content?: string; meta: { reason: string; error?: unknown } };
 
 /**
- * The one fold from a thread's records and events to its attempts. It is incremental: give it each record and
- * each event once, in the order of the log. Events of one attempt may come before and after its record.
+ * Computes a thread's attempts from its records and events. It is incremental: it takes each record and each event
+ * once, in the order of the log. Events of one attempt may come before and after its record.
  *
  *     const log = new AttemptLog();
  *     log.event(event);
@@ -29,19 +29,19 @@ type Ending = { content?: string; meta: { reason: string; error?: unknown } };
  *     log.attempts; // one, committed
  */
 export class AttemptLog {
-  /** Events that belong to no attempt: those of the workflow as a whole, and all of older logs. */
+  /** Events without an attempt: those of the workflow as a whole, and all events of older logs. */
   readonly lines: EventRecord[] = [];
   readonly #saved: number;
   readonly #entries = new Map<string, AttemptEntry>();
   readonly #open = new Set<AttemptEntry>();
   readonly #ended: Attempt[] = [];
   readonly #tries = new StepTries();
-  /** When an attempt has asked last. */
+  /** Time of each attempt's last question. */
   readonly #askedAt = new Map<string, number>();
-  /** When each attempt that committed a question asked it. */
+  /** Time of the question of each attempt that committed one. */
   readonly #questions = new Map<string, number>();
 
-  /** @param saved How many of the first steps a fork has copied. */
+  /** @param saved The number of steps copied by a fork. */
   constructor({ saved = 0 }: { saved?: number } = {}) {
     this.#saved = saved;
   }
@@ -251,7 +251,7 @@ const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {
     Object.assign(attempt, { role, path, title, parent, startedAt: at });
   },
-  // It is for the next execution; people have the other events.
+  // Not for display: only the next execution reads it.
   journal: () => undefined,
   step_start({ attempt }, payload) {
     attempt.input = payload;

@@ -3,7 +3,7 @@ import type { AttemptError, EventRecord } from "../contract/event.ts";
 import type { Usage } from "../contract/usage.ts";
 import type { Spent } from "./spending.ts";
 
-/** One thing that an agent did, in order. Times are in milliseconds since the epoch. */
+/** One action of an agent. Times are in milliseconds since the epoch. */
 export type AttemptTurn =
   | { kind: "thinking" | "text"; text: string; at: number }
   | {
@@ -14,7 +14,7 @@ export type AttemptTurn =
       /** Absent until the tool has returned. */
       output?: unknown;
       status: "running" | "done" | "failed";
-      /** Whether the step went on although the tool failed. */
+      /** Set when the step continued although the tool failed. */
       continued?: true;
       /** Messages of the tool while it ran. */
       messages: string[];
@@ -25,7 +25,7 @@ export type AttemptTurn =
 /** An error in a flattened tree: the thrown error, its chain of causes, and the parts of an aggregate error. */
 export type ErrorPart = {
   relation: "thrown" | "cause" | "part";
-  /** How many errors with parts it is within. */
+  /** Nesting depth: the number of enclosing errors with parts. */
   depth: number;
   error: AttemptError;
 };
@@ -78,13 +78,13 @@ export type Attempt = {
   /** The last model that was called. */
   model: string | null;
   models: Record<string, Spent>;
-  /** Whether `models` come from the record of the step or of the role. They include its children then. */
+  /** Whether `models` come from the record of the step or of the role, and so include its children. */
   recorded: boolean;
   unknown: number;
   paid: Record<string, Spent> | null;
   retries: Retry[];
   error: AttemptError | null;
-  /** How its step breaks the bundle's descriptor. */
+  /** Breaches of the bundle's descriptor by its step. */
   warnings: string[];
   session: { agent: string; session_id: string } | null;
   input: Record<string, unknown> | null;
@@ -120,7 +120,7 @@ export function nestedAttempts<T>(
   return [...nested.values()];
 }
 
-/** The form in which an attempt is shown to other programs: without what can't be known, or is empty. */
+/** Returns an attempt in its public JSON form, without unknown or empty fields. */
 export function attemptJson(attempt: Attempt) {
   const { parent, title, stepID, models, session, saved, warnings } = attempt;
   return {
@@ -147,8 +147,8 @@ export function attemptJson(attempt: Attempt) {
 }
 
 /**
- * Whether the work within an attempt stopped at a question, as that in a loop does at its Pause. `lastAt` is when the
- * attempt was last heard of; `questions` has when each attempt asked.
+ * Whether the work within an attempt stopped at a question, such as a Pause in a loop. `lastAt` is the time of the
+ * attempt's last event or record; `questions` has the time of each attempt's question.
  */
 export function stoppedAtQuestion(
   id: string,

@@ -6,7 +6,7 @@ export const blobIdOf = (bytes: Uint8Array): string => sha256(bytes).slice(0, 32
 
 export const isBlobId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
-/** The ids that a step may name blobs by. */
+/** Returns the texts in a step that may be blob ids. */
 export const blobsNamedIn = ({ content, meta }: Step): string[] =>
   [...JSON.stringify([content, meta]).matchAll(named)].map(([id]) => id);
 

@@ -18,22 +18,22 @@ import { beginsRecord, isWholeWithoutSum } from "./torn.ts";
 type ThreadRef = { hash: string; threadId: string };
 type LogRecord = StartRecord | Step | EndRecord;
 
-/** Gets a record, its line, and the position behind it; false: no more of them. */
+/** Called with a record, its line, and the position after it. Returns false to stop. */
 export type OnRecord<Entry> = (record: Entry, line: Buffer, position: number) => boolean | void;
 
-/** Folds the records of a chained log, in their order. It is incremental. */
+/** Folds the records of a chained log, in order and incrementally. */
 export abstract class ChainFold<Entry> {
   broken: Break | null = null;
-  /** How many records were taken. */
+  /** Number of records taken. */
   lines = 0;
-  /** The last record's sum; null in a log of a version that wrote none. */
+  /** Sum of the last record; null in a log of an earlier version, without sums. */
   sum: Sum | null = firstSum;
-  /** The thread that the log must be of; null when that is not known. */
+  /** The thread that the log must belong to; null when unknown. */
   readonly #owner: ThreadRef | null;
-  /** Whether a log without sums is damaged, and not one of an earlier version. */
+  /** Whether a log without sums is damaged; otherwise it counts as a log of an earlier version. */
   protected readonly needsSums: boolean = false;
 
-  /** @param of The thread that the log must be of, or the path of the log, which names it. */
+  /** @param of The thread that the log must belong to, or the log's path, which names the thread. */
   constructor(of: string | ThreadRef) {
     if (typeof of !== "string") this.#owner = of;
     else {
@@ -42,19 +42,19 @@ export abstract class ChainFold<Entry> {
     }
   }
 
-  /** Why a value can't be the next record; null when it can. */
+  /** Returns the reason why a value can't be the next record; null when it can. */
   protected abstract violation(value: unknown): string | null;
-  /** Takes a value that can be the next record. `lines` counts it already. */
+  /** Takes a valid next record, which `lines` already counts. */
   protected abstract record(value: unknown): Entry;
 
-  /** Takes the next line. Null: the log is broken there, or before. */
+  /** Takes the next line. Returns null when the log is broken there or earlier. */
   take({ value, bytes, start }: Line): Entry | null {
     if (this.broken) return null;
     const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
     return reason === null ? this.#record(value) : this.#break(start, reason);
   }
 
-  /** Takes the lines of a window, and gives each record that was taken. */
+  /** Takes the lines of a window, and passes each record to `onRecord`. */
   takeAll(window: Window, onRecord: OnRecord<Entry>): void {
     const { bytes } = window;
     const offsets = lineOffsets(bytes);
@@ -76,8 +76,8 @@ export abstract class ChainFold<Entry> {
   }
 
   /**
-   * Takes what stands behind the last newline, from `start` on. It is a whole record that lost its newline, which
-   * is given as a line; the beginning of one, which a crash left; or neither, and the log is broken there.
+   * Takes the bytes after the last newline, from `start` on. A whole record without its newline is returned as a line.
+   * The start of a record is a torn write of a crash. With anything else the log is broken there.
    */
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
@@ -95,7 +95,7 @@ export abstract class ChainFold<Entry> {
     return null;
   }
 
-  /** How long the whole record is that the bytes begin with; null when they begin with none. */
+  /** Returns the length of the whole record at the start of the bytes; null when there is none. */
   #wholeLength(bytes: Buffer): number | null {
     const isFirst = this.lines === 0;
     const length = this.sum === null ? null : wholeLength(bytes, this.sum);
@@ -120,7 +120,7 @@ export abstract class ChainFold<Entry> {
     return value === undefined ? "the line is not UTF-8 JSON" : this.violation(value);
   }
 
-  /** Why a first record, which names a thread, is not of this log. */
+  /** Returns the reason why a first record, which names a thread, does not belong to this log. */
   protected violationOfOwner({ hash, threadId }: ThreadRef): string | null {
     const owner = this.#owner;
     if (!owner || (owner.hash === hash && owner.threadId === threadId)) return null;
@@ -140,22 +140,22 @@ export abstract class ChainFold<Entry> {
   }
 }
 
-/** The one fold from a log's records to the state of its thread. */
+/** Computes a thread's state from its log's records. */
 export class LogFold extends ChainFold<LogRecord> implements LogFacts {
   start: StartRecord | null = null;
   last: Step | null = null;
   steps = 0;
   end: EndRecord | null = null;
-  /** The last head of the journal that a record names. */
+  /** The last journal head named by a record. */
   journal: JournalHead | null = null;
   #waited: Waited | null = null;
 
-  /** For how long the thread has waited up to its last record, in milliseconds. */
+  /** Waiting time of the thread up to its last record, in milliseconds. */
   get waitedMs(): number {
     return this.#waited?.ms ?? 0;
   }
 
-  /** Begins behind so many lines, of which this is the last. */
+  /** Skips the first `lines` lines, given the last of them. */
   skip(lines: number, { value }: Line): void {
     this.lines = lines;
     this.sum = sumIn(value);
@@ -170,7 +170,7 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
   }
 
   protected override record(value: unknown): LogRecord {
-    // The steps that a fork has copied name the journal of its source.
+    // Copied steps name the journal of their source.
     const isCopied = this.lines > 1 && this.lines - 1 <= (this.start?.forkFrom?.steps ?? 0);
     const head = takeHead(value);
     if (head && !isCopied) this.journal = head;

@@ -1,16 +1,15 @@
 /*
  * The records of a thread's journal, `<threadId>.journal.jsonl`, and the fold over them.
  *
- * Owns: the types of the records, their checks, what they say. Does not own: where a journal is kept and when a
- * record of it is made (worker/journal).
+ * Owns: the types, checks and meaning of the records. Does not own: where a journal is kept, and when records are
+ * written (worker/journal).
  *
- * J1 The journal is chained as the data log is. A line that is changed, lost, doubled, swapped or foreign breaks it
- *    there.
+ * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks it there.
  * J2 Its first record names the thread.
- * J3 A record of the data log names the journal's head: how many records it had by then, and the sum of the last one. A
- *    journal that is shorter than the head, or has another sum there, is broken.
- * J4 The last records may be missing where nothing names them: a crash came before they were durable.
- * J5 A kind of record that this version does not know is passed over.
+ * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of the last
+ *    one. A journal that is shorter than the head, or has another sum there, is broken.
+ * J4 The last records may be missing if no head names them: a crash came before they were durable.
+ * J5 Records of an unknown kind are skipped.
  */
 import type { PaidCall } from "../contract/journal.ts";
 import { isRecord } from "../contract/show.ts";
@@ -25,7 +24,7 @@ import type { ThreadRef } from "./thread.ts";
 /** The time of each record, `at`, is in milliseconds since the epoch. */
 export type JournalRecord = { at: number } & (
   | { kind: "journal"; hash: string; threadId: string }
-  /** A worker begins to write: attempts that are open before this record are lost. */
+  /** A worker starts to write: attempts open before this record are lost. */
   | { kind: "worker"; steps: number }
   /** An attempt that other records refer to. */
   | { kind: "attempt"; attempt: string; role: string | null; parent?: string; step: number }
@@ -33,7 +32,7 @@ export type JournalRecord = { at: number } & (
   | { kind: "failed"; attempt: string }
   /** An entry of a step's execution; `taken` are model calls that its attempt took over. */
   | { kind: "entry"; key: string; entry: unknown; attempt?: string; taken?: readonly string[] }
-  /** A call of a model begins. */
+  /** A model call starts. */
   | { kind: "call"; call: string; model: string; attempt?: string; stepID?: string }
   /** Usage of a call so far. */
   | {
@@ -57,7 +56,7 @@ const fields: Record<string, Record<string, "string" | "number" | "any">> = {
   usage: { call: "string", model: "string", usage: "any", state: "string" },
 };
 
-/** Why a value can't be a record of a journal; null when it can. */
+/** Returns the reason why a value can't be a journal record; null when it can. */
 export function violationOfJournal(value: unknown): string | null {
   if (!isRecord(value)) return "the record is not an object";
   const { kind } = value;
@@ -71,15 +70,15 @@ export function violationOfJournal(value: unknown): string | null {
   return null;
 }
 
-/** An attempt as the journal has it: `lost` when its worker has ended before it. */
+/** An attempt in the journal. It is `lost` when its worker ended before it did. */
 export type JournalAttempt = {
   attempt: string;
   role: string | null;
   parent: string | null;
   status: "open" | "failed" | "lost";
-  /** When something of it was recorded last. */
+  /** Time of its last record. */
   at: number;
-  /** Whether it goes on from calls that another thread has paid for. */
+  /** Whether it continues from calls that another thread paid for. */
   isForeign: boolean;
 };
 
@@ -87,12 +86,12 @@ export type JournalAttempt = {
 export class JournalFold extends ChainFold<JournalRecord> {
   readonly calls = new Map<string, PaidCall>();
   readonly attempts = new Map<string, JournalAttempt>();
-  /** When the worker began that has made the journal; null when there is none. */
+  /** Start time of the worker that created the journal; null without a journal. */
   since: number | null = null;
   protected override readonly needsSums = true;
   readonly #head: JournalHead | null;
 
-  /** @param head What the data log knows of the journal. */
+  /** @param head The journal's head in the data log. */
   constructor(of: string | ThreadRef, head: JournalHead | null) {
     super(of);
     this.#head = head;
@@ -127,7 +126,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return chain;
   }
 
-  /** Whether the journal lacks records, at its end, that the data log knows. */
+  /** Returns the break when the journal lacks records at its end that the data log counts; else null. */
   lacks(size: number): Break | null {
     const named = this.#head?.records ?? 0;
     if (named <= this.lines) return null;

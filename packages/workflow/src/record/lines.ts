@@ -2,17 +2,17 @@ import { isUtf8 } from "node:buffer";
 import { WorkflowError } from "../contract/error.ts";
 
 /**
- * A line: its JSON value, undefined when it is no JSON in UTF-8; its bytes without the newline; the position at
- * which it begins, and the one behind it. A position is a number of bytes.
+ * A line: its JSON value, undefined when it is not JSON in UTF-8; its bytes without the newline; its start, and the
+ * position after it. Positions are in bytes.
  */
 export type Line = { value: unknown; bytes: Buffer; start: number; position: number };
 
-/** Whole lines of a file, from the position `start` on; `rest` are the bytes at its end that are none. */
+/** Whole lines of a file from the position `start` on, and `rest`, the bytes after the last newline. */
 export type Window = { bytes: Buffer; start: number; rest: Buffer };
 
 export const newline = 10;
 
-/** The error of a log that is shorter than the position at which a reader continues. */
+/** Error for a log that is shorter than the position at which a reader continues. */
 export const replacedError = (path: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_REPLACED",
@@ -20,7 +20,7 @@ export const replacedError = (path: string): WorkflowError =>
     "read it again from the start",
   );
 
-/** The lines of a window, of which {@link lineOffsets} gives the offsets. */
+/** Returns the lines of a window, given their {@link lineOffsets}. */
 export function linesOf(
   { bytes, start }: Window,
   offsets = lineOffsets(bytes),
@@ -38,7 +38,7 @@ export function linesOf(
   return lines;
 }
 
-/** Where each line begins, and last where the line after them would. */
+/** Returns the start of each line, and last the position after all lines. */
 export function lineOffsets(bytes: Uint8Array): number[] {
   const offsets = [0];
   for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
@@ -47,12 +47,12 @@ export function lineOffsets(bytes: Uint8Array): number[] {
   return offsets;
 }
 
-/** Parsed lines; null when one of them is not JSON in UTF-8. */
+/** Parses lines; null when one of them is not JSON in UTF-8. */
 function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   if (!isUtf8(bytes)) return null;
   try {
-    // Bun's parser refuses two values on one line and passes over blank lines and line ends inside a
-    // value, so as many values as newlines means one value on each line.
+    // Bun's parser refuses two values on one line, and skips blank lines and line ends inside a value. So if the counts
+    // of values and newlines are equal, each line has one value.
     const values = Bun.JSONL.parse(bytes);
     return values.length === offsets.length - 1 ? values : null;
   } catch {
@@ -60,7 +60,7 @@ function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   }
 }
 
-/** The value of a line without its newline. */
+/** Parses a line without its newline. */
 export function valueOf(line: Buffer, holding?: readonly string[]): unknown {
   if (holding?.every((text) => !line.includes(text)) || !isUtf8(line)) return undefined;
   try {

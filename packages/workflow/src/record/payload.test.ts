@@ -13,8 +13,8 @@ function recorded(payload: unknown, mask: Mask = noMask): { payload: unknown; ke
 
 const cutAt = (at: number) => expect.objectContaining({ _truncated: true, length: 11_002, at });
 
-describe("of a payload", () => {
-  test("only the values that are too long are cut, and kept in full", () => {
+describe("recording a payload", () => {
+  test("truncates only long values, and keeps them in full", () => {
     expect(recorded({ a: 1, long })).toEqual({
       payload: { a: 1, long: cutAt(0) },
       kept: [`"${long}"`],
@@ -29,14 +29,14 @@ describe("of a payload", () => {
     });
   });
 
-  test("that is small, or is not an object, nothing is cut", () => {
+  test("leaves a small payload or a non-object unchanged", () => {
     const small = { outputs: null, n: 1, none: undefined };
     expect(recorded(small)).toEqual({ payload: { outputs: null, n: 1 }, kept: [] });
     expect(recorded(long)).toEqual({ payload: cutAt(0), kept: [`"${long}"`] });
     expect(recorded(undefined)).toEqual({ payload: null, kept: [] });
   });
 
-  test("events of a child workflow are truncated value by value", () => {
+  test("truncates events of a child workflow value by value", () => {
     const event = { type: "step_start", runID: "r", payload: { resolvedInputs: { long, n: 1 } } };
     const nested = { ...event, type: "tool_message", payload: { data: event } };
     const shown = { resolvedInputs: { long: cutAt(0), n: 1 } };
@@ -52,26 +52,26 @@ describe("of a payload", () => {
     });
   });
 
-  test("many values that are small each are left whole", () => {
+  test("leaves many small values unchanged", () => {
     const text = "z".repeat(9000);
     const payload = { outputs: { a: text, b: text }, c: text, none: undefined };
     expect(recorded(payload).payload).toEqual({ outputs: { a: text, b: text }, c: text });
   });
 
-  test("the values come from its toJSON", () => {
+  test("uses the values of its toJSON", () => {
     const own = { toJSON: () => ({ long, n: 1 }) };
     expect(recorded(own).payload).toEqual({ long: cutAt(0), n: 1 });
     expect(recorded({ outputs: own }).payload).toMatchObject({ outputs: { length: 11_017 } });
   });
 
-  test("a value that can't be kept is cut all the same, without a place", () => {
+  test("truncates a value that can't be kept, without its position", () => {
     const json = payloadJson({ long }, noMask, () => null);
     expect(JSON.parse(json)).toEqual({
       long: { _truncated: true, type: "string", length: 11_002, preview: expect.any(String) },
     });
   });
 
-  test("a value that its publisher cut stays", () => {
+  test("leaves a value that its publisher truncated", () => {
     const cut = { _truncated: true, type: "string", length: 90_000, preview: '"ab...' };
     expect(recorded({ outputs: cut, long, resolvedInputs: { cut } })).toEqual({
       payload: { outputs: cut, long: cutAt(0), resolvedInputs: { cut } },
@@ -79,7 +79,7 @@ describe("of a payload", () => {
     });
   });
 
-  test("no secret is kept, be it in a text, in a name, or across the cut", () => {
+  test("masks a secret in a text, in a name, and across the truncation", () => {
     const secret = "sk-ant-0123456789";
     const mask = maskOf({ ANTHROPIC_API_KEY: secret });
     const payload = {

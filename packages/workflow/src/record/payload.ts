@@ -2,7 +2,7 @@ import { listNames, longestShown, markerOf } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 
-/** Keeps a value's JSON and gives the byte at which it begins; null when it can't be kept. */
+/** Stores a value's JSON and returns its byte offset; null when it can't be stored. */
 export type Keep = (json: string) => number | null;
 
 const cut = '"_truncated":true';
@@ -13,7 +13,7 @@ const cut = '"_truncated":true';
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {
-    // A text that is cut anyway is not written out with its whole payload before.
+    // Skip serializing the whole payload when a long text will be truncated anyway.
     const json = hasLongText(payload) ? null : (JSON.stringify(payload) ?? "null");
     if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
     return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
@@ -49,7 +49,7 @@ function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
   return isListing(payload) ? payloadOf(payload) : (whole(payload) ?? "null");
 }
 
-/** Whether a value is an event of a child workflow: its values are cut, not it. */
+/** Whether a value is an event of a child workflow, whose values are truncated one by one. */
 const isEvent = (value: unknown): value is Record<string, unknown> =>
   isListing(value) && typeof value.type === "string" && isListing(value.payload);
 
@@ -65,7 +65,9 @@ function recordJson(
   return `{${parts.join(",")}}`;
 }
 
-/** Whether a value's own values are cut, each for itself: the marker of a truncated value is one itself. */
+/**
+ * Whether the entries of an object are truncated one by one. The marker of a truncated value counts as a single value.
+ */
 const isListing = (value: unknown): value is Record<string, unknown> =>
   isRecord(value) && value._truncated !== true && !ownJson(value);
 
@@ -79,7 +81,7 @@ function maskedJson(json: string, mask: Mask): string {
   );
 }
 
-// A publisher may have cut a value in the middle of a secret.
+// A publisher may have truncated a value in the middle of a secret.
 function withoutBegun(value: Record<string, unknown>, mask: Mask): Record<string, unknown> {
   const { preview } = value;
   if (typeof preview !== "string") return value;

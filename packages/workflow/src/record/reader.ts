@@ -21,10 +21,13 @@ const origin: Position = { data: 0, info: 0 };
 const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSITIVE_INFINITY };
 const pattern = /^d(\d{1,15})\.i(\d{1,15})$/;
 
-/** A position as a cursor, which is text: `d512.i2048`. */
+/** Formats a position as a cursor: `d512.i2048`. */
 export const cursorOf = ({ data, info }: Position): string => `d${data}.i${info}`;
 
-/** The position of a cursor; the one before everything without it. @throws WorkflowError `BAD_POSITION` (usage). */
+/**
+ * Parses a cursor; without one, returns the start.
+ * @throws WorkflowError `BAD_POSITION` (usage).
+ */
 export function positionOf(cursor: string | undefined): Position {
   if (cursor === undefined) return origin;
   const [, data, info] = pattern.exec(cursor) ?? [];
@@ -39,17 +42,17 @@ export function positionOf(cursor: string | undefined): Position {
 export type Lines = {
   /** Names the log in messages. */
   readonly path: string;
-  /** The lines behind a position. `onRead` is called whenever a piece of the log has been read. */
+  /** Yields the lines after a position. `onRead` is called after each read. */
   forward(from?: number, holding?: readonly string[], onRead?: () => void): Iterable<Line>;
-  /** The lines, the last one first. */
+  /** Yields the lines, last first. */
   backward(): Iterable<Line>;
-  /** Bytes after the last line, which ends at this position. */
+  /** Returns the bytes after the last line, which ends at this position. */
   rest(from: number): Buffer;
-  /** The position behind the last line. */
+  /** Returns the position after the last line. */
   end(): number;
   /** Whether a line ends at a position, or it is the start. */
   endsAt(position: number): boolean;
-  /** How many lines end up to a position, and where the last of them begins; null when none ends there. */
+  /** Counts the lines up to a position, and returns the start of the last of them; null when none ends there. */
   countTo(position: number): { count: number; lastStart: number } | null;
 };
 
@@ -110,7 +113,7 @@ export class LogReader {
     if (last) this.facts.skip(lines.count, last);
   }
 
-  /** Content of a mark; null when the log has changed since. */
+  /** Returns the content of a mark; null when the log has changed since. */
   #marked({ data }: Position, mark?: Mark): { count: number; lastStart: number } | null {
     if (!mark || mark.data !== data || !this.#data.endsAt(data)) return null;
     const [last] = this.#data.forward(mark.lastStart);
@@ -131,21 +134,21 @@ export class LogReader {
     return this.#position;
   }
 
-  /** Whether the log has records that were not given yet. */
+  /** Whether the log has unread records. */
   get isBehind(): boolean {
     if (this.facts.broken) return false;
     for (const _ of this.#data.forward(this.#position.data)) return true;
     return false;
   }
 
-  /** The position behind all that is whole in the logs now. */
+  /** Returns the position after all complete lines of both logs. */
   newest(): Position {
-    // The data log first: an event is in the debug log before the step that it led to is in the data log.
+    // Read the data log's end first: an event is in the debug log before its step is in the data log.
     const data = this.#data.end();
     return { data, info: this.#info?.end() ?? 0 };
   }
 
-  /** The items that are new, up to the position `to`. It may be left before it is through. */
+  /** Yields the new items up to the position `to`. The caller may stop early. */
   *read(to: Position = unbounded): Generator<LogItem> {
     if (this.facts.broken) return;
     const events = this.#info && new Lookahead(this.#info, this.#position.info);
@@ -169,7 +172,7 @@ export class LogReader {
       }
       if (events && facts.lines > 0 && end === null)
         yield* this.#events(events, facts.steps + 1, to.info);
-      // A record behind an end breaks the log, and it has none.
+      // A record after an end record breaks the log, and the end does not count.
       if (end) facts.take(end);
       const record = facts.take(line);
       if (record === null) {
@@ -186,7 +189,7 @@ export class LogReader {
     if (end && record && !facts.broken) yield this.#give(record, end);
   }
 
-  // A whole record behind the last newline is given when its newline is there.
+  // A whole record without its newline is yielded once it has one.
   #takeRest(end: Line | null): void {
     const from = end?.position ?? this.#position.data;
     this.facts.takeRest(this.#data.rest(from), from);
@@ -201,7 +204,7 @@ export class LogReader {
     return { kind: "step", number: this.facts.steps, step: record, position };
   }
 
-  /** The new events that come before a step. */
+  /** Yields the new events that precede a step. */
   *#events(events: Lookahead, step: number, to: number): Generator<LogItem> {
     for (let next = events.peek(); next && next.position <= to; next = events.peek()) {
       const event = readEvent(next.value);
@@ -228,7 +231,7 @@ class Lookahead {
     this.#position = position;
   }
 
-  /** Next line, among the lines at the last {@link refresh}. */
+  /** Returns the next of the lines present at the last {@link refresh}. */
   peek(): Line | null {
     while (!this.#next) {
       if (!this.#lines && !this.#mayHaveGrown) return null;
@@ -244,7 +247,7 @@ class Lookahead {
     return this.#next;
   }
 
-  /** Has a log that was read to its end looked at again. */
+  /** Continues in a log that was read to its end. */
   refresh(): void {
     this.#mayHaveGrown = true;
   }

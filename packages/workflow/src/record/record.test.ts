@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { textOf } from "./record.ts";
 
-test("a record is written as it is when a bundle has put toJSON on every object", () => {
+test("a record is unchanged when a bundle adds toJSON to every object", () => {
   const end = {
     role: "__end__",
     content: "done",

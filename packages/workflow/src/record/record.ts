@@ -5,7 +5,7 @@ import { isRecord } from "../contract/show.ts";
 import { isSha256 } from "./sha256.ts";
 import { openEnd } from "./sum.ts";
 
-/** How long a record may be, in bytes, without its sum. */
+/** Maximum length of a record without its sum, in bytes. */
 export const maxRecordBytes = 64 * 1024 * 1024;
 
 /** Line 1 of a thread's log. */
@@ -21,14 +21,14 @@ export type StartRecord = {
     params?: unknown;
   };
   timestamp: number;
-  /** `origin` is the first thread of its line, where `threadId` is itself a fork. */
+  /** `origin` is the first ancestor, set when `threadId` is itself a fork. */
   forkFrom?: { threadId: string; steps: number; origin?: string };
-  /** Absent on hosts that resume no thread unasked, and in a log of an earlier version of the format. */
+  /** Absent on hosts without automatic resumes, and in logs of an earlier version of the format. */
   startedIn?: StartedIn;
 };
 
 /**
- * Where a thread was started: a mark of the storage root that copies of the root lack, and names of its environment
+ * Place of a thread's start: a mark of the storage root that copies of the root lack, and the names of its environment
  * variables.
  */
 export type StartedIn = { root: string; env: string[] };
@@ -48,8 +48,8 @@ export type FailureRecord = Omit<AttemptError, "message"> & {
 };
 
 /**
- * The last line of the log of a thread that has ended. `content` is the summary or the message, `value` the JSON value
- * that it returned beside the summary.
+ * The last line of an ended thread's log. `content` is the summary or the message, `value` the JSON value returned
+ * beside the summary.
  */
 export type EndRecord = {
   role: END;
@@ -58,13 +58,13 @@ export type EndRecord = {
   timestamp: number;
 };
 
-/** Where a log is broken, other than at its very end. `line` counts from 1, `offset` in bytes. */
+/** Position and reason of a break in a log, other than a torn end. `line` counts from 1, `offset` in bytes. */
 export type Break = { line: number; offset: number; reason: string };
 
 /** Status of a thread from its log. `last` is its last step. */
 export type LogFacts = { broken: Break | null; end: EndRecord | null; last: Step | null };
 
-/** Why a value is not a start record; null when it is. */
+/** Returns the reason why a value is not a start record; null when it is. */
 export function violationOfStart(value: unknown): string | null {
   if (!isRecord(value)) return "the start record is not an object";
   const { parameters, forkFrom } = value;
@@ -85,7 +85,7 @@ export function violationOfStart(value: unknown): string | null {
   return null;
 }
 
-/** Why a value is not a step or end record; null when it is. */
+/** Returns the reason why a value is not a step or end record; null when it is. */
 export function violationOfRecord(value: unknown): string | null {
   if (!isRecord(value)) return "the record is not an object";
   if (typeof value.role !== "string") return "the record has no role";
@@ -98,18 +98,18 @@ export function violationOfRecord(value: unknown): string | null {
   return null;
 }
 
-/** Whether a sound record is the end of its thread. */
+/** Whether a valid record is an end record. */
 export const isEnd = (record: Step | EndRecord): record is EndRecord => record.role === END;
 
-/** A record as a line of a log, without its newline. */
+/** Formats a record as a log line without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
-/** How far a record of the data log knows the journal: how many records it had, and the sum of the last one. */
+/** Head of the journal as named by a record of the data log: its number of records, and the sum of the last one. */
 export type JournalHead = { records: number; sum: string };
 
 /**
- * Takes the head that a record names off it: as a sum it is the log's own. Null when it names none; an earlier version
- * had counts of entries there.
+ * Removes and returns the journal head of a record: like the sum, it is not part of the record's content. Null when
+ * there is none; an earlier version stored counts of entries in this field.
  */
 export function takeHead(record: unknown): JournalHead | null {
   const head = isRecord(record) ? record.journal : null;
@@ -119,20 +119,20 @@ export function takeHead(record: unknown): JournalHead | null {
   return { records: head.records, sum: head.sum };
 }
 
-/** A record's text with the head of the journal at its end. */
+/** Appends the journal's head to a record's text. */
 export const withHead = (record: string, head: JournalHead | null): string =>
   head === null ? record : `${openEnd(record)},"journal":${jsonText(head)}}`;
 
-/** A checked step's text with its timestamp and its attempt's id put at its end. */
+/** Appends a checked step's timestamp and attempt id to its text. */
 export function stampedText(json: string, timestamp: number, attempt?: string): string {
   const id = attempt === undefined ? "" : `,"attempt":"${attempt}"`;
   return `${openEnd(json)},"timestamp":${timestamp}${id}}`;
 }
 
 /**
- * A line of the debug log. An event has `type`, `stepID`, `payload` and `seq` too; `attempt`, the attempt that
- * it belongs to; and `step`, the number, from 1, of the next step to be committed. A `journal` event of an earlier
- * version has a checksum, `sum`.
+ * A line of the debug log. An event also has `type`, `stepID`, `payload` and `seq`; `attempt`, the id of its attempt;
+ * and `step`, the number, from 1, of the next step to be committed. A `journal` event of an earlier version has a
+ * checksum, `sum`.
  */
 export type InfoRecord = {
   tag: string;

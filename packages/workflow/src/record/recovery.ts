@@ -34,13 +34,13 @@ const longestMs = 24 * 60 * 60 * 1000;
 const ofSession =
   /^(_|SHLVL|PWD|OLDPWD|LINES|COLUMNS|TERM|TERM_.*|COLORTERM|TMUX.*|STY|WINDOWID|SSH_.*|XDG_SESSION_.*|XDG_VTNR|XDG_SEAT|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|npm_.*|INIT_CWD|UNCAGED_WORKFLOW_IDLE_MS|UNCAGED_WORKFLOW_WORKER)$/;
 
-/** The names of an environment that a thread depends on, sorted. */
+/** Returns the sorted names of the environment variables that a thread depends on. */
 export const envNames = (env: Readonly<Record<string, string>>): string[] =>
   Object.keys(env)
     .filter((name) => !ofSession.test(name))
     .sort();
 
-/** Why a thread is not resumed unasked; null: it may be. */
+/** Returns the reason why a thread is not resumed automatically; null when it may be. */
 export function leftBecause(
   { start, steps, paused }: Interrupted,
   { descriptor, hasMoved, tries }: RecoveryFacts,
@@ -64,7 +64,7 @@ export function leftBecause(
   return null;
 }
 
-/** The error that a thread is left to a person. */
+/** Error for a thread that only a person may resume. */
 export const notRecovered = (threadId: string, reason: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_RECOVERED",

@@ -8,11 +8,11 @@ import type { ThreadRef, ThreadRow, ThreadStatus } from "./thread.ts";
 export type RowFacts = Pick<LogFacts, "end" | "last"> & {
   start: StartRecord;
   steps: number;
-  /** For how long it has waited up to its last record. */
+  /** Waiting time up to its last record, in milliseconds. */
   waitedMs: number;
 };
 
-/** The row of a thread whose log can't be read. */
+/** Returns the row of a thread with an unreadable log. */
 export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
   const createdAt = ulidTime(threadId);
   const times = { workedMs: 0, waitedMs: 0 };
@@ -20,7 +20,9 @@ export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
   return { threadId, hash, status: "corrupt", ...unknown };
 }
 
-/** The row of a thread in this state, with its times up to its last record. `away` is the host that it has moved to. */
+/**
+ * Returns the row of a thread in a state, with its times up to the last record. `away` is the host that it moved to.
+ */
 export function rowFrom(
   { threadId, hash }: ThreadRef,
   { start, end, last, steps, waitedMs }: RowFacts,
@@ -47,5 +49,5 @@ export function rowFrom(
   };
 }
 
-/** A row with the times that its thread has at a moment. */
+/** Returns a row with its times at `now`. */
 export const rowAt = (row: ThreadRow, now: number): ThreadRow => ({ ...row, ...timesAt(row, now) });

@@ -1,19 +1,19 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 
-/** So many characters of each field are searched. */
+/** Number of characters of each field that are searched. */
 const mostOfField = 4_000;
 const mostRoles = 100;
 const mostWords = 16;
 
-/** The words of a search. A thread must have all of them. */
+/** Returns the words of a search. A thread must have all of them. */
 export const wordsOf = (search: string): string[] =>
   search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, mostWords);
 
 export const hasWords = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.includes(word));
 
-/** The text that a thread is searched by, in lower case, a line for each field. Steps are added in their order. */
+/** The searchable text of a thread, in lower case, one line per field. Steps are added in order. */
 export class SearchText {
   readonly #roles = new Set<string>();
   #question = "";

@@ -7,7 +7,7 @@ import type { ThreadRef } from "./thread.ts";
 const mostCandidates = 5;
 
 /**
- * The thread that a text selects: a whole id, a unique prefix or suffix in any case, or `@last`, the newest.
+ * Returns the thread that a text selects: a whole id, a unique prefix or suffix in any case, or `@last`, the newest.
  * @throws WorkflowError `THREAD_NOT_FOUND` (missing), `THREAD_AMBIGUOUS` (usage).
  */
 export function pickThread(threads: Iterable<ThreadRef>, text: string): ThreadRef {
@@ -32,7 +32,7 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
   return last;
 }
 
-/** The error that no thread has this id. */
+/** Error for an id without a thread. */
 export function notFound(
   text: string,
   hint = "list them: uncaged-workflow threads",
@@ -49,14 +49,13 @@ function ambiguous(text: string, ids: string[]): WorkflowError {
 }
 
 /**
- * Which steps a fork keeps: all up to and including a role's last step (`coder`) or its second
- * (`coder#2`); the first N; or the very list, by number from 0.
+ * Selects the steps that a fork keeps: all up to and including a role's last step (`coder`) or its second (`coder#2`);
+ * the first N; or a list of step numbers, from 0.
  */
 export type Keep = { fromRole: string } | { atStep: number } | { steps: number[] };
 
 /**
- * The numbers of the steps that a fork keeps, ascending. Without `keep` the last step is left out,
- * and so done again.
+ * Returns the numbers of the steps that a fork keeps, ascending. Without `keep` the fork repeats the last step.
  * @throws WorkflowError `NO_SUCH_ROLE` or `NO_SUCH_STEP` (missing).
  */
 export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
@@ -66,7 +65,7 @@ export function keptSteps(steps: readonly Step[], keep?: Keep): number[] {
   return checkList(steps, keep.steps);
 }
 
-/** The numbers from 0 of so many steps. */
+/** Returns the numbers of the first `count` steps, from 0. */
 export const firstOf = (count: number): number[] =>
   Array.from({ length: count }, (_, index) => index);
 
@@ -109,13 +108,13 @@ function missing(code: string, message: string, steps: readonly Step[]): Workflo
   );
 }
 
-/** The id by which an answer's sender makes it known as the same: `meta.requestId`, if it is a text. */
+/** Returns the id that identifies a repeated answer: `meta.requestId`, if it is a text. */
 export function requestIdOf({ meta }: Pick<InputRequest, "meta">): string | undefined {
   const id = meta?.requestId;
   return typeof id === "string" ? id : undefined;
 }
 
-/** The ids of the requests whose answers are among these steps. */
+/** Returns the request ids of the answers among these steps. */
 export function takenIds(steps: readonly Step[]): string[] {
   const ids: string[] = [];
   for (const step of steps) {

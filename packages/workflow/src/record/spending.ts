@@ -11,9 +11,7 @@ import {
 /** Usage and cost. `cost` is in US dollars, null when a price is unknown. */
 export type Spent = { usage: Usage; cost: number | null };
 
-/**
- * One call of a model. It is `open` while it goes on, and `broken` when it broke off before its tokens were counted.
- */
+/** One model call. It is `open` while it runs, and `broken` if it was cut off before its tokens were counted. */
 export type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
 
 /** Usage and cost of calls, by model. */
@@ -28,7 +26,7 @@ export function sumByModel(calls: readonly Call[]): Record<string, Spent> {
   return Object.fromEntries(models);
 }
 
-/** The sum of two costs, without the dust that binary fractions leave; null when one is not known. */
+/** Returns the sum of two costs, without the rounding errors of binary fractions; null when one is unknown. */
 export function addCost(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.round((a + b) * 1e12) / 1e12;
 }

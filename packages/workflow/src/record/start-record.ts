@@ -3,18 +3,18 @@ import type { StartedIn, StartRecord } from "./record.ts";
 
 /** Fields of a start record that do not come from the request. */
 export type StartFacts = {
-  /** That of the thread which it is a fork of. */
+  /** Start record of a fork's source. */
   source?: StartRecord;
-  /** How many steps it may have where neither the request nor its source says. */
+  /** Default limit of steps, when neither the request nor the source sets one. */
   rounds: number;
-  /** The SHA-256 of the bundle that it runs. */
+  /** SHA-256 of its bundle. */
   sha256?: string;
-  /** When it was made, in milliseconds since the epoch. */
+  /** Time of creation, in milliseconds since the epoch. */
   timestamp: number;
   startedIn?: StartedIn;
 };
 
-/** Start record of a new thread. The same request and facts give the same record in every process. */
+/** Returns the start record of a new thread. The same request and facts give the same record in every process. */
 export function startRecord(
   hash: string,
   { workflow: name, threadId, fork, ...given }: StartRequest,
@@ -47,6 +47,6 @@ function forkFromOf(
   return { threadId, steps: keptBy(keep), ...(origin !== undefined && { origin }) };
 }
 
-/** How many steps a fork keeps. */
+/** Returns the number of steps that a fork keeps. */
 export const keptBy = (keep: ForkRequest["keep"]): number =>
   "first" in keep ? keep.first : keep.length;

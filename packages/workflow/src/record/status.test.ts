@@ -39,7 +39,7 @@ describe("a thread's status", () => {
     });
   }
 
-  test("is corrupt when its log is broken, whatever else is said", () => {
+  test("is corrupt when its log is broken, whatever its worker reports", () => {
     const broken = { line: 2, offset: 10, reason: "" };
     for (const worker of lives) {
       const facts = { broken, end: end("returned", 0), last: null };
@@ -54,14 +54,14 @@ describe("a thread's status", () => {
     expect(statusOf(asking, live("waiting"))).toEqual(waiting);
   });
 
-  test("without a worker is waiting after a question, and else interrupted", () => {
+  test("without a worker is waiting after a question, otherwise interrupted", () => {
     const waiting = { status: "waiting", question: asking.last, pid: null } as const;
     expect(statusOf(asking, null)).toEqual(waiting);
     expect(statusOf(open, null)).toEqual({ status: "interrupted" });
     expect(statusOf({ ...open, last: null }, null)).toEqual({ status: "interrupted" });
   });
 
-  test("goes on without anyone's doing only when it runs or is paused", () => {
+  test("continues without an answer only when running or paused", () => {
     expect(statuses.filter(isMoving)).toEqual(["running", "paused"]);
   });
 });

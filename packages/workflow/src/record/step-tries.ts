@@ -5,11 +5,11 @@ import { readAmount } from "../contract/usage.ts";
 import type { Attempt, Retry } from "./attempt.ts";
 import { textOr } from "./spending.ts";
 
-/** The failed tries of durable steps, as their records show them. */
+/** Collects the failed tries of durable steps from their records. */
 export class StepTries {
   readonly #tries = new Map<string, Retry[]>();
 
-  /** Takes a record and the attempt that committed it, which gets the tries before it at the same step. */
+  /** Takes a record and its attempt, and adds the earlier tries of the same step to that attempt. */
   take(attempt: Attempt, { role, meta, timestamp: at }: Step): void {
     const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
     const key = `${readAmount(mark.member) ?? ""} ${role}`;
@@ -23,7 +23,7 @@ export class StepTries {
   }
 }
 
-/** The failure that a durable step records when the workflow has caught it. */
+/** Returns the failure that a durable step records when the workflow has caught it. */
 export function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
   const mark = meta.__durable__;
   const failure = isRecord(mark) ? mark.failure : undefined;
@@ -32,7 +32,7 @@ export function recordedFailure(meta: Record<string, unknown>): AttemptError | n
   return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
 }
 
-/** Error of a failed attempt in an end record. */
+/** Returns the error of a failed attempt in an end record. */
 export function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
   if (typeof record.name !== "string") return null;
   const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;

@@ -2,9 +2,9 @@ import { WorkflowError } from "../contract/error.ts";
 import { xxh64 } from "./xxh64.ts";
 
 /**
- * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record
- * before that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a
- * changed, lost, doubled, swapped or inserted line breaks the chain at its line.
+ * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record before
+ * that field, seeded with the sum of the record before it (0 for the first), as 16 hexadecimal digits. So a changed,
+ * lost, duplicate, swapped or inserted line breaks the chain at its line.
  *
  *     {"role":"a","content":"","meta":{},"timestamp":1,"sum":"0f3a…"}
  */
@@ -27,13 +27,13 @@ const field = ',"sum":"';
 const tailLength = field.length + 16 + 2;
 const pattern = /^[0-9a-f]{16}$/;
 
-/** A sum as records have it: 16 hexadecimal digits. */
+/** Formats a sum as 16 hexadecimal digits. */
 export const sumText = (sum: Sum): string => apply(padStart, apply(toString, sum, [16]), [16, "0"]);
 
-/** How the text of a record with this sum ends. */
+/** Returns the end of the text of a record with this sum. */
 export const tailOf = (sum: Sum): string => `${field}${sumText(sum)}"}`;
 
-/** JSON of a record without its closing brace, so that fields can be appended. */
+/** Returns the JSON of a record without its closing brace, so that fields can be appended. */
 export const openEnd = (json: string): string => apply(slice, json, [0, -1]);
 
 const probe = encode("probe");
@@ -41,7 +41,7 @@ const probeSum = xxh64(probe);
 
 /**
  * Returns the sum field and the closing brace for a record without its closing brace.
- * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced what the hash itself uses.
+ * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced built-ins that the hash uses.
  */
 export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
   if (xxh64(probe) !== probeSum) {
@@ -53,27 +53,27 @@ export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum 
   return { tail: tailOf(sum), sum };
 }
 
-/** A record's JSON text with its sum. `previous` is that of the record before it, if there is one. */
+/** Returns a record's JSON text with its sum. `previous` is the sum of the previous record, if any. */
 export function sealed(json: string, previous: Sum = firstSum): { text: string; sum: Sum } {
   const body = openEnd(json);
   const { tail, sum } = seal(encode(body), previous);
   return { text: body + tail, sum };
 }
 
-/** The sum that a record names; null when it has none in the form of one. */
+/** Returns a record's sum; null when it is missing or malformed. */
 export function sumIn(value: unknown): Sum | null {
   const { sum } = value as { sum?: unknown };
   return typeof sum === "string" && pattern.test(sum) ? BigInt(`0x${sum}`) : null;
 }
 
-/** Sum of a line without its newline, when it continues `previous`; else null. */
+/** Returns the sum of a line without its newline if it continues `previous`; else null. */
 export function nextSum(line: Buffer, previous: Sum): Sum | null {
   return lastSum(line, [0, line.length + 1], previous);
 }
 
 /**
- * The sum of the last of some lines, given as where each begins and where the next one would, when each has the
- * sum that comes after the one before it; else null.
+ * Returns the last line's sum if every line's sum continues that of the previous line; else null. `offsets` has the
+ * start of each line, and last the position after all lines.
  */
 export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum): Sum | null {
   let sum = previous;
@@ -88,13 +88,11 @@ export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum
   return sum;
 }
 
-/** A record's line without its closing brace, and without its sum where it has one. */
+/** Returns a record's line without its closing brace, and without its sum, if any. */
 export const bodyOf = (line: Buffer, hasSum: boolean): Buffer =>
   line.subarray(0, hasSum ? -tailLength : -1);
 
-/**
- * Length of the sealed record at the start of some bytes, when its sum continues `previous`; null when there is none.
- */
+/** Returns the length of the sealed record at the start of some bytes if its sum continues `previous`; else null. */
 export function wholeLength(bytes: Buffer, previous: Sum): number | null {
   for (let at = bytes.indexOf(field); at >= 0; at = bytes.indexOf(field, at + 1)) {
     const length = at + tailLength;

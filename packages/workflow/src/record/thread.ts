@@ -35,7 +35,7 @@ export type ThreadResult = {
   reason?: "maxRounds";
 };
 
-/** Why a thread failed, with the message. */
+/** The error that a thread failed with. */
 export type ThreadFailure = FailureRecord & Pick<AttemptError, "message">;
 
 /** Failure of a thread; null when it did not fail, or failed by a return code other than 0. */
@@ -58,7 +58,7 @@ export type ThreadStatus =
   | { status: "moved"; movedTo: string }
   | { status: "corrupt"; broken: Break };
 
-/** Which thread: the version that it runs, and its id. */
+/** Identifies a thread: the hash of its version, and its id. */
 export type ThreadRef = { hash: string; threadId: string };
 
 /** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
@@ -68,17 +68,17 @@ export type ThreadView = ThreadStatus &
     workflow: string;
     hash: string;
     prompt: string;
-    /** Absent when the starter gave none. */
+    /** Absent without params. */
     params?: unknown;
     maxRounds: number;
     createdAt: number;
     steps: Step[];
     forkFrom: ForkFrom | null;
-    /** The host that it has moved to; absent while it is here. */
+    /** The host that it moved to; absent for a local thread. */
     movedTo?: string;
   };
 
-/** Which thread a fork was made of, and how many of its steps it keeps. */
+/** The source of a fork, and the number of steps that it keeps. */
 export type ForkFrom = { threadId: string; steps: number };
 
 /** Source of a fork in a start record; null for other threads. */
@@ -94,7 +94,7 @@ export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
   pid: number | null;
 };
 
-/** The form in which a thread is shown to other programs. */
+/** Returns a thread in its public JSON form. */
 export function threadJson(view: ThreadView): ThreadJson {
   const { threadId, workflow, hash, status, prompt, params, maxRounds, createdAt } = view;
   const error = failureOf(view);
@@ -118,7 +118,10 @@ export function threadJson(view: ThreadView): ThreadJson {
   };
 }
 
-/** A line of `threads --json`; `steps` is their number. With the `reason` it was stopped at so many steps. */
+/**
+ * A line of `threads --json`. `steps` is the number of steps. `reason` is set when the thread was stopped at its limit
+ * of steps.
+ */
 export type ThreadRow = ThreadTimes & {
   threadId: string;
   workflow: string;
@@ -128,9 +131,9 @@ export type ThreadRow = ThreadTimes & {
   steps: number;
   createdAt: number;
   updatedAt: number;
-  /** Until when it sleeps, in milliseconds since the epoch; absent when it does not. */
+  /** End of its sleep, in milliseconds since the epoch; absent when it does not sleep. */
   sleepingUntil?: number;
-  /** The host that it has moved to; absent while it is here. */
+  /** The host that it moved to; absent for a local thread. */
   movedTo?: string;
 };
 
@@ -144,7 +147,7 @@ export type LiveRow = ThreadTimes & {
   steps: number;
   role: string | null;
   elapsedMs: number;
-  /** Until when it sleeps, in milliseconds since the epoch. */
+  /** End of its sleep, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
@@ -180,14 +183,14 @@ export function statusOf(
   return paused ? { status: "paused", pid: null } : { status: "interrupted" };
 }
 
-/** Whether a thread with this status is under way: a worker drives it, or a pause holds it. */
+/** Whether a thread with this status is driven by a worker, or paused. */
 export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
 
-/** Whether a thread in this state goes on without anyone's doing: it runs, or is paused or asleep. */
+/** Whether a thread in this state runs, is paused or sleeps: it has not ended, and needs no answer. */
 export const goesOn = (state: ThreadStatus): boolean =>
   isMoving(state.status) || (state.status === "waiting" && sleepsUntil(state.question) !== null);
 
-/** The status of a thread whose log has its end. */
+/** Returns the status of an ended thread. */
 export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   const { returnCode, value } = meta;
   const result: ThreadResult = {
@@ -203,7 +206,7 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
   return { status: "failed", result, error: meta.error ?? null };
 }
 
-/** How a thread that waits at this step is answered. */
+/** Returns the hint for answering a thread that waits at this step. */
 export function answerHint(threadId: string, question: Step | null): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   const meta = (question?.meta ?? { for: "" }) as WaitMeta;
@@ -219,11 +222,11 @@ export function answerHint(threadId: string, question: Step | null): string {
     : `answer it: ${resume} --input ${isWords(meta.schema) ? "'your answer'" : "JSON"}`;
 }
 
-/** Whether the answer to a question is written as it is, and not as JSON. */
+/** Whether the answer to a question is plain text instead of JSON. */
 const isWords = (schema: unknown): boolean =>
   !isRecord(schema) || schema.type === undefined || [schema.type].flat().includes("string");
 
-/** The error that nothing more can be done to a thread. `how` is how it has ended. */
+/** Error for an ended thread. `how` describes its end. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_ENDED",
@@ -245,7 +248,7 @@ function afterEnd(threadId: string, how: string): string {
   }
 }
 
-/** The error that a thread has moved to another host, a cluster's URL or a storage root of some machine. */
+/** Error for a thread that moved to another host: a cluster's URL or a storage root of a machine. */
 export function movedError(threadId: string, host: string): WorkflowError {
   const hint = host.includes("://")
     ? `go on there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
@@ -253,7 +256,7 @@ export function movedError(threadId: string, host: string): WorkflowError {
   return WorkflowError.failed("THREAD_MOVED", `${threadId} has moved to ${host}`, hint);
 }
 
-/** The error that a thread runs, and so can't be moved. */
+/** Error for moving a running thread. */
 export const movesNotRunning = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_RUNNING",
@@ -261,7 +264,7 @@ export const movesNotRunning = (threadId: string): WorkflowError =>
     `pause it first: uncaged-workflow pause ${threadId}`,
   );
 
-/** The error that a thread's log, the file at this path, is broken. */
+/** Error for a broken thread log at this path. */
 export const corruptError = (path: string, { line, offset, reason }: Break): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",
@@ -269,7 +272,7 @@ export const corruptError = (path: string, { line, offset, reason }: Break): Wor
     `nothing was changed; put the file back from a backup${forkBefore(path, line)}`,
   );
 
-/** How the steps before a broken line of a data log are forked; empty where there are none. */
+/** Returns the hint for forking the steps before a broken line of a data log; empty when there are none. */
 function forkBefore(path: string, line: number): string {
   const [, threadId] = /([0-9A-Z]{26})\.data\.jsonl$/.exec(path) ?? [];
   if (threadId === undefined || line < 3) return "";

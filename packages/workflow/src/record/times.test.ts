@@ -8,7 +8,7 @@ const known = (createdAt: number, records: [role: string, timestamp: number][]) 
   return { createdAt, updatedAt: records.at(-1)?.[1] ?? createdAt, waitedMs: waited.ms };
 };
 
-test("time before a step is worked, and time before an answer is waited", () => {
+test("time before a step counts as worked, time before an answer as waited", () => {
   const answered = known(1_000, [
     ["a", 1_300],
     ["__wait__", 1_400],
@@ -41,7 +41,7 @@ test("a running thread adds to workedMs, a waiting one to waitedMs, and others t
   ).toEqual({ workedMs: 100, waitedMs: 50 });
 });
 
-test("a fork counts from its own start, and a clock that is set back takes no time away", () => {
+test("a fork counts from its own start, and a clock set back subtracts no time", () => {
   const fork = known(5_000, [
     ["a", 1_000],
     ["__wait__", 1_100],

@@ -2,12 +2,12 @@ import { type Step, WAIT } from "../contract/contract.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 
 /**
- * For how long a thread was worked on, and for how long it waited for an answer or slept, in milliseconds. A fork
- * counts from its own start. Time without a worker between two steps counts as worked: the log does not tell it.
+ * Working time of a thread, and its time waiting for an answer or asleep, in milliseconds. A fork counts from its own
+ * start. Time without a worker between two steps counts as work, because the log does not show it.
  */
 export type ThreadTimes = { workedMs: number; waitedMs: number };
 
-/** The time that a thread has waited up to a record, as a fold of its log. */
+/** Computes a thread's waiting time from its log, incrementally. */
 export class Waited {
   ms = 0;
   #since: number;
@@ -24,7 +24,7 @@ export class Waited {
   }
 }
 
-/** The time that a thread with these records has waited up to the last of them. */
+/** Returns the waiting time of a thread up to the last of these records. */
 export function waitedIn(
   start: StartRecord,
   records: readonly (Step | EndRecord | null)[],
@@ -37,7 +37,7 @@ export function waitedIn(
 /** Times of a thread up to its last record at `updatedAt`. */
 type Known = { status: string; createdAt: number; updatedAt: number; waitedMs: number };
 
-/** The times of a thread at a moment. */
+/** Returns a thread's times at a moment. */
 export function timesAt(
   { status, createdAt, updatedAt, waitedMs }: Known,
   now: number,

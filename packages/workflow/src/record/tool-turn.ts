@@ -3,7 +3,7 @@ import type { Attempt, AttemptTurn } from "./attempt.ts";
 /** A call of a tool among the turns of an attempt. */
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
-/** The turns of tools that a model has asked for and that have begun to run. */
+/** Tool turns requested by a model that have started to run. */
 export const entered = new WeakSet<ToolTurn>();
 
 export const toolTurn = (id: string, name: string, input: unknown, at: number): ToolTurn => ({

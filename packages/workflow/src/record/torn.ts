@@ -3,11 +3,11 @@ import { type Sum, tailOf } from "./sum.ts";
 import { xxh64 } from "./xxh64.ts";
 
 /**
- * Whether bytes are a strict prefix of a record as a writer writes it: one JSON object without whitespace, with its
- * sum last. A crash leaves such a prefix. Bytes that were overwritten are one only if the change lies within a text
- * or a number that has not ended.
+ * Whether bytes are a strict prefix of a record as a writer writes it: one JSON object without whitespace, with its sum
+ * last. A crash leaves such a prefix. Overwritten bytes are such a prefix only if the change is within an unfinished
+ * text or number.
  *
- * @param previous The sum of the record before it; null in a log without sums, whose writer may have put spaces.
+ * @param previous The sum of the record before it; null in a log without sums, which may contain spaces.
  */
 export function beginsRecord(bytes: Buffer, previous: Sum | null): boolean {
   if (bytes.length === 0 || !isUtf8Prefix(bytes)) return false;
@@ -26,7 +26,7 @@ export const isWholeWithoutSum = (bytes: Buffer, mayHaveSum: boolean): boolean =
 
 function isUtf8Prefix(bytes: Buffer): boolean {
   try {
-    // As a stream its last character may be incomplete.
+    // The end may be within a character, so decode as a stream.
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
     return true;
   } catch {
@@ -48,7 +48,7 @@ const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const numberPrefix = /^-?((0|[1-9]\d*)(\.\d*)?((?<=\d)[eE][+-]?\d*)?)?$/;
 const sumKey = '"sum"';
 
-/** Reads one JSON object as far as the bytes go; null where they are none. */
+/** Scans one JSON object up to the end of the bytes; null for other bytes. */
 function scan(bytes: Buffer, hasSpaces: boolean): Scanned {
   const stack: number[] = [];
   let expected: Expected = "value";
@@ -105,7 +105,7 @@ function scan(bytes: Buffer, hasSpaces: boolean): Scanned {
   return "beginning";
 }
 
-/** Where a text ends; a position behind the bytes when they end within it, null when it is none. */
+/** Returns the end of a text; a position after the bytes if they end within it; null for an invalid text. */
 function endOfText(bytes: Buffer, start: number): number | null {
   for (let at = start + 1; at < bytes.length; at += 1) {
     const byte = bytes[at] as number;
@@ -123,7 +123,7 @@ function endOfText(bytes: Buffer, start: number): number | null {
   return bytes.length + 1;
 }
 
-/** The same for a number, `true`, `false` or `null`. */
+/** Like {@link endOfText}, for a number, `true`, `false` or `null`. */
 function endOfScalar(bytes: Buffer, start: number): number | null {
   let end = start;
   while (end < bytes.length && /[-+.0-9a-zE]/.test(String.fromCharCode(bytes[end] as number))) {

@@ -11,7 +11,7 @@ import {
   type ThreadView,
 } from "./thread.ts";
 
-/** A thread whose start record can't be read. */
+/** Returns the view of a thread with an unreadable start record. */
 export function headlessView({ hash, threadId }: ThreadRef, broken: Break): ThreadView {
   return {
     status: "corrupt",
@@ -29,7 +29,7 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
   };
 }
 
-/** View of a whole thread from its log, its worker and the notes on it. */
+/** Returns the view of a whole thread from its log, its worker and the notes on it. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },

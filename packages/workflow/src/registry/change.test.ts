@@ -21,14 +21,14 @@ afterEach(() => rmSync(join(root, ".."), { recursive: true, force: true }));
 const add = (name: string, hash: string) =>
   changeRegistry(root, (registry) => register(registry, name, hash, 1));
 
-test("the first change makes the root, readable by its owner alone", async () => {
+test("the first change creates the root, readable only by its owner", async () => {
   await add("one", A);
   expect(statSync(root).mode & 0o777).toBe(0o700);
   expect(statSync(registryPath(root)).mode & 0o777).toBe(0o600);
   expect((await readRegistry(root)).get("one")?.hash).toBe(A);
 });
 
-test("the text before a change is kept", async () => {
+test("a change keeps the previous text", async () => {
   await add("one", A);
   const before = readFileSync(registryPath(root), "utf8");
   expect(readFileSync(backupPath(root), "utf8")).toBe(serialiseRegistry(new Map()));
@@ -36,7 +36,7 @@ test("the text before a change is kept", async () => {
   expect(readFileSync(backupPath(root), "utf8")).toBe(before);
 });
 
-test("a change that changes nothing writes the same text, synced, and keeps the copy of the one before", async () => {
+test("an empty change writes and syncs the same text, and keeps the backup", async () => {
   await add("one", A);
   await add("one", B);
   const texts = () =>
@@ -49,7 +49,7 @@ test("a change that changes nothing writes the same text, synced, and keeps the 
   expect(statSync(registryPath(root)).ino).not.toBe(ino);
 });
 
-test("a registry that was edited is read and not changed, until its sum is deleted", async () => {
+test("an edited registry is readable, and can't be changed until its sum is deleted", async () => {
   await add("one", A);
   await add("one", B);
   const text = readFileSync(registryPath(root), "utf8");
@@ -73,7 +73,7 @@ test("a change that throws writes nothing and frees the lock", async () => {
   await add("two", B);
 });
 
-test("a registry that could not be read again is not written", async () => {
+test("a registry that would be unreadable is not written", async () => {
   await add("one", A);
   const before = readFileSync(registryPath(root), "utf8");
   const entry = (i: number): [string, Workflow] => [
@@ -86,7 +86,7 @@ test("a registry that could not be read again is not written", async () => {
   expect(readFileSync(registryPath(root), "utf8")).toBe(before);
 });
 
-test("changes at once in one process all survive", async () => {
+test("concurrent changes in one process are all kept", async () => {
   const names = Array.from({ length: 20 }, (_, i) => `w${i}`);
   await Promise.all(names.map((name) => add(name, A)));
   expect([...(await readRegistry(root)).keys()].toSorted()).toEqual(names.toSorted());

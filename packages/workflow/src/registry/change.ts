@@ -51,7 +51,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
 }
 
 /**
- * The registry, if this version knows all that it holds, and it is as it was written.
+ * Reads a registry that this version can write: without unknown keys, and not edited.
  * @throws WorkflowError `REGISTRY_BROKEN`, `REGISTRY_NEWER`, `REGISTRY_CHANGED`.
  */
 export function findOwn(root: Root): Found {
@@ -102,7 +102,7 @@ function untilStuck(root: Root): () => void {
   };
 }
 
-/** Fingerprint of the registry file: it differs after every write. */
+/** Returns a fingerprint of the registry file, which differs after every write. */
 function versionOf(root: Root): string {
   const found = system.files.stat(registryPath(root));
   return found ? `${found.ino} ${found.mtimeMs}` : "";

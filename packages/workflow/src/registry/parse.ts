@@ -25,9 +25,9 @@ export class SyntaxViolation extends Error {
 }
 
 /**
- * A registry as it was read. `unknown` is the first key that this version does not know: the file may
- * be read, but writing it again would lose it. `changed` is the place of a sum that the entries do not have.
- * `lines` has the line of each version, by {@link placeOf}.
+ * A parsed registry. `unknown` is the first unknown key: the file is readable, but writing it would lose the key.
+ * `changed` is the position of a sum that does not match the entries. `lines` has the line of each version, by {@link
+ * placeOf}.
  */
 export type Parsed = {
   registry: Registry;
@@ -36,12 +36,15 @@ export type Parsed = {
   lines: ReadonlyMap<string, number>;
 };
 
-/** The key of a version of a name in `lines`. */
+/** Returns the key of a name's version in `lines`. */
 export const placeOf = (name: string, hash: string): string => `${name} ${hash}`;
 
 const tooDeep = "it is nested too deeply";
 
-/** Reads a registry in any form that YAML 1.2 has, less aliases and tags. @throws SyntaxViolation */
+/**
+ * Parses a registry: any YAML 1.2 without aliases and tags.
+ * @throws SyntaxViolation
+ */
 export function parseRegistry(text: string): Parsed {
   const reader = new Reader(text);
   try {
@@ -58,7 +61,7 @@ function sentence({ code, message }: YAMLError): string {
   return message.startsWith("Maximum call stack") ? tooDeep : messageOf(message);
 }
 
-/** The values of a map by key, and where each key is. */
+/** Values of a map by key, with the position of each key. */
 type Entries = Map<string, { value: unknown; at: number }>;
 
 class Reader {
@@ -73,7 +76,7 @@ class Reader {
     }
   }
 
-  /** The number of the line that an offset is in, from 1. */
+  /** Returns the line number of an offset, from 1. */
   #lineOf(offset: number): number {
     let [low, high] = [0, this.#lineStarts.length];
     while (low < high) {
@@ -171,7 +174,7 @@ class Reader {
     throw this.violation(offsetOf(sumNode, at), reason);
   }
 
-  /** The entries of a map; a key that is not in `known` is noted. */
+  /** Returns the entries of a map, and notes a key that is not in `known`. */
   private fields(node: unknown, at: number, what: string, known: string[]): Entries {
     const entries = this.entries(node, at, what);
     for (const [key, { at: offset }] of entries) {
@@ -191,7 +194,7 @@ class Reader {
     const entries: Entries = new Map();
     for (const { key, value } of node.items) {
       const name = String(this.scalar(key));
-      // The library looks for repeated keys too, but in a time that grows with their number squared.
+      // The library's own check for duplicate keys takes quadratic time.
       if (entries.has(name)) throw this.violation(offsetOf(key), `${show(name)} is there twice`);
       entries.set(name, { value, at: offsetOf(key, at) });
     }

@@ -50,7 +50,7 @@ async function refusal(act: () => Promise<unknown>): Promise<WorkflowError> {
   throw new Error("it was not refused");
 }
 
-/** Nothing may be read, nothing changed, and the file must stay as it is. */
+/** Expects reads and changes to fail, and the file to stay unchanged. */
 async function expectBroken(text: string | Uint8Array, place: string): Promise<WorkflowError> {
   write(text);
   const error = await refusal(() => readRegistry(root));
@@ -109,7 +109,7 @@ describe("an invalid registry is an error that names the line, and stays unchang
   test("a byte order mark inside", () => expectBroken(good.replace("two", "\ufefftwo"), "8:3"));
 });
 
-test("a registry that is cut at any byte is never read as another one, but at the end of a version", async () => {
+test("a registry truncated anywhere but at the end of a version is never read as another registry", async () => {
   const whole = new Set<string>();
   for (let length = 0; length < good.length; length += 1) {
     write(good.slice(0, length));
@@ -122,7 +122,7 @@ test("a registry that is cut at any byte is never read as another one, but at th
   expect([...whole].filter((text) => !good.startsWith(text))).toEqual([]);
 });
 
-test("more than 16 MB are refused before they are read", async () => {
+test("a file over 16 MB is refused unread", async () => {
   write(new Uint8Array(maxRegistryBytes + 1));
   expect((await refusal(() => readRegistry(root))).code).toBe("FILE_TOO_LARGE");
 });
@@ -140,7 +140,7 @@ test.each([
       },
     }),
   ],
-])("a registry with %s is read as it is meant", async (_what, text) => {
+])("a registry with %s is parsed correctly", async (_what, text) => {
   write(text);
   expect(plain(await readRegistry(root))).toBe(good);
 });
@@ -163,7 +163,7 @@ test.each([
   ["at the top", `schema: 2\n${good}`, "1:1"],
   ["in a workflow", good.replace("    history: []", "    owner: me\n    history: []"), "11:5"],
   ["in a version", good.replace("timestamp: 1\n", "timestamp: 1\n        note: x\n"), "8:9"],
-])("a key %s that we do not know: all is read, nothing is written", async (_where, text, place) => {
+])("an unknown key %s prevents writes, but not reads", async (_where, text, place) => {
   write(text);
   expect((await readRegistry(root)).size).toBe(2);
   const error = await refusal(() => add("new", A));
@@ -172,7 +172,7 @@ test.each([
   expect(readFileSync(registryPath(root), "utf8")).toBe(text);
 });
 
-test("a broken registry's error names the copy from before the last change", async () => {
+test("a broken registry's error names the backup from before the last change", async () => {
   await add("one", A);
   await add("two", B);
   const error = await expectBroken("workflows: [", "1:13");
@@ -180,7 +180,7 @@ test("a broken registry's error names the copy from before the last change", asy
   expect(readFileSync(backupPath(root), "utf8")).toContain("one");
 });
 
-test("a registry that has gone while its copy is there is not taken for an empty one", async () => {
+test("a missing registry with a backup does not count as empty", async () => {
   await add("one", A);
   await add("two", B);
   rmSync(registryPath(root));
@@ -202,7 +202,7 @@ test("a link, a FIFO and a folder in the registry's place are refused and not fo
   expect((await refusal(() => add("one", A))).code).toBe("NOT_A_FILE");
 });
 
-test("a change through a hard link reaches our name only", async () => {
+test("a change of a hard-linked registry leaves the other name unchanged", async () => {
   const bystander = join(root, "bystander");
   writeFileSync(bystander, good);
   linkSync(bystander, registryPath(root));

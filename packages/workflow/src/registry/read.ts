@@ -5,12 +5,12 @@ import { system } from "../system/system.ts";
 import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";
 
-/** The registry as it is on the disk. `text` is null when there is no file yet. */
+/** The registry on disk. `text` is null without a file. */
 export type Found = Parsed & { text: string | null };
 
 /**
- * The registry of a storage root. A root that never had one has an empty one; a file that is empty,
- * cut, or anything else than a registry is an error, and stays as it is.
+ * Reads the registry of a storage root; empty when the root never had one. An empty, truncated or invalid file is an
+ * error, and stays unchanged.
  * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
  */
 export async function readRegistry(root: Root): Promise<Registry> {
@@ -32,7 +32,7 @@ export function findRegistry(root: Root): Found {
   }
 }
 
-// The decoder drops a byte order mark at the beginning, so a file with one is read as any other.
+// The decoder drops a leading byte order mark, so such a file reads like any other.
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function decode(bytes: Uint8Array): string {

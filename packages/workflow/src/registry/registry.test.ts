@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseRegistry } from "./parse.ts";
 import { maxTimestamp, type Registry, serialiseRegistry, type Version } from "./registry.ts";
 
-test("a registry is written as RFC-001 section 4 shows it, behind its sum", () => {
+test("a registry is written as in RFC-001 section 4, after its sum", () => {
   const registry: Registry = new Map([
     [
       "solve-issue",
@@ -30,14 +30,14 @@ workflows:
 `);
 });
 
-test("a registry without workflows and one without history say so", () => {
+test("an empty registry and an empty history are written explicitly", () => {
   expect(serialiseRegistry(new Map())).toBe('sum: "ccab0b28617f1f56"\nworkflows: {}\n');
   const one: Registry = new Map([["a", { hash: "C9NMV6V2TQT81", timestamp: 1, history: [] }]]);
   expect(serialiseRegistry(one)).toEndWith("\n    history: []\n");
 });
 
 test.each(["42", "1e3", "0x10", "2024-01-01", "true", "NULL", "No", "y"])(
-  "the name %s is put in quotes, for YAML would read it as something else",
+  "the name %s is quoted, because YAML would parse it as another type",
   (name) => {
     const one: Registry = new Map([[name, { hash: "C9NMV6V2TQT81", timestamp: 1, history: [] }]]);
     expect(serialiseRegistry(one)).toContain(`\n  "${name}":\n`);
@@ -85,7 +85,7 @@ const registry: fc.Arbitrary<Registry> = fc
       ),
   );
 
-test("a written registry is read again, in its order", () => {
+test("a written registry reads back in the same order", () => {
   fc.assert(
     fc.property(registry, (wanted) => {
       const parsed = parseRegistry(serialiseRegistry(wanted));
@@ -95,7 +95,7 @@ test("a written registry is read again, in its order", () => {
   );
 });
 
-test("a version that was removed, doubled, swapped or changed is seen by the sum", () => {
+test("the sum detects a removed, duplicate, swapped or changed version", () => {
   const text = serialiseRegistry(
     new Map([
       ["a", versionsOf(3, "A")],
@@ -128,7 +128,7 @@ const versionsOf = (count: number, letter: string) => {
   return { ...(current as Version), history };
 };
 
-/** A line whose last digit is another one. */
+/** Changes the last digit of a line. */
 const flipped = (line: string) =>
   line.replace(/\d(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));
 
@@ -143,7 +143,7 @@ function isSound(text: string): boolean {
   }
 }
 
-test("a name of dev is written and read like any other", () => {
+test("a dev name is written and read like any other", () => {
   const saved = new Map([["review@dev", { hash: "0000000000000", timestamp: 1, history: [] }]]);
   expect(parseRegistry(serialiseRegistry(saved)).registry).toEqual(saved);
 });

@@ -11,26 +11,23 @@ export type Version = {
   readonly timestamp: number;
 };
 
-/**
- * A registered name's value: the current version, and in `history` every other version that it ever
- * had, newest first.
- */
+/** The versions of a registered name: the current one, and in `history` all others, newest first. */
 export type Workflow = Version & { readonly history: readonly Version[] };
 
-/** The registry by name: a map and no object, for a workflow may be called `constructor` or `42`. */
+/** The workflows by name. A map, because a workflow may be called `constructor` or `42`. */
 export type Registry = ReadonlyMap<string, Workflow>;
 
-/** The largest registry that is read, in bytes: room for more than a hundred thousand versions. */
+/** Maximum size of a registry in bytes, enough for over 100,000 versions. */
 export const maxRegistryBytes = 16 * 1024 * 1024;
 
-/** The last millisecond that a date can show. */
+/** The latest time of a JavaScript date, in milliseconds. */
 export const maxTimestamp = 8.64e15;
 
-/** Whether a value can be a version's timestamp. */
+/** Whether a value is a valid timestamp of a version. */
 export const isTimestamp = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTimestamp;
 
-/** Whether a text can be a version's hash. The RFC's own example has a letter that no hash has. */
+/** Whether a text can be a version's hash. The RFC's example has a letter that hashes never have. */
 export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
 
 /** Whether a text can be the checksum of a registry. */
@@ -38,8 +35,8 @@ export const isRegistrySum = (text: unknown): text is string =>
   typeof text === "string" && /^[0-9a-f]{16}$/.test(text);
 
 /**
- * The checksum over all names with their versions, in the order of the file. It comes first, so a cut file still has
- * it.
+ * Returns the checksum over all names and versions, in file order. It comes first in the file, so a truncated file
+ * still has it.
  */
 export function registrySum(registry: Registry): string {
   const entries = [...registry].map(([name, workflow]) => [
@@ -52,7 +49,7 @@ export function registrySum(registry: Registry): string {
 }
 
 /**
- * The registry as the text of `workflow.yaml`: that of RFC-001 section 4 with `sha256` and `sum`. YAML 1.1 readers get
+ * Formats the registry as the text of `workflow.yaml`: RFC-001 section 4 plus `sha256` and `sum`. YAML 1.1 readers get
  * the same values.
  */
 export function serialiseRegistry(registry: Registry): string {
@@ -73,7 +70,7 @@ export function serialiseRegistry(registry: Registry): string {
   );
 }
 
-/** A version with the keys that the registry has of it, in their order. */
+/** Returns a version with the registry's keys, in their order. */
 export const entryOf = ({ hash, sha256, timestamp }: Version): Version => ({
   hash,
   ...(sha256 !== undefined && { sha256 }),

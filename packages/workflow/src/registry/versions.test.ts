@@ -28,7 +28,7 @@ function codeOf(act: () => unknown): string {
   return "no error";
 }
 
-test("a new version becomes current and the one before it goes into the history", () => {
+test("a new version becomes current, and the previous one goes to the history", () => {
   const registry = added(A, B, C);
   expect(workflowOf(registry, "w")).toEqual({
     hash: C,
@@ -45,7 +45,7 @@ test("adding the current version again changes nothing", () => {
   expect(register(registry, "w", B, 99)).toEqual({ registry, unchanged: true });
 });
 
-test("adding a version of the history makes it current, and it counts as registered now", () => {
+test("registering a version of the history makes it current with a new timestamp", () => {
   const { registry, unchanged } = register(added(A, B, C), "w", A, 9);
   expect(unchanged).toBe(false);
   expect(workflowOf(registry, "w").timestamp).toBe(9);
@@ -72,7 +72,7 @@ test("rollback keeps every version's timestamp", () => {
   ]);
 });
 
-test("rollback to a named version goes forward too, by a beginning in any case", () => {
+test("rollback to a named version can go forward, and accepts a prefix in any case", () => {
   const registry = rollBack(added(A, B, C), "w", A).registry;
   expect(rollBack(registry, "w", "ccc")).toMatchObject({ hash: C, previous: A });
 });
@@ -97,7 +97,7 @@ test("a version that is unknown, empty or ambiguous is refused, with the candida
   }
 });
 
-test("registrations in one millisecond, and after the clock was set back, keep their order", () => {
+test("registrations within a millisecond or after the clock was set back keep their order", () => {
   let registry = register(none, "w", A, 1000).registry;
   registry = register(registry, "w", B, 1000).registry;
   registry = register(registry, "w", C, 3).registry;
@@ -111,7 +111,7 @@ test("after a rollback a new version is later than all others", () => {
   expect(versionsOf(workflowOf(registry, "w")).map(({ hash }) => hash)).toEqual([D, C, B, A]);
 });
 
-test("versions that another program gave one timestamp are walked too, each once", () => {
+test("rollback visits versions with equal timestamps once each", () => {
   const tied: Registry = new Map([
     ["w", { hash: C, timestamp: 5, history: [A, B].map((hash) => ({ hash, timestamp: 5 })) }],
   ]);
@@ -125,7 +125,7 @@ test("versions that another program gave one timestamp are walked too, each once
   expect(codeOf(() => rollBack(registry, "w"))).toBe("NOTHING_TO_ROLL_BACK");
 });
 
-test("whatever is done, no version is ever lost or doubled, and times grow with registrations", () => {
+test("random operations never lose or duplicate a version, and timestamps increase", () => {
   const hash = fc.constantFrom(A, B, C, D);
   const act = fc.oneof(
     fc.record({ add: hash, now: fc.nat(10) }),
@@ -169,13 +169,13 @@ test.each(
   expect(codeOf(() => register(none, name, A, 1))).toBe("BAD_NAME");
 });
 
-test("a name in the form of a hash is refused, unless it is there already", () => {
+test("a name in the form of a hash is refused, unless it exists", () => {
   expect(codeOf(() => register(none, "0vm5yz9twrc8j", A, 1))).toBe("BAD_NAME");
   const there: Registry = new Map([["0VM5YZ9TWRC8J", { hash: A, timestamp: 1, history: [] }]]);
   expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
 });
 
-test("a version is registered only on top of the expected one, and the same version always", () => {
+test("a version is registered only over the expected one; the same version always", () => {
   const at = (registry: Registry, hash: string, expected: string | null) => () =>
     current(register(registry, "w", hash, 9, expected).registry);
   expect(at(added(A), B, A.toLowerCase())()).toBe(B);
@@ -189,7 +189,7 @@ test("a version is registered only on top of the expected one, and the same vers
   ]).toEqual(Array.from({ length: 4 }, () => "VERSION_CONFLICT"));
 });
 
-test("names that every object has are names like any other", () => {
+test("inherited property names are valid workflow names", () => {
   const registry = register(none, "constructor", A, 1).registry;
   expect(workflowOf(registry, "constructor").hash).toBe(A);
   expect(codeOf(() => workflowOf(registry, "toString"))).toBe("WORKFLOW_NOT_FOUND");
@@ -201,7 +201,7 @@ test("a removed name is gone and the others stay", () => {
   expect(codeOf(() => unregister(two, "u"))).toBe("WORKFLOW_NOT_FOUND");
 });
 
-test("a name in another case is pointed to", () => {
+test("a name in another case gets a hint", () => {
   try {
     workflowOf(added(A), "W");
     throw new Error("it was found");
@@ -211,7 +211,7 @@ test("a name in another case is pointed to", () => {
   }
 });
 
-test("a name of dev has no history, and its workflow's own name is another", () => {
+test("a dev name has no history, and differs from its workflow's name", () => {
   const { registry } = register(none, "review", A, 1);
   const saved = register(register(registry, "review@dev", B, 2).registry, "review@dev", A, 3);
   expect(saved.registry.get("review@dev")).toEqual({ hash: A, timestamp: 3, history: [] });

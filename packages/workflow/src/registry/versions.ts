@@ -83,7 +83,7 @@ export function takeVersions(
   return { registry: new Map(registry).set(name, { ...current, history }), unchanged };
 }
 
-/** The error that two bundles have one hash. */
+/** Error for two bundles with the same hash. */
 export const hashCollision = (hash: string): WorkflowError =>
   WorkflowError.failed(
     "HASH_COLLISION",
@@ -104,8 +104,8 @@ function checkExpected(name: string, current: string | null, expected?: string |
 
 /**
  * Checks that a version may be registered under a name.
- * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (usage): names that differ only by case are for people
- * the same, and for file systems too. A name in the form of a hash would hide the bundle of that hash.
+ * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (usage): names that differ only by case look the same to people and to
+ * some file systems, and a name in the form of a hash would hide the bundle with that hash.
  */
 export function checkNewName(registry: Registry, name: string): void {
   checkRegisteredName(name);
@@ -154,7 +154,10 @@ export function rollBack(
   return { registry: new Map(registry).set(name, { ...target, history }), hash, previous };
 }
 
-/** The registry without the name. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
+/**
+ * Returns the registry without the name.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing).
+ */
 export function unregister(registry: Registry, name: string): Registry {
   workflowOf(registry, name);
   const rest = new Map(registry);
@@ -162,7 +165,10 @@ export function unregister(registry: Registry, name: string): Registry {
   return rest;
 }
 
-/** The workflow of a name. `root` is where the registry is. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing). */
+/**
+ * Returns the workflow of a name. `root` is the registry's storage root.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing).
+ */
 export function workflowOf(registry: Registry, name: string, root?: string): Workflow {
   const found = registry.get(name);
   if (!found) throw workflowNotFound(registry, name, root);
@@ -177,8 +183,8 @@ function workflowNotFound(registry: Registry, name: string, root?: string): Work
 }
 
 /**
- * All versions of a workflow, the current one included, the last registered first. Versions of one
- * millisecond, which only another program writes, are put in order by their hash.
+ * Returns all versions of a workflow, including the current one, last registered first. Versions with equal timestamps,
+ * which only other programs write, are sorted by hash.
  */
 export function versionsOf(workflow: Workflow): Version[] {
   return [entryOf(workflow), ...workflow.history].sort(
@@ -187,7 +193,7 @@ export function versionsOf(workflow: Workflow): Version[] {
 }
 
 /**
- * The version of a workflow that a hash, or its unique prefix, names.
+ * Returns the version of a workflow with this hash or unique prefix.
  * @throws WorkflowError `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage).
  */
 export function versionOf(name: string, workflow: Workflow, text: string): Version {
@@ -252,7 +258,7 @@ export function resolve(
   return { name: nameOf(registry, only), hash: only };
 }
 
-/** Every hash that a registry names, in its histories too. */
+/** Returns every hash in a registry, including histories. */
 export function hashesOf(registry: Registry): Set<string> {
   const versions = [...registry.values()].flatMap((workflow) => [workflow, ...workflow.history]);
   return new Set(versions.map(({ hash }) => hash));

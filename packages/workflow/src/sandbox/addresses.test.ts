@@ -119,7 +119,7 @@ test.each([
   ["64:ff9b::8.8.8.8", "8.8.8.8"],
   ["2606:4700::1", "2606:4700:0:0:0:0:0:1"],
   ["2606:4700::1", "2606:4700::1%eth0"],
-])("%s is refused on a machine that has %s", (address, own) => {
+])("%s is refused on a machine with the address %s", (address, own) => {
   expect(refusalOf(address, ["192.0.2.7", own])).toBe("address of this machine");
 });
 
@@ -129,7 +129,7 @@ test("the addresses of this machine are read at each call", () => {
 
 const octets = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 }).map((all) => all.join("."));
 
-test("an IPv4 address inside an IPv6 address is never less refused than by itself", () => {
+test("an IPv4 address inside an IPv6 address is refused whenever it is refused alone", () => {
   const forms = ["::", "::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "2606:4700::5efe:"];
   fc.assert(
     fc.property(octets, fc.constantFrom(...forms), (address, prefix) => {
@@ -139,7 +139,7 @@ test("an IPv4 address inside an IPv6 address is never less refused than by itsel
   );
 });
 
-/** The special blocks as the registry of IANA lists them, as numbers: written apart from the code that is tested. */
+/** IANA's registry of special blocks as numbers, written independently of the tested code. */
 const special =
   `0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.31.196/24 192.52.193/24
   192.88.99/24 192.168/16 192.175.48/24 198.18/15 198.51.100/24 203.0.113/24 224/4 240/4 168.63.129.16/32`
@@ -246,7 +246,7 @@ test.each([
   expect(endpointOf(text)).toBe(null);
 });
 
-test("an endpoint has one text, which is read as the same endpoint", () => {
+test("an endpoint's text parses to the same endpoint", () => {
   fc.assert(
     fc.property(fc.webAuthority({ withPort: true }), fc.string(), (authority, other) => {
       for (const text of [authority, other, `${other}:80`]) {

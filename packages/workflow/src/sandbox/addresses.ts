@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
 
-/** A target as clients name it: the host in lower case and without brackets or a final dot. */
+/** A connection target. The host is in lower case, without brackets or a final dot. */
 export type Endpoint = { host: string; port: number };
 
 const withPort = /^(\[[\da-f:.]+\]|[^[\]:/?#@\\\s]+):(\d{1,5})$/i;
@@ -20,18 +20,18 @@ export function endpointOf(text: string): Endpoint | null {
   return valid ? { host, port } : null;
 }
 
-/** A host as a URL has it, an IPv6 address without its brackets. */
+/** Returns a host in the form of a URL, an IPv6 address without its brackets. */
 function canonicalOf(host: string): string | null {
   // Without the slash, a URL would drop control characters at the end of the host.
   const url = `http://${host}/`;
   return URL.canParse(url) ? new URL(url).hostname.replace(/^\[(.*)\]$/, "$1") : null;
 }
 
-/** `host:port`, or `[v6]:port`. */
+/** Formats an endpoint as `host:port` or `[v6]:port`. */
 export const textOf = ({ host, port }: Endpoint): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** The addresses of this machine's interfaces at this moment. */
+/** Returns the current addresses of this machine's interfaces. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((all = []) => all.map((one) => one.address));
 }
@@ -49,15 +49,15 @@ const kinds: Record<string, string> = {
   uniqueLocal: "private address",
 };
 
-/** Metadata and control services of clouds that lie among public addresses: Azure's. */
+/** Metadata and control services of clouds at public addresses: Azure's. */
 const services = new Set(["168.63.129.16"]);
 
 const global = ipaddr.IPv6.parseCIDR("2000::/3");
 const nat64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * Why nothing in a sandbox may connect to an address; null for a public address of another machine. An IPv4 address
- * inside a mapped or NAT64 address decides for both. Other special ranges are refused, whatever they hold.
+ * Returns the reason why a sandbox may not connect to an address; null for a public address of another machine. An IPv4
+ * address inside a mapped or NAT64 address decides for both. Other special ranges are always refused.
  */
 export function refusalOf(text: string, own: readonly string[]): string | null {
   if (isIP(text) === 0) return "invalid address";
@@ -73,7 +73,7 @@ export function refusalOf(text: string, own: readonly string[]): string | null {
     : null;
 }
 
-/** `ipaddr.js` takes `::1.2.3.4` for a mapped address, so it gets what a URL makes of it: `::102:304`. */
+/** Parses an address. `ipaddr.js` reads `::1.2.3.4` as a mapped address, so it gets the URL form, `::102:304`. */
 function addressOf(text: string): Address {
   const plain = text.replace(/%.*$/, "");
   return ipaddr.parse(canonicalOf(isIPv6(plain) ? `[${plain}]` : plain) ?? plain);
@@ -86,7 +86,7 @@ function embeddedOf(address: Address): Address {
   return address;
 }
 
-/** Whether an address is assigned to the Internet and holds no IPv4 address in its last part (ISATAP). */
+/** Whether an address is in the global range and does not embed an IPv4 address (ISATAP). */
 function isGlobal(address: ipaddr.IPv6): boolean {
   const [, , , , flags = 0, marker] = address.parts;
   return address.match(global) && !((flags & 0xfdff) === 0 && marker === 0x5efe);

@@ -39,7 +39,7 @@ const shown = (isWritable = true): Shown => ({
   ...{ handle: Handle.open(project), to: "/w", isWritable },
 });
 
-/** Runs a script in a sandbox; `before` happens when everything is opened, and nothing is mounted. */
+/** Runs a script in a sandbox. `before` runs after everything is opened and before anything is mounted. */
 function run(
   folder: Shown,
   script: string,
@@ -98,22 +98,19 @@ inSandbox(`a storage root below the project stays hidden at any depth${missing}`
   expect(run(shown(false), "cat a/b/.uncaged/secret", { hidden: [other] }).stdout).toBe("");
 });
 
-inSandbox(
-  `a protected file that is swapped for a link has nothing made on the host${missing}`,
-  () => {
-    const made = join(top, "made-on-the-host");
-    const outcome = run(shown(), "echo started", {
-      before() {
-        rmSync(join(project, ".env"));
-        symlinkSync(`/oldroot${made}`, join(project, ".env"));
-      },
-    });
-    expect(outcome.stdout).toBe("");
-    expect(existsSync(made)).toBe(false);
-  },
-);
+inSandbox(`a protected file swapped for a link creates nothing on the host${missing}`, () => {
+  const made = join(top, "made-on-the-host");
+  const outcome = run(shown(), "echo started", {
+    before() {
+      rmSync(join(project, ".env"));
+      symlinkSync(`/oldroot${made}`, join(project, ".env"));
+    },
+  });
+  expect(outcome.stdout).toBe("");
+  expect(existsSync(made)).toBe(false);
+});
 
-inSandbox(`a project that is swapped for a link shows nothing else${missing}`, () => {
+inSandbox(`a project swapped for a link shows no other folder${missing}`, () => {
   const victim = join(top, "victim");
   mkdirSync(victim);
   writeFileSync(join(victim, "secret"), "hidden-text");
@@ -127,7 +124,7 @@ inSandbox(`a project that is swapped for a link shows nothing else${missing}`, (
   expect(readdirSync(victim)).toEqual(["secret"]);
 });
 
-inSandbox(`a file that turns .git into another folder's is removed${missing}`, () => {
+inSandbox(`a file that redirects .git to another folder is removed${missing}`, () => {
   const folder = shown();
   const { unwanted } = overlayOf(folder, []);
   run(folder, "mkdir .common; echo ../.common > .git/commondir; echo x > .git/index");
@@ -138,35 +135,32 @@ inSandbox(`a file that turns .git into another folder's is removed${missing}`, (
   expect(() => overlayOf(folder, [])).toThrow("makes git obey another folder");
 });
 
-inSandbox(
-  `the repositories of submodules and worktrees are protected as their own is${missing}`,
-  () => {
-    const modules = join(project, ".git/modules");
-    for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
-      mkdirSync(join(modules, path), { recursive: true });
-      writeFileSync(join(modules, path, "HEAD"), "ref: refs/heads/main\n");
-      writeFileSync(join(modules, path, "config"), "[core]\n");
-    }
-    const worktree = join(project, ".git/worktrees/w");
-    mkdirSync(worktree, { recursive: true });
-    writeFileSync(join(worktree, "HEAD"), "ref: refs/heads/w\n");
-    writeFileSync(join(worktree, "commondir"), "../..\n");
-    const folder = shown();
-    const { unwanted } = overlayOf(folder, []);
-    const script = `
+inSandbox(`the repositories of submodules and worktrees are protected too${missing}`, () => {
+  const modules = join(project, ".git/modules");
+  for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
+    mkdirSync(join(modules, path), { recursive: true });
+    writeFileSync(join(modules, path, "HEAD"), "ref: refs/heads/main\n");
+    writeFileSync(join(modules, path, "config"), "[core]\n");
+  }
+  const worktree = join(project, ".git/worktrees/w");
+  mkdirSync(worktree, { recursive: true });
+  writeFileSync(join(worktree, "HEAD"), "ref: refs/heads/w\n");
+  writeFileSync(join(worktree, "commondir"), "../..\n");
+  const folder = shown();
+  const { unwanted } = overlayOf(folder, []);
+  const script = `
     cd .git; for path in modules/lib modules/lib/modules/inner modules/libs/other; do
       echo x > $path/config; echo x > $path/hooks/pre-commit; echo x > $path/index; mv $path $path-2; done
     mv modules m; echo common > worktrees/w/commondir; echo x > worktrees/w/config.worktree`;
-    run(folder, script);
-    for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
-      expect(readFileSync(join(modules, path, "config"), "utf8")).toBe("[core]\n");
-      expect(readdirSync(join(modules, path, "hooks"))).toEqual([]);
-      expect(existsSync(join(modules, path, "index"))).toBe(true);
-    }
-    expect(readFileSync(join(worktree, "commondir"), "utf8")).toBe("../..\n");
-    expect(removeUnwanted(unwanted)).toEqual([join(worktree, "config.worktree")]);
-  },
-);
+  run(folder, script);
+  for (const path of ["lib", "lib/modules/inner", "libs/other"]) {
+    expect(readFileSync(join(modules, path, "config"), "utf8")).toBe("[core]\n");
+    expect(readdirSync(join(modules, path, "hooks"))).toEqual([]);
+    expect(existsSync(join(modules, path, "index"))).toBe(true);
+  }
+  expect(readFileSync(join(worktree, "commondir"), "utf8")).toBe("../..\n");
+  expect(removeUnwanted(unwanted)).toEqual([join(worktree, "config.worktree")]);
+});
 
 inSandbox(`settings of a project below the folder can't be changed${missing}`, () => {
   const files = ["by-git/.env", "deep/by-file/uncaged.json", "deep/by-file/.mcp.json"];
@@ -180,8 +174,8 @@ inSandbox(`settings of a project below the folder can't be changed${missing}`, (
   expect(readFileSync(join(project, "plain/.env"), "utf8")).toBe("x\n");
 });
 
-test("many folders do not have the rest overlooked", () => {
-  // A disk takes half a minute for so many.
+test("very many folders are all searched, or refused", () => {
+  // On a disk, this many folders take half a minute.
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : top, "uncaged-view-"));
   const make = (script: string) => spawnSync("/bin/sh", ["-c", script], { cwd: folder });
   const handle = Handle.open(folder);
@@ -199,7 +193,7 @@ test("many folders do not have the rest overlooked", () => {
 }, 60_000);
 
 inSandbox(
-  `sockets in the project can't be reached, and an unreadable folder is passed over${missing}`,
+  `sockets in the project can't be reached, and an unreadable folder is skipped${missing}`,
   async () => {
     const server = createServer((socket) => socket.end("reached"));
     await new Promise<void>((done) => server.listen(join(project, "app.sock"), done));

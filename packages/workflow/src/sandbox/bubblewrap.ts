@@ -5,18 +5,18 @@ import { found } from "./programs.ts";
 import { tried } from "./tried.ts";
 import type { Covered, Shown } from "./view.ts";
 
-/** bubblewrap as it works on this machine. */
+/** The usable bubblewrap of this machine. */
 export type Bubblewrap = {
   path: string;
-  /** Whether it makes a user namespace in which no further one can be made. */
+  /** Whether it creates a user namespace that allows no further ones. */
   hasUserNamespace: boolean;
 };
 
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
- * Finds a program of the system for the host to run: on PATH and in the folders of the system, and never in a folder
- * that a step may write to.
+ * Finds a system program for the host to run, on PATH and in the system's folders, but never in a folder that a step
+ * may write to.
  */
 export function systemProgram(
   name: string,
@@ -33,7 +33,9 @@ export function systemProgram(
 
 const namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"];
 
-/** Finds bubblewrap and tries it; a text says why it can't be used. The answer holds for a minute. */
+/**
+ * Finds and tries bubblewrap; returns a text with the problem if it does not work. The result is cached for a minute.
+ */
 export async function findBubblewrap(
   env: { PATH?: string },
   writable: readonly string[] = [],
@@ -48,7 +50,7 @@ export async function findBubblewrap(
   const outer = [...readOnlyHost, "--", path];
   const withUsers = await tried([path, ...outer, ...userNamespace, ...own]);
   if (withUsers.isOk) return { path, hasUserNamespace: true };
-  // Without user namespaces nothing inside can make one either.
+  // Without user namespaces, processes inside can't create one either.
   const isRoot = process.getuid?.() === 0;
   if (
     isRoot &&
@@ -62,7 +64,8 @@ export async function findBubblewrap(
 const userNamespace = ["--unshare-user", "--disable-userns"];
 
 /**
- * The arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` allows no other.
+ * Arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` prevents mounts of
+ * another one.
  */
 const readOnlyHost = [
   ...["--die-with-parent", "--ro-bind", "/", "/"],
@@ -77,7 +80,7 @@ const systemFiles =
     " ",
   );
 
-/** The directories of the system, which every sandbox shows. */
+/** The system's directories, visible in every sandbox. */
 export const systemPaths = systemFolders.map((name) => `/${name}`);
 
 function systemArguments(): string[] {
@@ -98,7 +101,7 @@ function systemArguments(): string[] {
 
 /** Mounts of a bubblewrap sandbox. Later entries cover earlier ones. */
 export type BubblewrapView = {
-  /** The folders that may be written, by their handles. */
+  /** Handles of the writable folders. */
   writable: readonly Handle[];
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
@@ -108,11 +111,11 @@ export type BubblewrapView = {
   cwd: string;
   /** Whether a seccomp filter follows as the last descriptor, after the returned ones. */
   hasFilter: boolean;
-  /** The most that fits into /tmp, and into /dev/shm, in bytes. */
+  /** Maximum size of /tmp, and of /dev/shm, in bytes. */
   temporaryBytes: number;
 };
 
-/** The first descriptor that a started process gets besides its standard streams. */
+/** First descriptor of a started process after its standard streams. */
 const usualDescriptor = 3;
 
 /**

@@ -6,33 +6,33 @@ import type { StepLimits } from "./limits.ts";
 import { tried } from "./tried.ts";
 import type { Covered, Shown } from "./view.ts";
 
-/** How JavaScript is run inside a sandbox. */
+/** Runtime for JavaScript inside a sandbox. */
 export type Runtime = {
   argv: readonly string[];
-  /** Whether it is this process's own Bun, which is shown inside. */
+  /** Whether it is this process's own Bun, which is mounted inside. */
   isOwn: boolean;
 };
 
-/** docker or podman with an image, as they work on this machine. */
+/** A usable docker or podman of this machine, with an image. */
 export type Container = {
   engine: string;
   isPodman: boolean;
   image: string;
   runtime: Runtime;
-  /** The filter of system calls, as text; null for the engine's own. */
+  /** The seccomp filter, as text; null for the engine's own. */
   seccomp: string | null;
   limits: Pick<StepLimits, "memory" | "cpus" | "processes">;
-  /** The variables of the engine, which are not seen inside. */
+  /** The engine's variables, which are not visible inside. */
   env: Record<string, string>;
 };
 
-/** Why a container can't be used. Its user has prepared it when the engine has its image. */
+/** The reason why a container can't be used. `hasImage`: the engine has the image that the user prepared. */
 export type NoContainer = { problem: string; hasImage: boolean };
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Wanted = Pick<Container, "image" | "limits"> & { engine: string };
 
-/** Where this process's Bun is shown. */
+/** Path of this process's Bun inside. */
 export const insideBun = "/workspace/bun";
 
 /** Runs this process's Bun inside. A standalone binary needs the variable `BUN_BE_BUN`. */
@@ -49,7 +49,7 @@ const engineVariables =
 
 /**
  * Finds a container engine that has an image, and a runtime for the launcher in it: this process's Bun, or a Node or
- * Bun of the image. The launcher compares the folders, places the login and relays to the proxy.
+ * Bun of the image. The launcher compares the folders, installs the login and relays to the proxy.
  */
 export async function findContainer(
   { engine: name, image, limits }: Wanted,
@@ -102,7 +102,7 @@ const refusedCalls = new Set(
 const anyNamespace = 0x7e020000;
 const enosys = 38;
 
-/** podman's own filter of system calls without {@link refusedCalls}; null when it has none. */
+/** Returns podman's own seccomp filter without {@link refusedCalls}; null when it has none. */
 async function profileOf(engine: string, env: Record<string, string>): Promise<string | null> {
   const { output } = await tried(
     [engine, "info", "--format", "{{.Host.Security.SECCOMPProfilePath}}"],
@@ -124,7 +124,7 @@ type Profile = {
   syscalls: { names: string[]; action: string; errnoRet?: number; args?: unknown[] }[];
 };
 
-/** Takes {@link refusedCalls} out of a filter that allows what it lists. Threads and processes can be made. */
+/** Removes {@link refusedCalls} from an allow list of system calls. Creating threads and processes stays allowed. */
 export function narrowed(profile: Profile): string {
   if (!["SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"].includes(profile.defaultAction))
     throw new Error("this filter allows what it does not list");
@@ -157,7 +157,7 @@ export type ContainerView = {
   name: string;
   shown: readonly Shown[];
   covered: readonly Pick<Covered, "to" | "isFolder">[];
-  /** The folder of the host that has {@link startFiles}. */
+  /** Host folder with the {@link startFiles}. */
   folder: string;
   env: Readonly<Record<string, string>>;
   /** The names of variables whose values the engine's process has. */
@@ -166,12 +166,12 @@ export type ContainerView = {
   temporaryBytes: number;
 };
 
-/** Returns the arguments of an engine, with the launcher's runtime as the program; its own arguments go behind them. */
+/** Returns an engine's arguments, with the launcher's runtime as the program. The launcher's arguments follow them. */
 export function containerArguments(container: Container, view: ContainerView): string[] {
   const { isPodman, limits, seccomp } = container;
   const { covered, cwd, env, envNames, folder, name, shown, temporaryBytes } = view;
   const { cpus, memory, processes } = limits;
-  // An engine accepts one mount for each place. The deeper ones lie over the others.
+  // An engine accepts one mount per path. Deeper mounts cover the others.
   const { emptyFile, emptyFolder } = startFiles;
   const mounts = new Map([
     ...shown.map(({ handle, isWritable, to }) => [to, bind(handle.path, to, isWritable)] as const),
@@ -187,14 +187,14 @@ export function containerArguments(container: Container, view: ContainerView): s
     ...["--pids-limit", String(processes), ...walls(isPodman), "--tmpfs", temporary],
     ...(seccomp === null ? [] : ["--security-opt", `seccomp=${join(folder, startFiles.seccomp)}`]),
     ...[...mounts.values()].flatMap((mount) => ["--mount", mount]),
-    // By name alone: a command line can be read by everybody.
+    // By name only: every user can read a command line.
     ...envNames.flatMap((variable) => ["--env", variable]),
     ...Object.entries(env).flatMap(([variable, value]) => ["--env", `${variable}=${value}`]),
     ...["--workdir", cwd, ...program(container)],
   ];
 }
 
-/** Tells the version of Node that a runtime offers. */
+/** Returns the arguments that print the Node version of a runtime. */
 function probeArguments(container: Container): string[] {
   const own = container.runtime.isOwn
     ? ["--mount", bind(process.execPath, insideBun, false), "--env", "BUN_BE_BUN=1"]
@@ -226,11 +226,11 @@ const bind = (source: string, target: string, isWritable: boolean): string =>
     ...(isWritable ? [] : ["readonly"]),
   ].join(",");
 
-/** A field of the engine's comma-separated list. */
+/** Quotes a field of the engine's comma-separated list. */
 const quoted = (field: string): string =>
   /[",\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 
-/** Ends a container that may run on when the process that asked for it is gone. */
+/** Ends a container, which may outlive the process that started it. */
 export async function killContainer({ engine, env }: Container, name: string): Promise<void> {
   await tried([engine, "kill", name], env);
 }

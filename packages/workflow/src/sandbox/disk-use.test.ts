@@ -25,11 +25,11 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     writeFileSync(join(other, "large"), Buffer.alloc(size, 1));
   });
   afterEach(() => {
-    // A command that removes paths of any length.
+    // Unlike Node's functions, this command removes paths of any length.
     Bun.spawnSync(["rm", "-rf", folder, other]);
   });
 
-  test("are counted once each, by the blocks that they take", async () => {
+  test("are counted once each, by their allocated blocks", async () => {
     mkdirSync(join(folder, "a/b"), { recursive: true });
     writeFileSync(join(folder, "a/b/one"), Buffer.alloc(size, 1));
     linkSync(join(folder, "a/b/one"), join(folder, "two"));
@@ -39,7 +39,7 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect({ files, levels }).toEqual({ files: 4, levels: 3 });
   });
 
-  test("are not looked for behind links", async () => {
+  test("are not counted behind links", async () => {
     symlinkSync(other, join(folder, "folder"));
     symlinkSync(join(other, "large"), join(folder, "file"));
     symlinkSync("/", join(folder, "root"));
@@ -49,7 +49,7 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect({ files, levels }).toEqual({ files: 4, levels: 1 });
   });
 
-  test("are not looked for behind a folder that becomes a link while they are counted", async () => {
+  test("are not counted behind a folder that becomes a link during the count", async () => {
     const inner = join(folder, "inner");
     mkdirSync(inner);
     let isSwapped = false;
@@ -65,16 +65,16 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect(use.bytes).toBeLessThan(size);
   });
 
-  test("are counted below names that are not text", async () => {
+  test("are counted below names that are not UTF-8", async () => {
     const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe])]);
     mkdirSync(name);
     writeFileSync(Buffer.concat([name, Buffer.from("/x")]), Buffer.alloc(size, 1));
     expect((await countFiles([folder], never)).bytes).toBeGreaterThanOrEqual(size);
   });
 
-  test("are counted to any depth, or to where it is enough", async () => {
+  test("are counted at any depth, until isEnough", async () => {
     const chain = Array.from({ length: 15 }, () => "n".repeat(200)).join("/");
-    // Together their paths are longer than the system takes.
+    // Together their paths exceed the system's length limit.
     for (const top of ["one", "two", "three"]) {
       const end = join(folder, top, chain);
       mkdirSync(end, { recursive: true });
@@ -90,7 +90,7 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect(open()).toBe(before);
   });
 
-  test("are not counted further when there are too many", async () => {
+  test("are not counted further above the limit", async () => {
     for (let n = 0; n < 50; n += 1) writeFileSync(join(folder, String(n)), "");
     expect((await countFiles([folder], ({ files }) => files > 20)).files).toBe(21);
   });

@@ -63,7 +63,7 @@ const restMs = 4;
 const blockSize = 512;
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** A file with several names is counted by the first of them. */
+/** Whether to count a file. A file with several names counts once. */
 function isCounted({ dev, ino, nlink }: Stats, linked: Set<string>): boolean {
   if (nlink < 2) return false;
   const id = `${dev}:${ino}`;
@@ -72,7 +72,7 @@ function isCounted({ dev, ino, nlink }: Stats, linked: Set<string>): boolean {
   return isKnown;
 }
 
-/** Names are bytes: as text of another encoding some files could not be found again. */
+/** Joins a handle's path and a name as bytes, because names need not be valid UTF-8. */
 const within = (handle: number, name: string): Buffer =>
   Buffer.from(`/proc/self/fd/${handle}/${name}`, "latin1");
 
@@ -100,7 +100,7 @@ function statsOf(handle: number, name: string): Stats | null {
   }
 }
 
-/** The device of a folder; null when it is not there. */
+/** Returns the device of a folder; null when it is missing. */
 export function deviceOf(folder: string): number | null {
   const handle = opened(folder);
   if (handle === null) return null;

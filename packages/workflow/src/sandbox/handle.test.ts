@@ -38,7 +38,7 @@ test("a handle reports where it arrived, and keeps its folder when the path is s
   expect(existsSync(join(top, "victim/new"))).toBe(false);
 });
 
-test("no name leads through a link, a pipe or out of the folder", () => {
+test("no name reaches through a link or a pipe, or out of the folder", () => {
   const folder = join(top, "folder");
   symlinkSync(join(top, "victim"), join(folder, "out"));
   symlinkSync(join(top, "victim/file"), join(folder, "leads"));

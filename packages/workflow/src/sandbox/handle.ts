@@ -21,11 +21,11 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** An entry of a directory, and its kind. */
 export type Entry = { name: string; isDirectory(): boolean; isSocket(): boolean };
 
-/** Linux resolves `<folder>/<fd>/name` in the open directory itself, wherever its path leads by now. */
+/** Linux resolves `<folder>/<fd>/name` in the open directory itself, even after its path has changed. */
 const openFiles = "/proc/self/fd";
 const hasOpenFiles = existsSync(openFiles);
 
-// O_PATH of Linux, which Node has no name for: neither needs permission to read nor blocks on a pipe.
+// O_PATH of Linux, which Node does not define. Neither flag needs read permission or blocks on a pipe.
 const asPlace = hasOpenFiles ? 0o10000000 : O_RDONLY | O_NONBLOCK;
 
 /**
@@ -58,8 +58,8 @@ export class Handle implements Disposable {
   }
 
   /**
-   * Opens a file or directory by its path. A pipe or a device does not block. `path` of the result is the place that
-   * was opened: check that one.
+   * Opens a file or directory by its path. A pipe or a device does not block. Check the result's `path`, which is the
+   * opened location.
    * @throws the error of the system, such as `ENOENT`
    */
   static open(path: string): Handle {
@@ -91,7 +91,7 @@ export class Handle implements Disposable {
     return null;
   }
 
-  /** Opens what lies below this directory, name by name; null when a part is missing or a link. */
+  /** Opens an entry below this directory, name by name; null when a part is missing or a link. */
   below(names: readonly string[]): Handle | null {
     const [first, ...rest] = names;
     if (first === undefined) return null;
@@ -102,7 +102,8 @@ export class Handle implements Disposable {
   }
 
   /**
-   * Opens a subdirectory, which is created with mode 0700 when it is missing. @throws when a link or a file is there
+   * Opens a subdirectory, and creates it with mode 0700 if it is missing.
+   * @throws when a link or a file has the name
    */
   folder(name: string): Handle {
     try {
@@ -116,12 +117,12 @@ export class Handle implements Disposable {
     throw replaced(join(this.path, name));
   }
 
-  /** The names in this directory. */
+  /** Lists the names in this directory. */
   names(): string[] {
     return readdirSync(this.place());
   }
 
-  /** The entries of this directory with their kinds; none where it can't be read. */
+  /** Lists the entries of this directory with their kinds; empty when it is unreadable. */
   entries(): Entry[] {
     try {
       return readdirSync(this.place(), { withFileTypes: true });
@@ -155,7 +156,7 @@ export class Handle implements Disposable {
     try {
       writeFileSync(aside, content, { mode: 0o600, flag: "wx" });
     } catch (error) {
-      // The system's error of a full disk names no file.
+      // The system's error for a full disk does not name the file.
       const { code = "" } = error as NodeJS.ErrnoException;
       if (!["ENOSPC", "EDQUOT"].includes(code)) throw error;
       throw WorkflowError.failed(
@@ -180,7 +181,7 @@ export class Handle implements Disposable {
     rmSync(this.place(name), { recursive: true, force: true });
   }
 
-  /** A path that leads into this directory as long as the handle is open. */
+  /** Returns a path into this directory, which is valid while the handle is open. */
   place(name?: string): string {
     if (name !== undefined && (name === "" || name === "." || name === ".." || /[/\0]/.test(name)))
       throw new Error(`invalid name of a directory entry: ${JSON.stringify(name)}`);
@@ -221,7 +222,7 @@ const replaced = (path: string): WorkflowError =>
 export const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 
-/** A path without links; null when nothing is there. */
+/** Returns a path without links; null when the path does not exist. */
 export const realOrNull = (path: string): string | null => {
   try {
     return realpathSync(path);

@@ -14,9 +14,9 @@ import { constants as system } from "node:os";
 import { dirname } from "node:path";
 
 /*
- * Runs inside a sandbox, before the command. It compares what is shown with what was opened outside, puts the login in
- * its place, relays loopback connections to the proxy's socket, and runs the command to its end. In a container it ends with
- * its connection to the host. Whatever it does, and whatever is done to it, stays inside.
+ * Runs inside a sandbox before the command. It compares the visible folders with those that the host opened, installs
+ * the login, relays loopback connections to the proxy's socket, and runs the command to its end. In a container it ends
+ * with its connection to the host. An attack on it stays inside the sandbox.
  *
  * `inside.mjs run <task.json> [argument…]` or `inside.mjs connect <socket> <host> <port>`.
  */
@@ -39,7 +39,7 @@ async function run(task, more) {
   if (task.socket !== null) Object.assign(env, await relay(task));
   const [command, ...own] = task.command;
   const child = spawn(command, [...own, ...more], { cwd: task.cwd, env, stdio: "inherit" });
-  // The group gets the signal: the command decides when it ends.
+  // The process group gets the signal too, and the command decides when it ends.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
   child.on("error", (error) => {
     process.stderr.write(`${command}: ${error.message}\n`);
@@ -48,7 +48,7 @@ async function run(task, more) {
   child.on("exit", (code, signal) => process.exit(code ?? 128 + system.signals[signal]));
 }
 
-/** Copies a file to its place. What an earlier attempt has put there, or in place of its directory, is removed. */
+/** Copies a file to its path. Removes what an earlier attempt has left there, or at the path of its directory. */
 function place({ from, to }) {
   const folder = dirname(to);
   try {
@@ -74,14 +74,14 @@ function replacedIn({ covered, shown }) {
     ...covered.map(({ to }) => [realpathSync(to), false]),
   ]);
   for (const to of places.keys()) if (!mounts.has(to)) return `${to} is not held in its place`;
-  // Mounts below what covers them are listed too, and can't be reached.
+  // Mounts below a covering mount are listed too, but can't be reached.
   for (const [at, isWritable] of mounts)
     if (isWritable && nearest(at, places) === false && identityOf(at) !== null)
       return `${at} can be written and must not be`;
   return null;
 }
 
-/** The places at which something is mounted, and whether it can be written. */
+/** Returns the mount points, and whether each is writable. */
 function mountPoints() {
   const lines = readFileSync("/proc/self/mountinfo", "utf8").trim().split("\n");
   return new Map(
@@ -93,13 +93,13 @@ function mountPoints() {
   );
 }
 
-/** What a map has for a path, or for the directory nearest to it. */
+/** Returns a map's value for a path, or for its nearest parent directory. */
 function nearest(path, places) {
   const own = places.get(path);
   return own !== undefined || path === dirname(path) ? own : nearest(dirname(path), places);
 }
 
-/** Ends this process, and with it the container, when a connection to the host does. */
+/** Ends this process, and so the container, when a connection to the host ends. */
 function endWith(path) {
   return new Promise((resolve) => {
     const host = connect(path, resolve);
@@ -118,7 +118,7 @@ function identityOf(path) {
   }
 }
 
-/** Listens on loopback for HTTP clients that use a proxy, and in place of each loopback address that is allowed. */
+/** Listens on loopback for HTTP clients that use a proxy, and at each allowed loopback address. */
 async function relay({ forwards, socket }) {
   const port = await listen(0, "127.0.0.1", (client) => joined(client, connect(socket)));
   for (const { host, port: own } of forwards)
@@ -157,7 +157,7 @@ function joined(one, other) {
   other.pipe(one);
 }
 
-/** Connects a pair of streams with `target`, as the proxy allows it. */
+/** Connects a pair of streams with `target` through the proxy, if the proxy allows it. */
 function throughProxy(socket, target, input, output) {
   const proxy = connect({ path: socket, allowHalfOpen: true });
   const end = () => {

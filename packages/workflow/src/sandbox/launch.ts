@@ -30,21 +30,24 @@ import {
 export type SandboxRequest = {
   command: readonly string[];
   cwd: string;
-  /** All variables of the command. `set` are others inside, `unset` are for the programs before the sandbox only. */
+  /**
+   * All variables of the command. `set` has other values for inside; `unset` are only for the programs that start the
+   * sandbox.
+   */
   env: Readonly<Record<string, string>>;
   set: Readonly<Record<string, string>>;
   unset?: readonly string[];
-  /** Folders of the user, with settings and hooks that are protected. */
+  /** User folders. Their settings and hooks are protected. */
   folders: readonly Shown[];
-  /** Folders that the sandbox alone uses. The command may write all in them, its own settings too. */
+  /** Folders used only by the sandbox. The command may write everything in them, including settings. */
   ownFolders?: readonly Shown[];
-  /** Code of the host that is shown read-only under its own path. */
+  /** Host code that is visible read-only under its own path. */
   code: readonly string[];
-  /** Programs of the host that are found by name, whatever folder they are in. An image has its own. */
+  /** Host programs that are found by name, in any folder. An image has its own programs. */
   commands?: readonly { name: string; path: string }[];
   /** Hidden paths within the folders, without links. */
   hidden: readonly string[];
-  /** Files that the launcher puts in a place inside before the command starts. */
+  /** Files that the launcher writes inside before the command starts. */
   files?: readonly { content: string; to: string }[];
   /** Allowed addresses; null for no network. */
   network: EgressPolicy | null;
@@ -54,15 +57,15 @@ export type SandboxRequest = {
 /** Sandbox of a command: bubblewrap or a container, whose `name` is unique for each start. */
 export type Wall = { bubblewrap: Bubblewrap } | { container: Container; name: string };
 
-/** A command line that starts a command in a sandbox. The command's further arguments go behind `argv`. */
+/** A command line that starts a command in a sandbox. Append the command's further arguments to `argv`. */
 export type SandboxedCommand = {
   argv: string[];
   env: Record<string, string>;
   /** Opens the descriptors of the process, from number 3 on, for one start. `end` closes them. */
   descriptors(): number[];
   /**
-   * Closes what the start needed, and ends the network. To be called when the process has ended. Returns the files that
-   * the command has made to have git execute programs; they are removed.
+   * Releases the resources of the start and ends the network. Call it after the process has ended. Removes the files
+   * that the command created to make git execute programs, and returns their paths.
    */
   end(): Promise<string[]>;
 };
@@ -72,15 +75,13 @@ const launchFolder = "/workspace/launch";
 const programFolder = "/workspace/bin";
 
 const launcher = `${launchFolder}/inside.mjs`;
-/** The proxy's socket as it is named inside. */
+/** Path of the proxy's socket inside. */
 export const proxySocket = `${launchFolder}/net/proxy.sock`;
 const lifeSocket = `${launchFolder}/net/life.sock`;
 
 const temporaryBytes = 1024 ** 3;
 
-/**
- * Variables with which every copy of Bun behaves as Bun, a standalone binary too, and reads no settings of the user.
- */
+/** Variables that make every copy of Bun, even a standalone binary, act as Bun and ignore the user's settings. */
 export const bunEnv = { BUN_BE_BUN: "1", HOME: launchFolder };
 
 /** Command that runs JavaScript in a sandbox. It needs the variables of {@link bunEnv}. */
@@ -97,8 +98,8 @@ const sshConfig = ({ argv }: Runtime): string => `Host *
 type Layout = { top: Handle; shown: Shown[]; covered: Covered[] };
 
 /**
- * Prepares the start of a command in a sandbox. `folder` belongs to this start alone, and is written by the host alone;
- * the caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
+ * Prepares the start of a command in a sandbox. `folder` is for this start only, and only the host writes to it; the
+ * caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareSandbox(
@@ -174,7 +175,7 @@ export async function prepareSandbox(
 }
 
 /**
- * As `prepareSandbox`, with a folder of its own in the folder of a run. Its `end` removes it.
+ * Like {@link prepareSandbox}, with its own folder in a run's folder, which `end` removes.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareInRun(
@@ -227,7 +228,7 @@ function inBubblewrap(
     env: { ...env },
     descriptors(opened) {
       if (filter === null) return descriptors;
-      // bubblewrap reads it to its end, and a copy of a descriptor would go on there.
+      // bubblewrap reads the descriptor to its end, and a duplicate would share that position.
       const own = top.descriptor("filter");
       opened.push(own);
       return [...descriptors, own];
@@ -256,12 +257,12 @@ function inContainer(
   };
 }
 
-/** Variables that an image has its own values of. */
+/** Variables for which an image has its own values. */
 const imageVariables = ["PATH", "HOME"];
 
 /**
- * Listens for the launcher of a container, which ends with this connection: an engine lets a container run on when the
- * process that asked for it is killed.
+ * Listens for the launcher of a container. The launcher ends when this connection closes, because an engine keeps a
+ * container running after its client is killed.
  */
 async function openLife(path: string): Promise<{ close(): void }> {
   const clients = new Set<Socket>();
@@ -282,7 +283,7 @@ async function openLife(path: string): Promise<{ close(): void }> {
   };
 }
 
-/** Writes what the launcher is told, and the files that it puts in their places. */
+/** Writes the launcher's task and the files that it installs. */
 function writeTask(
   where: Wall,
   { command, cwd, env, files = [], network, set }: SandboxRequest,
@@ -316,7 +317,7 @@ function writeTask(
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i.test(host);
 
 /**
- * The code that is shown, without what lies in other code or in the directories of the system that bubblewrap shows.
+ * Returns the visible code, without paths inside other code or inside the system directories that bubblewrap mounts.
  */
 const codeIn = (where: Wall, { code }: SandboxRequest): string[] => {
   const isSeen = (path: string) => systemPaths.some((system) => isInside(path, system));

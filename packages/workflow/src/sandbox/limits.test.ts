@@ -10,7 +10,7 @@ import { defaultLimits, holdsIn, limitCommand, type StepLimits } from "./limits.
 const isLinux = process.platform === "linux";
 const limits: StepLimits = { memory: 1024 ** 3, cpus: 2, processes: 100, disk: 1024 ** 2 };
 
-test("limits of a control group hold only when its files have them", () => {
+test("control group limits count only if the group's files contain them", () => {
   expect(holdsIn("1073741824\n0\n200000 100000\n100\n", limits)).toBe(true);
   for (const files of [
     ...["", "max\n0\n200000 100000\n100\n", "1073741824\n0\nmax 100000\n100\n"],
@@ -22,12 +22,12 @@ test("limits of a control group hold only when its files have them", () => {
     expect([files, holdsIn(files, limits)]).toEqual([files, false]);
 });
 
-describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
+describe.skipIf(!isLinux)("the command line prefix for bubblewrap", () => {
   let bin = "";
   beforeEach(() => void (bin = mkdtempSync(join(tmpdir(), "uncaged-bin-"))));
   afterEach(() => rmSync(bin, { recursive: true, force: true }));
 
-  /** A service manager that starts the given command; `rest` is further code of its script. */
+  /** Creates a service manager that starts the given command. `rest` is appended to its script. */
   function withManager(rest: string): Record<string, string> {
     const manager = `#!/bin/sh\n${rest}\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n`;
     writeFileSync(join(bin, "systemd-run"), manager, { mode: 0o755 });
@@ -52,7 +52,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     ]);
   });
 
-  test("leaves out the option that older managers refuse", async () => {
+  test("omits the option that older managers refuse", async () => {
     const older = `[ "$5" = --expand-environment=no ] && exit 1\n${showsGroup}`;
     const { argv } = await limitCommand(limits, withManager(older));
     expect(argv[0]).toBe(join(bin, "systemd-run"));
@@ -66,7 +66,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     expect(hold[0]).toBe("1 GiB for all processes");
   });
 
-  test("has no program that a step could have written, and says which limit is missing", async () => {
+  test("contains no program that a step can write, and reports the missing limit", async () => {
     const writable = ["/bin", "/usr", "/usr/bin"];
     const { argv, hold } = await limitCommand({ ...limits, cpus: 1 }, { PATH: bin }, writable);
     expect(argv).toEqual([]);
@@ -74,7 +74,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
   });
 
   test.skipIf(!Bun.which("prlimit"))(
-    "limits each process, and hands on the open files and the process id",
+    "limits each process, and keeps the open files and the process id",
     async () => {
       const { argv } = await limitCommand({ ...limits, cpus: 1 }, { PATH: process.env.PATH });
       const script = "echo $$; ulimit -c; cat <&3; cat <&4; head -c 9000000 /dev/zero > big";
@@ -94,7 +94,7 @@ describe.skipIf(!isLinux)("the command line before bubblewrap's", () => {
     },
   );
 
-  test("has room for a browser by default", () => {
+  test("allows a browser by default", () => {
     expect(defaultLimits).toEqual({
       ...{ memory: 4 * 1024 ** 3, cpus: 2 },
       ...{ processes: 4096, disk: 10 * 1024 ** 3 },

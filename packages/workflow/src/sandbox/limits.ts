@@ -3,18 +3,18 @@ import type { Environment } from "../system/port.ts";
 import { systemProgram } from "./bubblewrap.ts";
 import { tried } from "./tried.ts";
 
-/** The most that all processes of a step use together. */
+/** Limits of all processes of a step together. */
 export type StepLimits = {
   /** In bytes. */
   memory: number;
   cpus: number;
   /** Processes and threads, as control groups count them: a browser has hundreds of threads. */
   processes: number;
-  /** In bytes, of all files in the folders of the step. */
+  /** Total size of all files in the step's folders, in bytes. */
   disk: number;
 };
 
-/** The limits of a command in a sandbox when none are set. */
+/** Default limits of a sandboxed command. */
 export const defaultLimits: StepLimits = {
   memory: 4 * 1024 ** 3,
   cpus: 2,
@@ -22,16 +22,16 @@ export const defaultLimits: StepLimits = {
   disk: 10 * 1024 ** 3,
 };
 
-/** A command line that limits the command behind it. */
+/** A command line prefix that limits a command. */
 export type LimitedCommand = {
   argv: string[];
-  /** Variables that the command line needs. */
+  /** Variables that the prefix needs. */
   env: Record<string, string>;
-  /** The limits that hold, in words. */
+  /** Descriptions of the enforced limits. */
   hold: string[];
 };
 
-/** The limits that hold where {@link watchLimits} watches a step, in words. */
+/** Describes the limits enforced by {@link watchLimits}. */
 export function heldLimits({ cpus, disk, memory, processes }: StepLimits): string[] {
   return [
     `${inBytes(memory)} for all processes`,
@@ -45,10 +45,10 @@ export function heldLimits({ cpus, disk, memory, processes }: StepLimits): strin
 export const isWatched = (): boolean => existsSync("/proc/self/stat");
 
 /**
- * The command line that stands before bubblewrap's. A scope of the user's service manager limits all processes
- * together, where its control group has the limits; the watchdog does so everywhere. Each command of the line replaces
- * itself by the next, so the process id and the open files stay. Programs below `writable` are not used: a step may
- * have written them.
+ * Returns the command line prefix for bubblewrap. A scope of the user's service manager limits all processes together
+ * if its control group supports the limits; the watchdog limits them everywhere. Each command of the prefix replaces
+ * itself by the next, so the process id and the open files stay the same. Programs below `writable` are not used: a
+ * step may have written them.
  */
 export async function limitCommand(
   limits: StepLimits,
@@ -83,8 +83,8 @@ const overshoot = 1024 ** 2;
 type Scope = { argv: string[]; env: Record<string, string> };
 
 /**
- * A scope of the user's service manager. Null without one, or when the files of its control group lack a limit: a
- * manager accepts properties of controllers that the system has not delegated to it.
+ * Returns a scope of the user's service manager. Null without a manager, or when the files of its control group lack a
+ * limit: a manager accepts properties of controllers that the system has not delegated to it.
  */
 async function groupScope(
   limits: StepLimits,
@@ -135,7 +135,7 @@ export function holdsIn(files: string, { cpus, memory, processes }: StepLimits):
   );
 }
 
-/** The command line that limits the processors, without a control group. */
+/** Returns the command line that limits the processors without a control group. */
 function processorsFor(cpus: number, taskset: string | null): { argv: string[]; holds: string } {
   const own = ownProcessors();
   if (own.length > 0 && own.length <= cpus) return { argv: [], holds: processors(own.length) };
@@ -146,7 +146,7 @@ function processorsFor(cpus: number, taskset: string | null): { argv: string[]; 
   return { argv: [taskset, "--cpu-list", taken.join(",")], holds: processors(cpus) };
 }
 
-/** The numbers of the processors that this process may use; none where they are not known. */
+/** Returns the numbers of the processors that this process may use; empty when unknown. */
 function ownProcessors(): number[] {
   let status = "";
   try {
@@ -166,7 +166,7 @@ function ownProcessors(): number[] {
 
 const processors = (count: number): string => `${count} ${count === 1 ? "cpu" : "cpus"}`;
 
-/** A number of bytes in words. */
+/** Formats a number of bytes. */
 export function inBytes(bytes: number): string {
   const [unit, size] =
     bytes < 1024 ** 3 ? (["MiB", 1024 ** 2] as const) : (["GiB", 1024 ** 3] as const);

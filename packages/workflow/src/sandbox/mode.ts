@@ -1,12 +1,12 @@
 import { WorkflowError } from "../contract/error.ts";
 import { type Bubblewrap, findBubblewrap } from "./bubblewrap.ts";
 
-/** Whether code runs in bubblewrap: never, where that works, or not at all without it. */
+/** Use of bubblewrap: never, if it works, or required. */
 export type SandboxMode = "off" | "auto" | "required";
 
 /**
- * Finds bubblewrap as a mode asks for it; a text says why there is no sandbox. Programs below `writable` are not used:
- * sandboxed code may have written them.
+ * Finds bubblewrap according to a mode; returns a text with the reason when there is no sandbox. Programs below
+ * `writable` are not used: sandboxed code may have written them.
  *
  * @throws WorkflowError `SANDBOX_MISSING` when a sandbox is required and bubblewrap does not work here
  */
@@ -21,7 +21,7 @@ export async function bubblewrapFor(
   return found;
 }
 
-/** The error of a required sandbox that this machine can't provide. */
+/** Error for a required sandbox that this machine can't provide. */
 export const sandboxMissing = (problem: string): WorkflowError =>
   WorkflowError.failed(
     "SANDBOX_MISSING",

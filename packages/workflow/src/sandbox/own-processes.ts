@@ -4,11 +4,12 @@ import { existsSync } from "node:fs";
 /** Folders of system programs. `PATH` is not used: it may name a folder that a step can write to. */
 const folders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
-/** Settings of ssh, which refuses them when they seem to be another user's, as in a user namespace. */
+/** Settings of ssh. In a user namespace they seem to belong to another user, and ssh then refuses them. */
 const sshSettings = "/etc/ssh/ssh_config.d";
 
 /**
- * The command line of a command whose processes all end with it. `argv[0]` is a path, or a program that no shell has.
+ * Returns the command line for a command whose end also ends all of its processes. `argv[0]` is a path, or a program
+ * that is not a shell built-in.
  */
 export type OwnProcesses = (argv: readonly string[], graceMs: number) => string[];
 
@@ -58,7 +59,7 @@ function namespaces(): string[] {
 
 const longestProbeMs = 10_000;
 
-/** Whether a command that exits with 7 does so. */
+/** Whether a command line runs a command and returns its exit code, 7. */
 function works([program = "", ...args]: readonly string[]): Promise<boolean> {
   const child = spawn(program, args, {
     cwd: "/",

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { Turns } from "./turns.ts";
 
-/** A process as `/proc/PID/stat` has it. Its number and its start together name it for ever. */
+/** A process from `/proc/PID/stat`. Pid and start time together identify it. */
 export type Process = {
   pid: number;
   parent: number;
@@ -12,7 +12,7 @@ export type Process = {
   resident: number;
 };
 
-/** A process by its number; null when it has ended. */
+/** Reads a process by its pid; null when it has ended. */
 export function readProcess(pid: number): Process | null {
   let stat: string;
   try {
@@ -25,7 +25,7 @@ export function readProcess(pid: number): Process | null {
   return {
     pid,
     parent: Number(fields[1]),
-    // A zombie has no thread, and takes a number all the same.
+    // A zombie has no threads, but still uses a pid.
     tasks: Math.max(1, Number(fields[17])),
     started: fields[19] ?? "",
     resident: Math.max(0, Number(fields[21])) * pageSize(),
@@ -35,7 +35,7 @@ export function readProcess(pid: number): Process | null {
 let reading: Promise<Map<number, Process[]>> | null = null;
 
 /**
- * A process and all that descend from it; none when it has ended. Every watcher of this program shares one reading of
+ * Reads a process and all of its descendants; empty when it has ended. Concurrent watchers share one reading of
  * `/proc`.
  */
 export async function readTree(pid: number): Promise<Process[]> {
@@ -51,7 +51,7 @@ export async function readTree(pid: number): Promise<Process[]> {
   return [...tree.values()];
 }
 
-/** All processes by their parents' numbers. */
+/** Reads all processes, by their parents' pids. */
 async function readChildren(): Promise<Map<number, Process[]>> {
   const turns = new Turns(0);
   const children = new Map<number, Process[]>();
@@ -72,12 +72,12 @@ function processIds(): number[] {
       .filter((name) => /^\d+$/.test(name))
       .map(Number);
   } catch {
-    // This program has no file handle left; the next reading may have one.
+    // No file descriptor is free; the next reading may succeed.
     return [];
   }
 }
 
-/** How much of a process's memory can't be given back: anonymous pages, swapped ones, and pages of shared memory. */
+/** Reads the unreclaimable memory of a process in bytes: anonymous, swapped and shared pages. */
 export async function readMemory(pid: number): Promise<{ own: number; shared: number }> {
   try {
     const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
@@ -91,7 +91,7 @@ export async function readMemory(pid: number): Promise<{ own: number; shared: nu
   }
 }
 
-/** Swapped memory in bytes; 0 on a machine without swap. */
+/** Returns the swapped memory in bytes; 0 on a machine without swap. */
 export function readSwapped(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "latin1");
@@ -112,7 +112,7 @@ export function hasSwap(): boolean {
 
 let knownPageSize = 0;
 
-/** The machine's page size, from the auxiliary vector that each program is started with. */
+/** Returns the machine's page size, from this process's auxiliary vector. */
 function pageSize(): number {
   if (knownPageSize > 0) return knownPageSize;
   knownPageSize = 4096;
@@ -124,7 +124,7 @@ function pageSize(): number {
       }
     }
   } catch {
-    // Pages of 4 KiB are the smallest ones.
+    // 4 KiB is the smallest page size.
   }
   return knownPageSize;
 }

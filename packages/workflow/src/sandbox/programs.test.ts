@@ -11,7 +11,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test.each([
   [".local/share/agent/versions/1.0/agent", [".local/share/agent/versions/1.0"]],
   [".local/lib/agent/1.0/agent", [".local/lib/agent/1.0"]],
-  // Data of its user may lie beside these.
+  // User data may be beside these.
   [".local/share/agent/agent", []],
   ["notes/share/agent/1.0/agent", []],
 ])("the parts of a program at %s", (path, parts) => {
@@ -27,7 +27,7 @@ test.each([
   ]);
 });
 
-test("a program that is installed in a home directory shows its libraries, and nothing else there", () => {
+test("a program installed in a home directory shows its libraries and nothing else of it", () => {
   const own = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-program-")));
   try {
     for (const path of ["bin", "lib/agent", ".ssh", "share/keyrings"])

@@ -2,13 +2,13 @@ import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, sep } from "node:path";
 import { realOrNull } from "./handle.ts";
 
-/** A program as a sandbox must show it. */
+/** A program that must be visible in a sandbox. */
 export type Program = {
-  /** Its path without links. */
+  /** Path without links. */
   path: string;
-  /** The files and directories of its code and of its interpreter. */
+  /** Files and directories of its code and of its interpreter. */
   needs: string[];
-  /** The names by which its first line and its own code find programs, each with its real path. */
+  /** Names by which its first line and its own code find programs, each with its real path. */
   commands: { name: string; path: string }[];
 };
 
@@ -52,7 +52,7 @@ export function programOf(command: string, env: Env): Program | null {
   return { path, needs: [...new Set(needs)], commands };
 }
 
-/** The directory of an npm package; that of its scope, since the parts of a program are packages beside each other. */
+/** Returns the directory of an npm package, or of its scope: the parts of a program may be packages of one scope. */
 function packageOf(path: string): string[] {
   const parts = path.split(`${sep}node_modules${sep}`);
   const inner = parts.pop();
@@ -62,12 +62,12 @@ function packageOf(path: string): string[] {
 }
 
 /**
- * The directories of an installation with programs and their libraries. Others, as `share` of `~/.local`, are the
- * user's.
+ * Directories of an installation with programs and their libraries. Others, such as `share` in `~/.local`, are user
+ * data.
  */
 const installed = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 
-/** The directories that a version manager has installed an interpreter in, with its libraries. */
+/** Returns the directories of an interpreter installed by a version manager, with its libraries. */
 function prefixOf(path: string): string[] {
   const bin = dirname(path);
   const prefix = dirname(bin);
@@ -82,8 +82,8 @@ function prefixOf(path: string): string[] {
 }
 
 /**
- * Folder of an installed version below ~/.local, such as share/agent/versions/1.0, which has the parts of a program.
- * Files directly in share/agent may be the user's data and stay hidden.
+ * Returns the folder of an installed version below ~/.local, such as share/agent/versions/1.0, which has the parts of a
+ * program. Files directly in share/agent may be the user's data and stay hidden.
  */
 function versionOf(path: string): string[] {
   const folder = dirname(path);

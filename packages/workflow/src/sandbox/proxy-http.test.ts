@@ -19,7 +19,7 @@ import { until } from "../../test/fixtures/until.ts";
 useEgress();
 
 describe("a plain request", () => {
-  test("goes on with its own headers, and those of the connection are left out", async () => {
+  test("is forwarded with its own headers, without those of the connection", async () => {
     const target = await tcp((socket) => {
       socket.on("data", () => {
         socket.end(
@@ -91,7 +91,7 @@ describe("a plain request", () => {
     expect(parts).toEqual(["one", "two"]);
   });
 
-  test("has one length at the target, whatever its method", async () => {
+  test("has exactly one length at the target, for any method", async () => {
     const target = await tcp((socket) => {
       socket.on("data", () => {
         if (target.seen.endsWith("0\r\n\r\n")) socket.end("HTTP/1.1 204 No Content\r\n\r\n");
@@ -108,7 +108,7 @@ describe("a plain request", () => {
     expect(target.seen).toContain(`Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n${body}`);
   });
 
-  test("passes on as much of a body as was announced, and no request after it", async () => {
+  test("forwards only the announced length of a body, and no second request", async () => {
     const seen: string[] = [];
     const port = await http((request, response) => {
       request.on("data", (bytes) => seen.push(`${request.method} ${bytes}`));
@@ -123,7 +123,7 @@ describe("a plain request", () => {
     expect(seen).toEqual(["POST hello", "POST hello"]);
   });
 
-  test("whose answer breaks off ends without the end of an answer", async () => {
+  test("with a truncated response ends without a complete response", async () => {
     const answers = [
       "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\npart",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n20\r\npart",
@@ -149,14 +149,14 @@ describe("a plain request", () => {
     ],
     ["HTTP/1.0 200 OK\r\n\r\nuntil the end", 200],
     ["HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304],
-  ])("whose answer is %j is answered with %d", async (text, status) => {
+  ])("with the response %j is answered with %d", async (text, status) => {
     const target = await tcp((socket) => socket.once("data", () => socket.end(text)));
     const { path } = await opened([`localhost:${target.port}`]);
     const answer = await exchange(path, getOf(`http://localhost:${target.port}/`));
     expect(statusOf(answer)).toBe(status);
   });
 
-  test("that no server takes is answered with 502", async () => {
+  test("to a closed port is answered with 502", async () => {
     const closed = await tcp();
     const { path } = await opened([`localhost:${closed.port}`]);
     await ends.pop()?.();

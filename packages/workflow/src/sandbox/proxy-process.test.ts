@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { until } from "../../test/fixtures/until.ts";
 
 /*
- * The proxy in a process of its own: how much memory it takes, and in a network namespace of its own what the system
- * does with routes and name servers.
+ * Tests the proxy in a separate process for its memory use, and in a separate network namespace for its use of routes
+ * and name servers.
  */
 
 const folder = mkdtempSync(join(tmpdir(), "egress-process-"));
@@ -22,7 +22,7 @@ afterEach(() => {
 const importOf = (file: string) => JSON.stringify(join(import.meta.dir, file));
 const linux = process.platform === "linux";
 
-/** Runs a script in a network namespace with `setup`, and returns what it printed. */
+/** Runs a script in a network namespace with `setup`, and returns its output. */
 function namespaced(setup: string, script: string): string {
   writeFileSync(join(folder, "run.ts"), script);
   const run = `ip link set lo up && ${setup} && exec ${process.execPath} ${join(folder, "run.ts")}`;
@@ -37,7 +37,7 @@ const hasNamespaces =
   Bun.spawnSync([...unshare, "ip", "link", "set", "lo", "up"]).exitCode === 0;
 
 test.skipIf(!hasNamespaces)(
-  "an address of this machine is refused, whether an interface or a route has it",
+  "an address of this machine is refused, on an interface or by a route",
   () => {
     const script = `
       import { once } from "node:events";
@@ -73,7 +73,7 @@ test.skipIf(!hasNamespaces)(
 );
 
 test.skipIf(!hasNamespaces)(
-  "names that no server answers for hold up neither files nor other names",
+  "unresponsive name servers delay neither file access nor other names",
   () => {
     const script = `
       import { createSocket } from "node:dgram";
@@ -127,75 +127,72 @@ function peakOf(pid: number): number {
 
 test.skipIf(!linux).each([
   ["up a tunnel", "CONNECT", true],
-  ["down a tunnel", "CONNECT", false],
+  ["through a tunnel", "CONNECT", false],
   ["in a body", "POST", true],
   ["in an answer", "GET", false],
-])(
-  "100 MB %s pass, and wait outside of the proxy for a reader that is slow",
-  async (_, method, up) => {
-    let far: Socket | undefined;
-    const target = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
-      socket.on("error", () => {});
-      far = socket;
-    });
-    const echo = createServer((socket) => socket.on("error", () => {}).pipe(socket));
-    for (const server of [target, echo]) {
-      await once(server.listen(0, "127.0.0.1"), "listening");
-      ends.push(() => server.close());
-    }
-    const [port, echoPort] = [target, echo].map((one) => (one.address() as AddressInfo).port);
-    const path = join(folder, `m${port}`);
-    const child = Bun.spawn(
-      [
-        process.execPath,
-        "-e",
-        `import { openEgressProxy } from ${importOf("proxy.ts")};
+])("100 MB %s pass, and wait outside of the proxy for a slow reader", async (_, method, up) => {
+  let far: Socket | undefined;
+  const target = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+    socket.on("error", () => {});
+    far = socket;
+  });
+  const echo = createServer((socket) => socket.on("error", () => {}).pipe(socket));
+  for (const server of [target, echo]) {
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    ends.push(() => server.close());
+  }
+  const [port, echoPort] = [target, echo].map((one) => (one.address() as AddressInfo).port);
+  const path = join(folder, `m${port}`);
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      "-e",
+      `import { openEgressProxy } from ${importOf("proxy.ts")};
        await openEgressProxy(${JSON.stringify(path)}, { allow: ["localhost:${port}", "localhost:${echoPort}"] });
        console.log("open");`,
-      ],
-      { stdout: "pipe", stderr: "inherit" },
-    );
-    ends.push(() => child.kill("SIGKILL"));
-    await child.stdout.getReader().read();
+    ],
+    { stdout: "pipe", stderr: "inherit" },
+  );
+  ends.push(() => child.kill("SIGKILL"));
+  await child.stdout.getReader().read();
 
-    // Each round trip by this tunnel is a turn of the proxy, in which it could have read more than it should.
-    const clock = connect(path).on("error", () => {});
-    clock.write(`CONNECT localhost:${echoPort} HTTP/1.1\r\n\r\n`);
+  // Each round trip through this tunnel gives the proxy a turn in which it could read more than it should.
+  const clock = connect(path).on("error", () => {});
+  clock.write(`CONNECT localhost:${echoPort} HTTP/1.1\r\n\r\n`);
+  await once(clock, "data");
+  const turn = async () => {
+    clock.write("tick");
     await once(clock, "data");
-    const turn = async () => {
-      clock.write("tick");
-      await once(clock, "data");
-    };
+  };
 
-    const near = connect({ path, allowHalfOpen: true }).on("error", () => {});
-    ends.push(() => near.destroy());
-    near.pause();
-    const size = megabytes * chunk.length;
-    const asked = method === "CONNECT" ? `localhost:${port}` : `http://localhost:${port}/`;
-    near.write(
-      `${method} ${asked} HTTP/1.1\r\nHost: x\r\n${method === "POST" ? `Content-Length: ${size}\r\n` : ""}\r\n`,
-    );
-    await until(() => far !== undefined);
-    if (!far) throw new Error("no connection");
-    const before = peakOf(child.pid);
-    const [sender, reader] = up ? [near, far] : [far, near];
-    if (method === "GET") far.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
-    const sent = pour(sender);
-    for (let i = 0; i < 500; i++) await turn();
-    const held = peakOf(child.pid) - before;
+  const near = connect({ path, allowHalfOpen: true }).on("error", () => {});
+  ends.push(() => near.destroy());
+  near.pause();
+  const size = megabytes * chunk.length;
+  const asked = method === "CONNECT" ? `localhost:${port}` : `http://localhost:${port}/`;
+  near.write(
+    `${method} ${asked} HTTP/1.1\r\nHost: x\r\n${method === "POST" ? `Content-Length: ${size}\r\n` : ""}\r\n`,
+  );
+  await until(() => far !== undefined);
+  if (!far) throw new Error("no connection");
+  const before = peakOf(child.pid);
+  const [sender, reader] = up ? [near, far] : [far, near];
+  if (method === "GET") far.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+  const sent = pour(sender);
+  for (let i = 0; i < 500; i++) await turn();
+  const held = peakOf(child.pid) - before;
 
-    let read = 0;
-    let text = "";
-    reader.on("data", (bytes: Buffer) => {
-      read += bytes.length;
-      if (text.length < 1000) text += bytes.toString("latin1", 0, 1000);
-    });
-    reader.resume();
-    await until(() => read >= size && read >= size + text.indexOf("x".repeat(50)));
-    await sent;
-    expect({ held: held < 30, whole: peakOf(child.pid) - before < 60 }).toEqual({
-      held: true,
-      whole: true,
-    });
-  },
-);
+  let read = 0;
+  let text = "";
+  reader.on("data", (bytes: Buffer) => {
+    read += bytes.length;
+    if (text.length < 1000) text += bytes.toString("latin1", 0, 1000);
+  });
+  reader.resume();
+  await until(() => read >= size && read >= size + text.indexOf("x".repeat(50)));
+  await sent;
+  expect({ held: held < 30, whole: peakOf(child.pid) - before < 60 }).toEqual({
+    held: true,
+    whole: true,
+  });
+});

@@ -55,7 +55,7 @@ describe("a tunnel", () => {
     await until(() => silent.seen === "still heard");
   });
 
-  test("ends on both sides when one of them resets it", async () => {
+  test("ends on both sides when one side resets it", async () => {
     const target = await tcp();
     const { path } = await opened([`localhost:${target.port}`]);
     const one = await client(path, connectTo(`localhost:${target.port}`));
@@ -67,7 +67,7 @@ describe("a tunnel", () => {
     await until(() => target.sockets.every((socket) => socket.destroyed || socket.readableEnded));
   });
 
-  test("ends after a silence that is too long, and not while bytes pass", async () => {
+  test("ends after the idle timeout, but not while bytes pass", async () => {
     let now = 0;
     const timers = new Set<{ due: number; act: () => void }>();
     const advance = (ms: number): void => {
@@ -100,7 +100,7 @@ describe("a tunnel", () => {
     await until(() => busy.closed);
   });
 
-  test("that is refused reads no request after it", async () => {
+  test("that is refused reads no further request", async () => {
     const target = await tcp();
     const { path, refused } = await opened([`localhost:${target.port}`]);
     const next = getOf(`http://localhost:${target.port}/`);
@@ -123,7 +123,7 @@ test("200 connections at once are served, and one over the limit is answered wit
   await until(async () => statusOf(await exchange(path, connectTo("10.0.0.1:80"))) === 403);
 });
 
-test("clients that vanish at any moment leave nothing behind", async () => {
+test("clients that disconnect at any moment leak nothing", async () => {
   const target = await tcp();
   const host = `localhost:${target.port}`;
   const { path, close } = await opened([host]);
@@ -145,7 +145,7 @@ test("clients that vanish at any moment leave nothing behind", async () => {
   await close();
 });
 
-test("a client that vanishes while a name is resolved has no connection made for it", async () => {
+test("a client that disconnects during name resolution causes no connection", async () => {
   const target = await tcp();
   const answer = Promise.withResolvers<string[]>();
   let asked = 0;
@@ -176,7 +176,7 @@ test("an error in onRefused ends that connection only", async () => {
   expect(statusOf(await exchange(path, connectTo("nonsense")))).toBe(400);
 });
 
-describe("programs use it", () => {
+describe("the proxy works with", () => {
   /** Makes the proxy available at a port, like inside a sandbox. */
   async function relayed(path: string): Promise<string> {
     const port = await listening(
@@ -252,7 +252,7 @@ describe("programs use it", () => {
 });
 
 describe("the socket", () => {
-  test("is for this user alone, and is removed with all connections", async () => {
+  test("is accessible only to this user, and is removed with all connections", async () => {
     const target = await tcp();
     const { path, close } = await opened([`localhost:${target.port}`], {
       resolve: () => new Promise(() => {}),
@@ -268,7 +268,7 @@ describe("the socket", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("can be made through a folder's descriptor", async () => {
+  test("can be created through a folder's descriptor", async () => {
     const descriptor = openSync(folder, "r");
     const name = `by-descriptor-${"n".repeat(60)}`;
     const proxy = await openEgressProxy(`/proc/self/fd/${descriptor}/${name}`, { allow: [] });
@@ -278,7 +278,7 @@ describe("the socket", () => {
     expect(existsSync(join(folder, name))).toBe(false);
   });
 
-  test("that can't be made is an error in one line", async () => {
+  test("that can't be created is a one-line error", async () => {
     const long = join(folder, "l".repeat(100));
     expect(await messageOf(openEgressProxy(long, { allow: [] }))).toBe(
       `proxy socket ${long}: longer than 107 bytes`,

@@ -17,14 +17,16 @@ import { type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
 export type EgressProxy = { close(): Promise<void> };
 
 /*
- * The way out of a sandbox: an HTTP proxy on a Unix socket. It owns the decision what a step may connect to; nothing
- * that a client sends is trusted. P1 A connection goes to an address that was checked, or to an entry of the policy.
- * P2 Each client connection has one request, so nothing is parsed after a request that could be taken for another.
- * P3 No header or body is kept or logged. P4 Clients and targets can't end this process, nor make it hold more than the
- * buffers of `connections` connections.
+ * The network access of a sandbox: an HTTP proxy on a Unix socket. It decides which targets a step may connect to, and
+ * trusts nothing that a client sends.
+ *
+ * P1 A connection goes to an address that was checked, or to an entry of the policy.
+ * P2 Each client connection carries one request, so later bytes are never parsed as another request.
+ * P3 No header or body is kept or logged.
+ * P4 Clients and targets can't end this process, nor make it hold more than the buffers of `connections` connections.
  */
 
-/** How many connections a proxy serves at once, and after how much silence it ends one. */
+/** Maximum number of concurrent connections, and the idle timeout of a connection. */
 export type EgressLimits = { connections: number; idleMs: number; startTimer: StartTimer };
 
 /** Runs `act` after a timeout. `refresh` restarts the timeout. */
@@ -62,7 +64,7 @@ export async function openEgressProxy(
     ...parts,
   };
   const reach = reachBy(policy, network);
-  /** The clients that are connected, and the timers that end them. */
+  /** The connected clients, with the timers that end them. */
   const clients = new Map<Duplex, ReturnType<StartTimer>>();
   const targets = new Set<Socket>();
   /** The one request of each client. */
@@ -221,7 +223,7 @@ function endTogether(one: Duplex, other: Duplex): void {
   });
 }
 
-/** Target and path of `http://host/path`, as written, without credentials. */
+/** Returns the target and path of `http://host/path`, as written, without credentials. */
 function absoluteOf(url: string): { to: Endpoint | null; path: string } {
   const [, authority = "", rest = ""] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(url) ?? [];
   const host = authority.slice(authority.lastIndexOf("@") + 1);
@@ -235,7 +237,7 @@ const ofConnection = new Set(
   proxy-connection te trailer transfer-encoding upgrade`.split(/\s+/),
 );
 
-/** The headers of a message that go on to the other side, and its length. */
+/** Returns the forwarded headers of a message, and its length. */
 function endToEnd({ headers, rawHeaders }: IncomingMessage): OutgoingHttpHeaders {
   const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
   const dropped = new Set([...ofConnection, ...named]);

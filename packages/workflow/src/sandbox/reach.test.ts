@@ -55,7 +55,7 @@ describe("a target is refused", () => {
     expect(target.sockets).toHaveLength(0);
   });
 
-  test("whose name has only such addresses", async () => {
+  test("if its name has only such addresses", async () => {
     const target = await tcp();
     const resolve = async () => ["192.168.1.1", "127.0.0.1"];
     const { path, refused } = await opened([], { resolve });
@@ -66,7 +66,7 @@ describe("a target is refused", () => {
     expect(refused).toEqual([`metadata.google.internal:${target.port} private address`]);
   });
 
-  test("that is an address of this machine, also a public one", async () => {
+  test("if it is an address of this machine, even a public one", async () => {
     const { path, refused } = await opened([], { own: () => ["8.8.8.8", "2606:4700::1"] });
     for (const host of ["8.8.8.8", "[2606:4700::1]", "[::ffff:8.8.8.8]"]) {
       expect(statusOf(await exchange(path, connectTo(`${host}:80`)))).toBe(403);
@@ -79,7 +79,7 @@ describe("a target is refused", () => {
 const unassigned = "3000::1";
 
 describe("a name", () => {
-  test("is resolved once, whatever it resolves to later", async () => {
+  test("is resolved only once", async () => {
     const target = await tcp();
     let asked = 0;
     const resolve = async () => (asked++ === 0 ? [unassigned] : ["127.0.0.1"]);
@@ -100,7 +100,7 @@ describe("a name", () => {
     expect(target.sockets).toHaveLength(0);
   });
 
-  test("that an entry allows is reached at the address of its one resolution", async () => {
+  test("allowed by an entry is reached at the address of its one resolution", async () => {
     const port = await http((_, response) => response.end("reached"));
     let asked = 0;
     const resolve = async () => (asked++ === 0 ? ["127.0.0.1"] : ["192.0.2.1"]);
@@ -126,7 +126,7 @@ describe("a name", () => {
     expect(refused).toEqual([]);
   });
 
-  test("that no server answers for is answered with 504", async () => {
+  test("that times out is answered with 504", async () => {
     const { path } = await opened([], { resolve: () => new Promise(() => {}), connectMs: 20 });
     expect(statusOf(await exchange(path, connectTo("slow.example:443")))).toBe(504);
   });
@@ -137,7 +137,7 @@ describe("an entry of the allow list", () => {
     ["localhost", ["localhost", "LOCALHOST.", "127.0.0.1", "127.1"]],
     ["127.0.0.1", ["localhost", "127.0.0.1"]],
     ["[::1]", ["localhost", "127.0.0.1"]],
-  ])("for %s opens its synonyms at that port", async (host, asked) => {
+  ])("for %s also allows its other spellings at that port", async (host, asked) => {
     const port = await http((_, response) => response.end("reached"));
     const { path, refused } = await opened([`${host}:${port}`]);
     for (const one of asked) {

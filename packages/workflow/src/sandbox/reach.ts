@@ -9,7 +9,7 @@ import {
   type EgressPolicy,
 } from "./addresses.ts";
 
-/** How names and this machine's addresses are found, and how long a connection may take. */
+/** Name resolution, this machine's addresses, and the timeout of a connection. */
 export type Network = {
   resolve(host: string): Promise<string[]>;
   own(): string[];
@@ -25,7 +25,7 @@ export const realNetwork: Network = {
   connectMs: 30_000,
 };
 
-/** Why there is no connection: the HTTP status and one line. `reason` is set when the policy refused the target. */
+/** Reason for a failed connection: the HTTP status and one line. `reason` is set when the policy refused the target. */
 export type Unreached = { status: 403 | 502 | 504; problem: string; reason?: string };
 
 /** Connects to a target, or returns why not. Gives up when `gone` aborts. Never throws. */
@@ -76,7 +76,7 @@ function refused(target: Endpoint, reason: string): Unreached {
   return { status: 403, problem: `${textOf(target)}: refused: ${reason}; ${hint}`, reason };
 }
 
-/** Addresses of a host; empty when unknown. A server on `localhost` may listen on either address. */
+/** Returns the addresses of a host; empty when unknown. A server on `localhost` may listen on either address. */
 async function addressesOf(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
   if (loopbackNames.has(host)) return ["127.0.0.1", "::1"];
   if (isIP(host) !== 0) return [host];
@@ -98,7 +98,7 @@ function entryOf(text: string): string {
   );
 }
 
-/** Tries addresses in order. Each has its share of the time, so that a silent one doesn't use up that of the next. */
+/** Tries addresses in order. Each gets a share of the timeout, so that a silent one leaves time for the next. */
 async function dialFirst(
   addresses: readonly string[],
   port: number,

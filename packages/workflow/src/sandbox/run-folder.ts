@@ -10,13 +10,13 @@ import type { Environment } from "../system/port.ts";
 export const runFolder = (env: Environment, threadId: string): string =>
   join(runsFolder(env), threadId);
 
-/** The folder of all threads, of whatever storage root. */
+/** Returns the folder of the threads of all storage roots. */
 export function runsFolder(env: Environment): string {
   const cache = env.XDG_CACHE_HOME || join(env.HOME ?? homedir(), ".cache");
   return join(cache, "uncaged-workflow", "runs");
 }
 
-/** The names of the folders of all threads, of whatever storage root. */
+/** Lists the names of the thread folders of all storage roots. */
 export function runFolders(env: Environment): string[] {
   try {
     return readdirSync(runsFolder(env));

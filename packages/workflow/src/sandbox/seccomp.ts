@@ -27,7 +27,7 @@ const refuse = 0x00050000 + 38;
 /** Calls of the x32 interface have this bit, under the architecture of x64. */
 const x32 = 0x40000000;
 
-/** Returns the filter for this machine as bubblewrap takes it; null for a machine that it is not written for. */
+/** Returns the filter for this machine in bubblewrap's format; null for an unsupported architecture. */
 export function keyringFilter(architecture: NodeJS.Architecture = process.arch): Buffer | null {
   const known = architectures[architecture];
   if (known === undefined) return null;
@@ -44,7 +44,7 @@ export function keyringFilter(architecture: NodeJS.Architecture = process.arch):
   return Buffer.concat([...program, instruction(end, refuse)]);
 }
 
-/** One `struct sock_filter`: 16 bits of code, two jumps of 8 bits, 32 bits of value. */
+/** Encodes one `struct sock_filter`: 16 bits of code, two jumps of 8 bits, 32 bits of value. */
 function instruction(code: number, value: number, isTrue = 0, isFalse = 0): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUInt16LE(code, 0);

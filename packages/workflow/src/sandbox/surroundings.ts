@@ -6,8 +6,8 @@ import type { Environment } from "../system/port.ts";
 const loginFile = ".credentials.json";
 
 /**
- * The login of Claude Code of a user who has logged in by hand, as a file for the configuration folder inside. An agent
- * with a key needs none.
+ * Returns a user's interactive login of Claude Code, as a file for the configuration folder inside. An agent with an
+ * API key needs none.
  */
 export function claudeLogin(env: Environment, folder: string): { content: string; to: string }[] {
   if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return [];
@@ -16,7 +16,7 @@ export function claudeLogin(env: Environment, folder: string): { content: string
   return [{ content: readFileSync(path, "utf8"), to: `${folder}/${loginFile}` }];
 }
 
-/** The addresses, as `host:port`, of the models that an environment names in place of the providers' own. */
+/** Returns the addresses, as `host:port`, of the models that an environment sets instead of the providers' own. */
 export function modelEndpoints(env: Environment): string[] {
   return [env.ANTHROPIC_BASE_URL, env.OPENAI_BASE_URL].flatMap((given) => {
     const url = URL.parse(given ?? "");
@@ -25,14 +25,14 @@ export function modelEndpoints(env: Environment): string[] {
   });
 }
 
-/** The folders of this user's clusters: their servers take every request that comes over the sockets in them. */
+/** Returns the folders of this user's clusters. Their servers accept every request over the sockets in them. */
 export function clusterFolders(env: Environment): string[] {
   const state = env.XDG_STATE_HOME || join(env.HOME ?? homedir(), ".local/state");
   const notes = join(state, "uncaged-workflow/clusters");
   return existsSync(notes) ? readdirSync(notes).map((name) => join(notes, name)) : [];
 }
 
-/** Private entries of a home folder: names that begin with a dot, and `names` in any case. */
+/** Lists the private entries of a home folder: names that begin with a dot, and `names` in any case. */
 export function privateIn(home: string, names: readonly string[] = []): string[] {
   const blocked = names.map((name) => name.toLowerCase());
   const isPrivate = (name: string) => name.startsWith(".") || blocked.includes(name.toLowerCase());

@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
 import type { Environment } from "../system/port.ts";
 
-/** How a program has ended: whether well, what it printed, and the first line of its errors. */
+/** Result of a program: whether it succeeded, its output, and the first line of its errors. */
 export type Tried = { isOk: boolean; output: string; problem: string };
 
 const known = new Map<string, Promise<Tried>>();
 const knownMs = 60_000;
 const usualMs = 10_000;
 
-/** Runs a program to its end, for ten seconds at most when nothing else is said. The answer holds for a minute. */
+/** Runs a program to its end, by default for at most ten seconds. The result is cached for a minute. */
 export function tried(
   argv: readonly string[],
   env: Environment = {},

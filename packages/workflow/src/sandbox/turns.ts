@@ -1,6 +1,6 @@
 /**
- * Long work in turns of a few milliseconds: `next` resolves when the work may go on. Between two turns the event loop
- * does all else.
+ * Splits long work into turns of a few milliseconds: `next` resolves when the work may continue. Between two turns the
+ * event loop runs other work.
  */
 export class Turns {
   readonly #restMs: number;

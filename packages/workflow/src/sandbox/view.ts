@@ -2,19 +2,19 @@ import { join, posix, relative, sep } from "node:path";
 import { WorkflowError } from "../contract/error.ts";
 import { Handle, isInside } from "./handle.ts";
 
-/** A file or directory of the host, and where it is shown inside. */
+/** A file or directory of the host, and its path inside. */
 export type Shown = { handle: Handle; to: string; isWritable: boolean };
 
-/** A place inside at which nothing of the host is shown: an empty directory, or an empty file. */
+/** A path inside that hides the host's content: an empty directory, or an empty file. */
 export type Covered = { to: string; identity: string; isFolder: boolean };
 
-/** Files that make git execute programs and that a repository does not have: a process inside may make one. */
+/** Files that make git execute programs and that a repository lacks: a process inside may create one. */
 export type Unwanted = { git: Handle; names: string[] };
 
 /** Mounts over the visible folders of a sandbox. */
 export type Overlay = { shown: Shown[]; covered: Covered[]; unwanted: Unwanted[] };
 
-/** Files that the host or its user obeys. They are mounted read-only. */
+/** Files whose content controls programs of the host or its user. They are mounted read-only. */
 const obeyed = [
   "uncaged.json",
   "uncaged.plans.yaml",
@@ -28,10 +28,10 @@ const obeyed = [
   ".husky",
 ] as const;
 
-/** Entries of a git folder that git executes or obeys. */
+/** Entries of a git folder that configure git or hold programs for it. */
 const obeyedByGit = ["hooks", "config", "config.worktree", "commondir", "info"] as const;
 
-/** Entries that mark a project with settings that the host obeys. */
+/** Entries that mark a project with settings for the host. */
 const projectMarks = new Set([".git", ".uncaged", "uncaged.json", "uncaged.plans.yaml"]);
 
 const deepest = 3;
@@ -106,7 +106,7 @@ export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   return overlay;
 }
 
-/** Makes an empty directory for hooks where a repository has none: only what exists can be protected. */
+/** Creates an empty hooks directory in a repository without one: only existing paths can be protected. */
 function addHooks(git: Handle | null): void {
   if (git === null) return;
   using folder = git;
@@ -115,17 +115,17 @@ function addHooks(git: Handle | null): void {
   try {
     folder.folder("hooks").close();
   } catch (error) {
-    // A step, which is the same user, can't make one there either.
+    // A step runs as the same user, and can't create one there either.
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
   }
 }
 
-/** The folders that git takes its settings from: a repository, and in it those of its submodules and worktrees. */
+/** Lists the folders with git settings: a repository's, and in it those of its submodules and worktrees. */
 function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
   const found = [[...git]];
   for (const name of entriesOf(top, [...git, "worktrees"])) found.push([...git, "worktrees", name]);
-  // A submodule's name may have slashes in it.
+  // A submodule's name may contain slashes.
   const open = [[...git, "modules"]];
   for (let way = open.pop(); way; way = open.pop()) {
     if (found.length + open.length > mostFolders) throw tooMany(top);
@@ -141,13 +141,16 @@ function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
 
 const deepestGit = 16;
 
-/** The names of the entries of a folder; none when it is not one. */
+/** Lists the names in a folder; empty when it is not a folder. */
 function entriesOf(top: Handle, way: readonly string[]): string[] {
   using folder = top.below(way);
   return folder?.isFolder ? folder.entries().map(({ name }) => name) : [];
 }
 
-/** Unwanted files that a repository lacks. @throws WorkflowError for a file that a sound repository never has */
+/**
+ * Lists the unwanted files that a repository lacks.
+ * @throws WorkflowError for a file that a valid repository never has
+ */
 function missingIn(git: Handle, way: readonly string[]): string[] {
   const names = git.isFolder ? git.names() : [];
   if (!names.includes("HEAD")) return [];
@@ -159,7 +162,7 @@ function missingIn(git: Handle, way: readonly string[]): string[] {
   return ["commondir", "config.worktree"].filter((name) => !names.includes(name));
 }
 
-/** Removes unwanted files that were made since, and returns their paths. */
+/** Removes unwanted files that were created meanwhile, and returns their paths. */
 export function removeUnwanted(unwanted: readonly Unwanted[]): string[] {
   return unwanted.flatMap(({ git, names }) => {
     const made = git.isFolder ? git.names() : [];
@@ -169,12 +172,12 @@ export function removeUnwanted(unwanted: readonly Unwanted[]): string[] {
   });
 }
 
-/** Paths of covered or protected entries in the upper levels of a folder: `.git`, `.uncaged` and Unix sockets. */
+/** Lists covered or protected entries in the upper levels of a folder: `.git`, `.uncaged` and Unix sockets. */
 function foldersIn(top: Handle): string[][] {
   const found: string[][] = [];
   const open: string[][] = [[]];
   for (let visited = 0; open.length > 0; visited += 1) {
-    // A process inside may have made them, to have the rest overlooked.
+    // A process inside may have created very many folders to hide others from this search.
     if (visited === mostFolders) throw tooMany(top);
     const names = open.shift() ?? [];
     using handle = names.length === 0 ? Handle.open(top.place()) : top.below(names);
@@ -198,14 +201,14 @@ const tooMany = ({ path }: Handle): WorkflowError =>
     "remove unneeded ones or choose a folder below it",
   );
 
-/** The sockets in a git folder: that of its file system monitor. */
+/** Lists the sockets in a git folder: that of its file system monitor. */
 function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {
   using git = parent.entry(way.at(-1) ?? "");
   const entries = git?.entries() ?? [];
   return entries.filter((entry) => entry.isSocket()).map(({ name }) => [...way, name]);
 }
 
-/** Removes paths inside of other ones. */
+/** Removes paths that are inside other paths. */
 export function outermost(paths: readonly string[]): string[] {
   const own = [...new Set(paths)];
   return own.filter((path) => !own.some((other) => other !== path && isInside(path, other)));

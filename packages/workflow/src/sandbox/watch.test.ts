@@ -10,7 +10,7 @@ setDefaultTimeout(180_000);
 const mega = 1024 ** 2;
 const runner = fileURLToPath(new URL("../../test/fixtures/watched.ts", import.meta.url));
 
-// Where an ordinary user may write too.
+// A folder that an unprivileged user may write to.
 let folder = "";
 beforeEach(() => {
   folder = mkdtempSync("/tmp/uncaged-step-");
@@ -69,7 +69,7 @@ describe.each(users)("a step of $user", ({ as, isHere }) => {
     );
   });
 
-  inSandbox("that forks from every process, and leaves its session, is ended", async () => {
+  inSandbox("that forks from every process and leaves its session is ended", async () => {
     const bomb = `f() { [ $1 -gt 10 ] && exec sleep 600; f $(($1 + 1)) & f $(($1 + 1)) & wait; }; setsid sh -c 'true'; f 0`;
     expect(await ran(bomb, { processes: 100 })).toContain("had more than 100 processes");
   });
@@ -111,7 +111,7 @@ describe.each(users)("a step of $user", ({ as, isHere }) => {
 });
 
 describe.skipIf(process.platform !== "linux")("the memory of processes", () => {
-  test("that share pages is counted once", async () => {
+  test("that share pages counts once", async () => {
     const size = 40 * mega;
     const script = `x=$(head -c ${size} /dev/zero | tr '\\0' a); mkfifo never; for n in 1 2 3 4; do (echo ready; read -r y < never) & done; wait`;
     const child = Bun.spawn(["sh", "-c", script], { cwd: folder, stdout: "pipe" });
@@ -132,7 +132,7 @@ describe.skipIf(process.platform !== "linux")("the memory of processes", () => {
     }
   });
 
-  test("that have ended is none", async () => {
+  test("that have ended is zero", async () => {
     const child = Bun.spawn(["true"]);
     await child.exited;
     await until(async () => (await readTree(child.pid)).length === 0);
@@ -143,7 +143,7 @@ describe.skipIf(process.platform !== "linux")("the memory of processes", () => {
 const canMount =
   process.getuid?.() === 0 && works(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]);
 describe.skipIf(!canMount)("a disk", () => {
-  test("that a step fills ends it before nothing is left for the others", async () => {
+  test("filled by a step ends the step while space is left", async () => {
     const reasons: string[] = [];
     const script = `while :; do head -c ${mega} /dev/zero >> x; sleep 1; done`;
     try {

@@ -15,10 +15,10 @@ import { Turns } from "./turns.ts";
 
 /** A step whose limits are watched. */
 export type WatchedStep = {
-  /** The process that was started, the leader of its process group. */
+  /** The started process, which leads its process group. */
   pid: number;
   limits: StepLimits;
-  /** The host's folders whose files count. Their own paths are not the step's to change. */
+  /** Host folders whose files count. A step can't change the paths of these folders. */
   folders: readonly string[];
   /** Further folders that the step writes to: their files do not count, but their disks must not run full. */
   disks?: readonly string[];
@@ -56,13 +56,13 @@ export function watchLimits(step: WatchedStep): { stop(): void } {
   return { stop: () => watch.stop() };
 }
 
-/** Files that no folder shows: open ones without a name. */
+/** Open files without a name, which are in no folder. */
 type Unnamed = { onDisk: number; inMemory: number };
 
 class Watch {
   readonly #step: WatchedStep;
   readonly #end = new AbortController();
-  /** When the process began; null until it was seen. */
+  /** Start time of the process; null until it was seen. */
   #started: string | null = null;
   #tree: Process[] = [];
   #unnamed: Unnamed = { onDisk: 0, inMemory: 0 };
@@ -82,7 +82,7 @@ class Watch {
       const began = performance.now();
       const tree = await readTree(pid);
       this.#started ??= tree[0]?.started ?? null;
-      // The number is another process's by now.
+      // The pid belongs to another process by now.
       if (tree[0] && tree[0].started !== this.#started) return;
       this.#tree = tree;
       const tasks = tree.reduce((sum, one) => sum + one.tasks, 0);
@@ -136,7 +136,7 @@ class Watch {
     const { inMemory } = this.#unnamed;
     const swaps = hasSwap();
     const turns = new Turns(0);
-    // The cheap sum first: it counts shared pages many times, and mapped files, and is never too low.
+    // The cheap sum first: it counts shared pages repeatedly, and mapped files, so it is never too low.
     let most = inMemory;
     for (const { pid, resident } of tree) {
       most += resident + (swaps ? readSwapped(pid) : 0);
@@ -169,7 +169,7 @@ class Watch {
     this.#step.onExceeded(reason);
     const isThere = (one: Process) => readProcess(one.pid)?.started === one.started;
     const [root, ...others] = this.#tree;
-    // The process is the parent of a namespace's first process, and all in it end with that one.
+    // The process is the parent of a PID namespace's first process, whose end ends all others in it.
     if (root && isThere(root)) kill(-root.pid);
     const turns = new Turns(0);
     for (const one of others) {
@@ -188,7 +188,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 
@@ -204,7 +204,7 @@ const freeOn = async (folder: string): Promise<number | null> => {
 const hasLess = async (folder: string, least: number): Promise<boolean> =>
   ((await freeOn(folder)) ?? Number.POSITIVE_INFINITY) < least;
 
-/** The size of the files without a name that processes have open, on the given disks and in memory. */
+/** Returns the sizes of nameless files that processes have open, on the given disks and in memory. */
 async function unnamedFiles(
   tree: readonly Process[],
   devices: ReadonlySet<number>,

@@ -5,7 +5,7 @@ import type { StoreUnderTest } from "./store-trial.ts";
 import { storeContract } from "./store-contract.ts";
 import type { ThreadStore } from "./store.ts";
 
-/** Stores over one memory, whose clock is moved by hand. */
+/** Returns stores over one memory with a manual clock. */
 function memoryUnderTest(): StoreUnderTest {
   let passed = 0;
   const memory = new Memory({ now: () => Date.now() + passed });

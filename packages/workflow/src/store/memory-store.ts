@@ -193,7 +193,7 @@ class MemoryStore implements ThreadStore {
     const listener = (change: StoreChange): void => {
       const threadId = "ref" in change ? change.ref.threadId : null;
       if (ref && ref.threadId !== threadId) return;
-      // The last place: a thread that is removed and created again is there.
+      // Move the key to the end of the map: a removed thread may have been created again.
       changes.delete(threadId ?? "");
       changes.set(threadId ?? "", change);
       wake();

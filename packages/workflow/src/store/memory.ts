@@ -92,7 +92,7 @@ export class Memory {
     return thread;
   }
 
-  /** Claims a thread, also when it is held. */
+  /** Claims a thread, even if another claim holds it. */
   claim(thread: StoredThread, by: ThreadStore, { owner, leaseMs }: ClaimOptions): Claim {
     thread.holder?.lost.abort();
     this.fence += 1;
@@ -138,7 +138,7 @@ export class Memory {
         thread.state = { ...state };
         thread.postponedUntil = 0;
         this.changed(thread);
-        // As other media take time: a workflow that never waits must not keep the process from everything else.
+        // Yield as other media do: a workflow that never waits must not block the process.
         await system.clock.turn();
         return { paused: thread.paused };
       },
@@ -175,12 +175,12 @@ type Holder = {
   readonly fence: number;
   readonly owner: string;
   readonly lost: AbortController;
-  /** The store that it was claimed through. */
+  /** The store of the claim. */
   readonly by: ThreadStore;
   expiresAt: number;
 };
 
-/** A thread as it is kept. */
+/** A stored thread. */
 export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
   readonly logs: Record<LogName, string[]>;
   readonly sums: Record<"data" | "journal", bigint>;
@@ -207,13 +207,13 @@ function recordsOf({ logs }: StoredThread): Pick<Claim, "start" | "steps" | "end
     return record;
   }) as [StartRecord, ...(Step | EndRecord)[]];
   const steps = records.filter((record): record is Step => !isEnd(record));
-  // The steps that a fork has copied name the journal of its source.
+  // Copied steps name the journal of their source.
   heads.splice(1, start.forkFrom?.steps ?? 0);
   const journalHead = heads.findLast((head) => head !== null) ?? null;
   return { start, steps, end: records.find(isEnd) ?? null, journalHead };
 }
 
-/** The `seq` of an event's line; 0 when it has none. */
+/** Returns the `seq` of an event's line; 0 when it has none. */
 function seqOf(line: string): number {
   try {
     const { seq } = JSON.parse(line) as { seq?: unknown };

@@ -19,7 +19,7 @@ const shortMs = 2_000;
 
 /** Rules of claims and their writes. */
 export const claimRules = {
-  async "of twenty claims at once one holds the thread"(trial: Trial) {
+  async "one of twenty concurrent claims holds the thread"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
@@ -41,7 +41,7 @@ export const claimRules = {
     assert.equal((await recordsIn(trial.store, ref, "data")).length, 4);
   },
 
-  async "each claim has a higher fence, and the thread as it is"(trial: Trial) {
+  async "each claim has a higher fence, and the thread's current state"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -71,9 +71,13 @@ export const claimRules = {
     assert.deepEqual([claim.thread, info.owner, claim.end], [info, "a", null]);
     const found = [claim.start, ...claim.steps].map((record) => JSON.stringify(record));
     assert.deepEqual(found, thread.records);
-    assert.equal(await store.claim(ref, { owner: "b", leaseMs }), null, "it is held");
+    assert.equal(
+      await store.claim(ref, { owner: "b", leaseMs }),
+      null,
+      "a held thread can't be claimed",
+    );
     await claim.append(end().record, end().state);
-    assert.equal(claim.steps.length, 3, "as they were when it was claimed");
+    assert.equal(claim.steps.length, 3, "the steps at the time of the claim");
     await claim.release();
     const last = await trial.claim(ref, await trial.open());
     assert.deepEqual([last.steps, JSON.stringify(last.end)], [claim.steps, end().record]);
@@ -84,14 +88,14 @@ export const claimRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "of the same owner");
+    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "nor by the same owner");
     const other = await trial.open();
     assert.equal(await other.claim(ref, { owner: "b", leaseMs }), null, "of another");
     assert.equal(await claim.renew(), true);
     assert.equal(claim.lost.aborted, false);
   },
 
-  async "a claim that is taken over writes nothing more"(trial: Trial) {
+  async "a fenced claim can't write"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -121,7 +125,7 @@ export const claimRules = {
     assert.deepEqual(await store.listBlobs(ref), []);
   },
 
-  async "a claim that is not renewed is over when its lease has expired"(trial: Trial) {
+  async "a claim ends when its lease expires"(trial: Trial) {
     const { store, under } = trial;
     if (!under.expire) return;
     const ref = trial.ref();
@@ -146,7 +150,7 @@ export const claimRules = {
     assert.equal((await recordsIn(other, ref, "data")).length, 2);
   },
 
-  async "a released claim writes nothing more, and is not lost"(trial: Trial) {
+  async "a released claim can't write, and does not count as lost"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -162,7 +166,7 @@ export const claimRules = {
     assert.equal((await store.find(ref.threadId))?.records, 1);
   },
 
-  async "a closed store holds nothing"(trial: Trial) {
+  async "a closed store holds no claims"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const other = await trial.open();
@@ -196,7 +200,7 @@ export const claimRules = {
     assert.deepEqual(await readAll(store, ref, "events"), numbers.map(event));
   },
 
-  async "a record is there when its append resolves, and its events before it"(trial: Trial) {
+  async "a record is readable when its append resolves, and its events before it"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
@@ -217,7 +221,7 @@ export const claimRules = {
     assert.equal((await readAll(other, ref, "events")).length, 11, "a release shows all events");
   },
 
-  async "only records change when a thread was updated"(trial: Trial) {
+  async "only records change a thread's update time"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const { updatedAt } = await trial.create({}, ref);
@@ -232,7 +236,7 @@ export const claimRules = {
     assert.ok(Number.isFinite((await store.find(ref.threadId))?.updatedAt));
   },
 
-  async "a record that is too large is refused whole, and the claim holds"(trial: Trial) {
+  async "a record that is too large leaves no part, and the claim holds"(trial: Trial) {
     const { store } = trial;
     const { maxRecordBytes } = store;
     const ref = trial.ref();
@@ -253,7 +257,7 @@ export const claimRules = {
     assert.deepEqual(await recordsIn(store, ref, "journal"), ['{"turn":1}']);
   },
 
-  async "nothing but events follows the record that ends a thread"(trial: Trial) {
+  async "only events follow the record that ends a thread"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -277,7 +281,7 @@ export const claimRules = {
     assert.deepEqual(await readAll(store, ref, "events"), [event(1), event(1)]);
   },
 
-  async "a pause is seen by the next append, and stays"(trial: Trial) {
+  async "the next append reports a pause, which stays"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const other = await trial.open();
@@ -292,7 +296,7 @@ export const claimRules = {
     const next = await trial.claim(ref, other);
     assert.equal(next.thread.paused, true);
     await next.append(end().record, end().state);
-    assert.equal((await other.setPaused(ref, false))?.paused, true, "an ended thread is as it was");
+    assert.equal((await other.setPaused(ref, false))?.paused, true, "an ended thread is unchanged");
   },
 
   async "a value is read by its number, in any store"(trial: Trial) {
@@ -303,10 +307,14 @@ export const claimRules = {
       const claim = await trial.claim(ref, await trial.open());
       const json = JSON.stringify("\u2028\u20ac".repeat(n * 1000));
       const at = claim.keepValue(json);
-      assert.ok(at !== null && !kept.has(at), "a number of its own");
+      assert.ok(at !== null && !kept.has(at), "a unique number");
       claim.event([JSON.stringify({ tag: "CONTRACT", content: "", timestamp: 1, seq: n, at })]);
       await claim.append(step("").record, step("").state);
-      assert.equal(await trial.store.readValue(ref, at), json, "it is there before its event");
+      assert.equal(
+        await trial.store.readValue(ref, at),
+        json,
+        "the value is readable before its event",
+      );
       kept.set(at, json);
       await claim.release();
     }
@@ -316,7 +324,7 @@ export const claimRules = {
     }
   },
 
-  async "a blob is kept once under its id"(trial: Trial) {
+  async "a blob is stored once under its id"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -337,7 +345,7 @@ export const claimRules = {
     assert.equal(await store.readBlob(ref, "c".repeat(32)), null);
   },
 
-  async "any text is kept as it is"(trial: Trial) {
+  async "any text is stored unchanged"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const long = "x".repeat(Math.min(10 * 1024 * 1024, store.maxRecordBytes - 1000));

@@ -12,7 +12,7 @@ type Changes = {
   under?: (memory: Memory) => Partial<StoreUnderTest>;
 };
 
-/** A method's object with other methods in place of some. */
+/** Returns an object with some of its methods replaced. */
 function changed<T extends object>(target: T, changes: Partial<T>): T {
   return new Proxy(target, {
     get: (_, key) => {
@@ -52,7 +52,7 @@ function underTest({ store, claim, under }: Changes): StoreUnderTest {
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Half a record behind the last one of a log, which the next claim cuts off. */
+/** Half a record at the end of a log, which the next claim cuts off. */
 function torn({ isShown = false, isReported = true }): Changes {
   const halves = new Map<string, { log: "data"; half: string }>();
   return {
@@ -90,7 +90,7 @@ const sound: [string, Changes][] = [
         claim: (ref, options) => store.claim(ref, { ...options, takeOver: false }),
       }),
       under: (memory) => ({
-        // The holder's lock goes with its process.
+        // The holder's lock ends with its process.
         die: async () => {
           for (const thread of memory.threads.values()) thread.holder = null;
         },
@@ -175,14 +175,14 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "takes over without being asked",
+    "takes over without takeOver",
     { store: (store) => ({ claim: (ref, all) => store.claim(ref, { ...all, takeOver: true }) }) },
   ],
-  ["gives each claim one fence", { claim: () => ({ fence: 1 }) }],
+  ["gives all claims the same fence", { claim: () => ({ fence: 1 }) }],
   ["says that a lost claim holds", { claim: () => ({ renew: async () => true }) }],
   ["never says that a claim is lost", { claim: () => ({ lost: new AbortController().signal }) }],
   [
-    "creates twice when asked twice at once",
+    "creates a thread twice in concurrent calls",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -195,7 +195,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "names the id of each bundle's thread again",
+    "reuses the id of each bundle's thread",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -207,7 +207,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "leaves a part of a thread that is refused",
+    "leaves a part of a refused thread",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -243,7 +243,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "gives two values one number",
+    "gives two values the same number",
     { claim: (claim) => ({ keepValue: (json) => (claim.keepValue(json) === null ? null : 0) }) },
   ],
   [
@@ -258,7 +258,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "takes any cursor",
+    "accepts any cursor",
     {
       store: (store) => ({
         read: (ref, log, cursor) =>
@@ -271,7 +271,7 @@ const broken: [string, Changes][] = [
     { store: (store) => ({ list: async (query) => (await store.list(query)).toReversed() }) },
   ],
   [
-    "hands out what is held",
+    "lists claimed threads as runnable",
     {
       store: (_, memory) => ({
         runnable: (options) => {
@@ -282,9 +282,9 @@ const broken: [string, Changes][] = [
       }),
     },
   ],
-  ["forgets what is postponed", { store: () => ({ postpone: async () => undefined }) }],
+  ["forgets postponed threads", { store: () => ({ postpone: async () => undefined }) }],
   [
-    "begins to watch after it is ready",
+    "starts to watch after `ready`",
     {
       store: (store) => ({
         async *watch(signal, ref) {
@@ -298,7 +298,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "names changes before they can be read",
+    "reports changes before they are readable",
     {
       claim: (claim, memory) => ({
         append: async (...given) => {
@@ -315,11 +315,11 @@ const broken: [string, Changes][] = [
     },
   ],
   ["shows half a record", torn({ isShown: true })],
-  ["does not report what it cuts off", torn({ isReported: false })],
+  ["does not report the bytes that it cuts off", torn({ isReported: false })],
   ["opens a damaged log", { under: () => ({ damage: async () => undefined }) }],
 ];
 
-/** The name of the first rule that a store breaks; null when it keeps them all. */
+/** Returns the first rule that a store breaks; null if it breaks none. */
 async function brokenRule(changes: Changes): Promise<string | null> {
   for (const { name, check } of storeContract()) {
     // The rule fails here when the change is never reported.
@@ -339,6 +339,6 @@ test.each(sound)("a store that %s keeps all rules", async (_, changes) => {
   for (const { check } of storeContract()) await check(underTest(changes));
 });
 
-test.each(broken)("a store that %s breaks one", async (_, changes) => {
+test.each(broken)("a store that %s breaks a rule", async (_, changes) => {
   expect(await brokenRule(changes)).not.toBeNull();
 });

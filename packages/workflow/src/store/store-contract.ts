@@ -21,11 +21,11 @@ import {
 } from "./store-trial.ts";
 import { watchRules } from "./store-watch.ts";
 
-/** A rule that every store keeps. `check` throws when the store breaks it, and closes the stores that it has opened. */
+/** A rule for every store. `check` throws when the store breaks it, and closes the stores that it opened. */
 export type StoreRule = { name: string; check: (under: StoreUnderTest) => Promise<void> };
 
 /**
- * The rules that every {@link ThreadStore} keeps, each to be run against a new medium.
+ * Returns the rules for every {@link ThreadStore}. Each rule runs against a new medium.
  *
  * @example for (const { name, check } of storeContract()) test(name, async () => check(await make()));
  */
@@ -112,7 +112,7 @@ const threadRules = {
     assert.equal((await other.readRegistry()).text, "a: 1\n");
   },
 
-  async "of twenty writers of the registry none loses a change"(trial: Trial) {
+  async "twenty concurrent writers of the registry lose no change"(trial: Trial) {
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
     const write = async (n: number): Promise<void> => {
       const store = stores[n % stores.length] ?? trial.store;
@@ -135,7 +135,7 @@ const threadRules = {
     assert.equal((await trial.store.readRegistry()).text, last);
   },
 
-  async "a thread is there with all that it begins with"(trial: Trial) {
+  async "a new thread has all of its initial content"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const records = [startRecord(ref, 7), step("one").record, step("two").record];
@@ -157,7 +157,7 @@ const threadRules = {
     assert.deepEqual([await other.listBlobs(ref), await store.listBlobs(ref)], [[], []]);
   },
 
-  async "a thread begins with copies of another's blobs"(trial: Trial) {
+  async "a thread starts with copies of another's blobs"(trial: Trial) {
     const { store } = trial;
     const [source, fork, orphan] = [trial.ref(), trial.ref(otherHash), trial.ref()];
     await trial.create({}, source);
@@ -174,7 +174,7 @@ const threadRules = {
     assert.deepEqual(await store.listBlobs(orphan), [], "its source is gone");
   },
 
-  async "an id is used once, for a thread of any bundle"(trial: Trial) {
+  async "an id is unique among the threads of all bundles"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const first = await trial.create({}, ref);
@@ -189,7 +189,7 @@ const threadRules = {
     assert.deepEqual(await recordsIn(store, ref, "data"), trial.thread(ref).records);
   },
 
-  async "of twenty creations with one id one creates"(trial: Trial) {
+  async "one of twenty concurrent creations with one id creates"(trial: Trial) {
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
     const threadId = trial.ref().threadId;
     const given = Array.from({ length: 20 }, (_, n) => {
@@ -213,7 +213,7 @@ const threadRules = {
     assert.equal((await trial.store.list()).length, 1);
   },
 
-  async "a thread with a record that is too large is not created"(trial: Trial) {
+  async "a thread with a too large record is not created"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const large = recordOf(store.maxRecordBytes + 1);
@@ -225,7 +225,7 @@ const threadRules = {
     await trial.create({}, ref);
   },
 
-  async "threads are listed by pages, the newest id first"(trial: Trial) {
+  async "threads are listed page by page, highest id first"(trial: Trial) {
     const { store } = trial;
     const refs = Array.from({ length: 45 }, (_, n) => trial.ref(n % 3 === 0 ? otherHash : hash));
     for (const ref of refs.toReversed()) await trial.create({}, ref);
@@ -245,7 +245,7 @@ const threadRules = {
     assert.deepEqual(idsOf(await store.list({ before: ids[0], limit: 1 })), [ids[1]]);
   },
 
-  async "a ref of another bundle, or of no thread, names none"(trial: Trial) {
+  async "a ref of another bundle or of a missing thread matches no thread"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -271,7 +271,7 @@ const threadRules = {
     assert.equal((await store.runnable({ now: 1, limit: 9 })).length, 1);
   },
 
-  async "a removed thread is gone, its claim is over, and its id is free"(trial: Trial) {
+  async "a removed thread is missing, its claim is over, and its id is free"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -299,7 +299,7 @@ const threadRules = {
     assert.deepEqual((await recordsIn(store, ref, "data")).slice(1), [step("new").record]);
   },
 
-  async "a log is read by pages of whole lines, from any cursor, by any store"(trial: Trial) {
+  async "any store reads a log in pages of whole lines from any cursor"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     const texts = Array.from({ length: 120 }, (_, n) => step(`${n} ${"x".repeat(20_000)}`).record);
@@ -325,7 +325,7 @@ const threadRules = {
     }
   },
 
-  async "a cursor at the end of a log reads what is added later"(trial: Trial) {
+  async "a cursor at the end of a log reads later lines"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);

@@ -40,12 +40,12 @@ const script: Act[] = [
 
 /** Rules for crashed processes and damaged media. */
 export const faultRules = {
-  async "a holder that dies between any two calls leaves what was acknowledged"(trial: Trial) {
+  async "a holder that dies between any two calls loses nothing acknowledged"(trial: Trial) {
     const { deathsEvery = 1 } = trial.under;
     for (let at = 0; at <= script.length; at += deathsEvery) await dieAt(trial, at, false);
   },
 
-  async "a holder that dies within any call leaves it done or not done"(trial: Trial) {
+  async "a holder that dies during a call leaves it done or not done"(trial: Trial) {
     const { deathsEvery = 1 } = trial.under;
     for (let at = 0; at < script.length; at += deathsEvery) await dieAt(trial, at, true);
   },
@@ -81,7 +81,7 @@ export const faultRules = {
     }
   },
 
-  async "a changed byte is found before anything is done with the thread"(trial: Trial) {
+  async "a changed byte is detected before the thread changes"(trial: Trial) {
     const { under } = trial;
     if (!under.damage) return;
     for (const log of ["data", "journal"] satisfies LogName[]) {
@@ -95,7 +95,7 @@ export const faultRules = {
   },
 };
 
-/** Does the script up to an act, lets its process die then or within the act, and has another process go on. */
+/** Runs the script up to an act, ends its process before or during that act, and continues in another process. */
 async function dieAt(trial: Trial, at: number, isWithin: boolean): Promise<void> {
   const session = new Session(trial, trial.ref());
   const { model, ref } = session;

@@ -56,7 +56,7 @@ export class ThreadModel {
     if (explained === "unknown") return;
     const events = await readAll(store, ref, "events");
     if (explained === "some") this.events = this.events.filter((line) => events.includes(line));
-    assert.deepEqual(events, this.events, "events are neither changed, doubled nor reordered");
+    assert.deepEqual(events, this.events, "events are neither changed, duplicated nor reordered");
     for (const [at, json] of this.values) {
       const found = await store.readValue(ref, at);
       if (explained === "some" && found === null) this.values.delete(at);
@@ -77,13 +77,13 @@ export class Session {
     this.ref = ref;
   }
 
-  /** Does an act, and notes it in the model. */
+  /** Performs an act and records it in the model. */
   async do(act: Act, store: ThreadStore): Promise<void> {
     const note = await this.call(act, store);
     note();
   }
 
-  /** Does an act. The returned function notes it in the model. */
+  /** Performs an act. The returned function records it in the model. */
   async call(act: Act, store: ThreadStore): Promise<() => void> {
     const { model, ref } = this;
     if (act.do === "create") {
@@ -105,7 +105,7 @@ export class Session {
     assert.ok(claim, `a claim to ${act.do} with`);
     if (act.do === "append") {
       const { paused } = await claim.append(act.record, act.state);
-      assert.equal(paused, model.paused, "whether the thread is to stop");
+      assert.equal(paused, model.paused, "the pause mark");
     } else if (act.do === "journal") {
       await claim.journal(act.record);
     } else if (act.do === "event") {
@@ -129,7 +129,7 @@ export class Session {
     return () => this.#note(act);
   }
 
-  /** Notes an act that was not acknowledged when the store has it all the same. Returns whether it has. */
+  /** Records an unacknowledged act if the store has it nevertheless. Returns whether it does. */
   async adopt(act: Act, store: ThreadStore): Promise<boolean> {
     const { model, ref } = this;
     const info = await store.find(ref.threadId);

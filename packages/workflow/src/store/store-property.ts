@@ -10,7 +10,7 @@ const holders = 3;
 const threads = 3;
 const actsPerSeed = 60;
 
-/** A holder: a process, its store, and the claims that it has made, over or not. */
+/** A process with its store and its claims, current and past. */
 type Holder = { store: ThreadStore; claims: Map<string, Claim> };
 
 /** Model of a thread: records and holder. */
@@ -19,12 +19,12 @@ type Known = {
   claim: Claim | null;
   /** The process of the claim has died. */
   isOrphan: boolean;
-  /** A claim was over before it was released: its last events may be missing. */
+  /** A claim ended before its release: its last events may be missing. */
   wasCut: boolean;
 };
 
 export const propertyRules = {
-  async "random sessions of three holders leave what a simple model has"(trial: Trial) {
+  async "random sessions of three holders agree with a simple model"(trial: Trial) {
     const { seeds = 300 } = trial.under;
     for (let seed = 1; seed <= seeds; seed += 1) {
       try {
@@ -38,7 +38,7 @@ export const propertyRules = {
   },
 };
 
-/** Random calls on a few threads, one after the other, each compared with a model. */
+/** Makes random calls on a few threads in sequence, and compares each with a model. */
 class RandomSession {
   readonly #trial: Trial;
   readonly #random: () => number;
@@ -97,7 +97,7 @@ class RandomSession {
     const turn = '{"turn":0}';
     const thread: NewThread = { ...this.#trial.thread(ref), journal: [turn] };
     const found = await store.create(thread);
-    assert.equal(found.created, !known, "it is created unless it is there");
+    assert.equal(found.created, !known, "only a missing thread is created");
     assert.equal(found.thread.records, known?.model.data.length ?? 1);
     if (known) return;
     const model = new ThreadModel();
@@ -109,7 +109,11 @@ class RandomSession {
   async #remove({ store }: Holder, ref: ThreadRef): Promise<void> {
     const known = this.#known.get(ref.threadId);
     try {
-      assert.equal(await store.remove(ref), this.#known.delete(ref.threadId), "it was there");
+      assert.equal(
+        await store.remove(ref),
+        this.#known.delete(ref.threadId),
+        "the removed thread existed",
+      );
     } catch (error) {
       if (!isWorkflowError(error) || error.code !== "THREAD_CLAIMED") throw error;
       assert.ok(known?.claim, "a thread that is not held is removed");
@@ -127,7 +131,8 @@ class RandomSession {
     const takeOver = this.#random() < 0.3;
     const before = known.claim;
     const claim = await store.claim(ref, { owner: "a", leaseMs, takeOver });
-    // Whether a live holder can be fenced, and a dead one's claim holds until its lease expires, is up to the store.
+    // Stores differ in whether a live holder can be fenced, and whether a dead holder's claim lasts until its lease
+    // expires.
     if (!before) assert.ok(claim, "a thread that is not held is claimed");
     else if (!takeOver && !known.isOrphan)
       assert.equal(claim, null, "a held thread is not claimed");
@@ -225,7 +230,7 @@ class RandomSession {
   }
 }
 
-/** Mulberry32: numbers from 0 to 1 by a seed. */
+/** Returns seeded random numbers from 0 to 1 (Mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -12,7 +12,7 @@ import {
   type ThreadStore,
 } from "./store.ts";
 
-/** The medium that the contract is checked against. Each rule gets a new one, without threads. */
+/** The medium under test. Each rule gets a new one, without threads. */
 export type StoreUnderTest = {
   /** Opens a store over the medium, as another process would. */
   open: () => Promise<ThreadStore>;
@@ -24,14 +24,15 @@ export type StoreUnderTest = {
   /** Lets leases of this length expire. Absent when the store has no leases. */
   expire?: (leaseMs: number) => Promise<void>;
   /**
-   * Leaves the first half of a record at the end of a log, as a crash within its write does. Absent when no crash can.
+   * Leaves the first half of a record at the end of a log, as a crash during the write does. Absent when crashes can't
+   * do that.
    */
   tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
-  /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed behind the store. */
+  /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed outside of the store. */
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
-  /** How many random sessions the model is compared with; 300 without it. */
+  /** Number of random sessions; 300 by default. */
   seeds?: number;
-  /** A holder dies at every so-manyth place of a session; at each place without it. */
+  /** A holder dies at every n-th place of a session; at each place by default. */
   deathsEvery?: number;
   /** Closes the stores that are still open, and removes the medium. */
   close: () => Promise<void>;
@@ -56,7 +57,7 @@ export function step(content: string, meta: object = {}): Written {
   return { record: JSON.stringify({ role: "a", content, meta, timestamp: 1 }), state: running };
 }
 
-/** A question that is open, with a timeout or without. */
+/** An open question, with or without a timeout. */
 export function question(dueAt: number | null): Written {
   const meta = { for: "leave", ...(dueAt !== null && { expiresAt: dueAt }) };
   const record = { role: "__wait__", content: "may I?", meta, timestamp: 1 };
@@ -72,7 +73,7 @@ export function end(): Written {
 export const event = (seq: number): string =>
   JSON.stringify({ tag: "CONTRACT", content: `event ${seq}`, timestamp: 1, type: "print", seq });
 
-/** A record of exactly so many bytes of UTF-8, about a third as many characters. */
+/** Returns a record of exactly `bytes` bytes of UTF-8, with about a third as many characters. */
 export function recordOf(bytes: number): string {
   const { record } = step("");
   const room = bytes - record.length;
@@ -82,7 +83,7 @@ export function recordOf(bytes: number): string {
 
 /** Stores over one medium, with helpers for the rules. */
 export class Trial {
-  /** Removes a thread through a store; through the store of its holder where the first can't fence that. */
+  /** Removes a thread through a store, or through its holder's store if the first can't fence the holder. */
   async remove(ref: ThreadRef, store: ThreadStore, holder: ThreadStore): Promise<boolean> {
     try {
       return await store.remove(ref);
@@ -110,14 +111,14 @@ export class Trial {
     return this.under.open();
   }
 
-  /** A ref with an id that no other thread has, higher than all before it; of a bundle of its own, without another. */
+  /** Returns a ref with a new id, higher than all earlier ones, and by default with its own bundle. */
   ref(of?: string): ThreadRef {
     this.#ids += 1;
     const digits = String(this.#ids).padStart(6, "0");
     return { hash: of ?? `1000000${digits}`, threadId: `01KQXKW18CT8G75T53R8${digits}` };
   }
 
-  /** A new thread of one record. */
+  /** Returns a new thread of one record. */
   thread(ref: ThreadRef = this.ref(), prompt = ""): NewThread {
     const createdAt = 1_777_000_000_000;
     const records = [startRecord(ref, createdAt, prompt)];
@@ -130,7 +131,7 @@ export class Trial {
     return thread;
   }
 
-  /** Claims a thread that no other claim holds. */
+  /** Claims an unclaimed thread. */
   async claim(ref: ThreadRef, store: ThreadStore = this.store): Promise<Claim> {
     const claim = await store.claim(ref, { owner: "a", leaseMs });
     assert.ok(claim, "the thread is claimed");
@@ -147,7 +148,7 @@ export class Trial {
   }
 }
 
-/** All lines of a log, by pages. */
+/** Reads all lines of a log, page by page. */
 export async function readAll(store: ThreadStore, ref: ThreadRef, log: LogName): Promise<string[]> {
   const lines: string[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -159,7 +160,7 @@ export async function readAll(store: ThreadStore, ref: ThreadRef, log: LogName):
   }
 }
 
-/** The records of a log without their checksums, which must be those of the chain. */
+/** Returns a log's records without their checksums, after checking the chain. */
 export async function recordsIn(
   store: ThreadStore,
   ref: ThreadRef,
@@ -186,7 +187,7 @@ export async function fenced(act: () => Promise<unknown>): Promise<void> {
   await assert.rejects(act, isRight, "refused with FencedError");
 }
 
-/** Every write of a claim that is over is refused. */
+/** Asserts that every write of an ended claim is refused. */
 export async function isOver(claim: Claim): Promise<void> {
   const { record, state } = step("late");
   await fenced(() => claim.append(record, state));

@@ -8,7 +8,7 @@ const idsOf = (rows: readonly ThreadInfo[]): string[] => rows.map(({ threadId })
 
 /** Rules of runnable threads and of changes. */
 export const watchRules = {
-  async "threads that a worker may drive are listed, the longest due first"(trial: Trial) {
+  async "runnable threads are listed, longest due first"(trial: Trial) {
     const { store } = trial;
     const make = async (written: { record: string; state: object } | null, of?: string) => {
       const ref = trial.ref(of);
@@ -43,7 +43,7 @@ export const watchRules = {
     assert.deepEqual(
       await due(system.clock.now() + 1e9),
       [a, b, c, d],
-      "a running one since its last record",
+      "a running thread is due since its last record",
     );
     await claim.release();
     await store.setPaused(paused, false);
@@ -52,7 +52,7 @@ export const watchRules = {
     assert.ok((await due(5_000)).includes(paused.threadId));
   },
 
-  async "a postponed thread is left out until its time, or until it has a record"(trial: Trial) {
+  async "a postponed thread is skipped until its time or its next record"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);
@@ -71,17 +71,17 @@ export const watchRules = {
     assert.equal(await runs(now), true);
   },
 
-  async "a watch names what changes, in any store"(trial: Trial) {
+  async "a watch reports changes made through any store"(trial: Trial) {
     const { store } = trial;
     const watched = new Watched(await trial.open());
     await watched.next(({ kind }) => kind === "ready");
-    /** Waits until changes before this call were named: those of another thread come after them. */
+    /** Waits until earlier changes were reported, by waiting for a later change of another thread. */
     const settle = async (): Promise<void> => {
       const marker = trial.ref();
       await trial.create({}, marker);
       await watched.next((change) => "ref" in change && change.ref.threadId === marker.threadId);
     };
-    // Each change has a thread of its own: changes of one may be merged.
+    // Each change uses its own thread, because changes of one thread may be merged.
     const acts: ((ref: ThreadRef) => Promise<unknown>)[] = [
       async (ref) => {
         const claim = await trial.claim(ref);
@@ -115,7 +115,7 @@ export const watchRules = {
     await watched.stop();
   },
 
-  async "a watch of one thread names no other"(trial: Trial) {
+  async "a watch of one thread reports no other"(trial: Trial) {
     const [ref, other] = [trial.ref(), trial.ref()];
     await trial.create({}, ref);
     const watched = new Watched(await trial.open(), ref);
@@ -132,7 +132,7 @@ export const watchRules = {
     await watched.stop();
   },
 
-  async "who reads at each change has read everything"(trial: Trial) {
+  async "a reader that reads at each change reads everything"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const reader = await trial.open();
@@ -176,7 +176,7 @@ export const watchRules = {
   },
 };
 
-/** A watch that is read all the time. */
+/** A watch that is read continuously. */
 class Watched {
   readonly seen: StoreChange[] = [];
   readonly #stop = new AbortController();
@@ -195,7 +195,7 @@ class Watched {
     }
   }
 
-  /** Next change of this kind that no call has returned or skipped. */
+  /** Returns the next change of this kind that no call has returned or skipped. */
   async next(is: (change: StoreChange) => boolean): Promise<StoreChange> {
     for (;;) {
       for (; this.#used < this.seen.length; this.#used += 1) {

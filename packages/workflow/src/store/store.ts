@@ -4,9 +4,9 @@ import type { EndRecord, JournalHead, StartRecord } from "../record/record.ts";
 import type { ThreadRef } from "../record/thread.ts";
 
 /**
- * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal use nothing else of
- * the place where threads live. Implementations: the storage root of a machine, memory, a Restate cluster.
- * {@link storeContract} has the rules that all of them pass.
+ * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal access storage only
+ * through it. Implementations: the storage root of a machine, memory, a Restate cluster. {@link storeContract} tests
+ * them.
  *
  * Rules for every implementation:
  *
@@ -18,33 +18,33 @@ import type { ThreadRef } from "../record/thread.ts";
  *    its last field; `read` returns records with it. The data log and the journal have a chain each; events have no
  *    checksums.
  * S4 A write that fails with an error other than a refusal may have happened. The claim is over then: its holder claims
- *    the thread again and reads what is there.
+ *    the thread again and reads its logs.
  * S5 Nothing follows the record that ends a thread, except events and their values: `append` and `journal` throw
  *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can be claimed for its events.
  * S6 A store that finds damage throws a `WorkflowError` that names the place. It never skips a record.
  *
- * Texts are JSON without line breaks. Times are milliseconds since the epoch. A store keeps copies of the bytes that it
- * is given. A ref with another hash than its thread's names no thread. Every method may throw the `WorkflowError` of
- * its medium (a full disk, a lost connection), and `STORE_CLOSED` after `close`.
+ * Texts are JSON without line breaks. Times are milliseconds since the epoch. A store copies the bytes that it gets. A
+ * ref must have its thread's hash to match the thread. Every method may throw the `WorkflowError` of its medium (a full
+ * disk, a lost connection), and `STORE_CLOSED` after `close`.
  */
 export interface ThreadStore {
-  /** The longest record that `append` and `journal` take, in bytes of UTF-8 without the checksum. */
+  /** Maximum length of a record for `append` and `journal`, in bytes of UTF-8 without the checksum. */
   readonly maxRecordBytes: number;
 
   // Bundles: immutable files, named by the hash of their code
 
   /** Stores a bundle. Its files replace existing ones; existing types and map stay when the bundle has none. */
   putBundle(bundle: StoredBundle): Promise<void>;
-  /** A bundle with all its files; null when the store has none with this hash. The caller checks the hash. */
+  /** Reads a bundle with all its files; null when it is missing. The caller checks the hash. */
   readBundle(hash: string): Promise<StoredBundle | null>;
-  /** The hashes of all bundles, sorted. */
+  /** Lists the hashes of all bundles, sorted. */
   listBundles(): Promise<string[]>;
   /** Removes a bundle; its threads stay. A missing bundle changes nothing. */
   removeBundle(hash: string): Promise<void>;
 
   // The registry: one text, replaced by compare-and-set
 
-  /** The registry's text and its version; an empty text in a new store. */
+  /** Reads the registry's text and its version; an empty text in a new store. */
   readRegistry(): Promise<RegistryState>;
   /** Replaces the registry if its version is still `expected`. Returns false, and changes nothing, when it is not. */
   replaceRegistry(text: string, expected: string): Promise<boolean>;
@@ -52,74 +52,73 @@ export interface ThreadStore {
   // Threads
 
   /**
-   * Creates a thread with all that it begins with, at once: after a crash it is there whole or not at all. An id is
-   * used once: when the store has a thread with it, of any bundle, nothing changes and that thread is returned. Of
-   * concurrent calls with one id exactly one creates. With `claim` the call that creates claims the thread too, before
-   * anything else can; `claim` is null for a thread that was there. The thread's bundle need not be in the store.
+   * Creates a thread with its initial content atomically: after a crash it exists whole or not at all. Ids are unique:
+   * if a thread of any bundle has the id, nothing changes and that thread is returned. Of concurrent calls with one id
+   * exactly one creates the thread. With `claim` that call also claims the thread, before any other caller can; `claim`
+   * is null for an existing thread. The thread's bundle need not be in the store.
    * @throws WorkflowError `RECORD_TOO_LARGE`; `THREAD_MOVED`
    */
   create(
     thread: NewThread,
     claim?: ClaimOptions,
   ): Promise<{ created: boolean; thread: ThreadInfo; claim: Claim | null }>;
-  /** A thread; null when the store has none with this id. */
+  /** Finds a thread by its id; null when there is none. */
   find(threadId: string): Promise<ThreadInfo | null>;
-  /** A page of threads, the highest id first. */
+  /** Returns a page of threads, highest id first. */
   list(query?: ListQuery): Promise<ThreadInfo[]>;
   /**
-   * Removes a thread with everything of it. Returns false when there is none. Its holder is fenced, and its id may be
-   * used again.
+   * Removes a thread with all its data. Returns false when there is none. Its holder is fenced, and its id may be used
+   * again.
    * @throws WorkflowError `THREAD_CLAIMED` when the store can't fence the holder, which is another process
    */
   remove(ref: ThreadRef): Promise<boolean>;
   /**
-   * Records whether a thread is to stop at its next yield. Returns the thread; null when there is none. An ended thread
-   * is not changed. The holder of the claim learns of it by its next `append` and by `watch`. The mark stays until it
-   * is changed.
+   * Records whether a thread should stop at its next yield. Returns the thread; null when there is none. An ended
+   * thread is not changed. The holder of the claim learns of the change from its next `append` and from `watch`. The
+   * mark stays until it is changed.
    */
   setPaused(ref: ThreadRef, paused: boolean): Promise<ThreadInfo | null>;
   /**
    * Reads a page of whole lines of one of a thread's logs, from a cursor or from the start. A page has at least one
-   * line where one is left, and about a mebibyte at most unless its one line is longer. A log that was never written is
+   * line if any is left, and at most about a mebibyte unless its only line is longer. A log that was never written is
    * empty. Reading from the returned cursor continues, now or later, in any process.
-   * @throws WorkflowError `BAD_POSITION` for a text that is not a cursor, or names a place within a line or behind the
-   * end of this log; `THREAD_NOT_FOUND`
+   * @throws WorkflowError `BAD_POSITION` for a text that is not a cursor, or a position within a line or after the end
+   * of this log; `THREAD_NOT_FOUND`
    */
   read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage>;
-  /** Names a log of a thread in messages: a path, a URL. */
+  /** Returns the name of a thread's log for messages: a path, a URL. */
   where(ref: ThreadRef, log: LogName): string;
-  /** The JSON of a value that {@link Claim.keepValue} kept; null when there is none with this number, or no thread. */
+  /** Reads the JSON of a value stored by {@link Claim.keepValue}; null when the value or the thread is missing. */
   readValue(ref: ThreadRef, at: number): Promise<string | null>;
-  /** A blob of a thread; null when it has none with this id, or there is no thread. */
+  /** Reads a blob of a thread; null when the blob or the thread is missing. */
   readBlob(ref: ThreadRef, id: string): Promise<Uint8Array | null>;
-  /** The ids of a thread's blobs, sorted; none when there is no thread. */
+  /** Lists the ids of a thread's blobs, sorted; empty when the thread is missing. */
   listBlobs(ref: ThreadRef): Promise<string[]>;
 
   /**
-   * Claims a thread for `owner`. Null when another claim holds it, also of the same owner: a claim holds until its
-   * release or the expiry of its lease. A store may reserve all threads of a bundle for the process that holds one of
-   * them. `takeOver` fences the other claim; a store that can't fence a live holder still returns null. A torn write of
-   * a crashed holder at the end of a log is cut off and reported as `cut`.
+   * Claims a thread for `owner`. Returns null when another claim holds it, even one of the same owner: a claim holds
+   * until its release or the expiry of its lease. A store may reserve all threads of a bundle for the process that
+   * holds one of them. `takeOver` fences the other claim; a store that can't fence a live holder still returns null. A
+   * torn write of a crashed holder at the end of a log is cut off and reported as `cut`.
    * @throws WorkflowError `THREAD_NOT_FOUND`; `LOG_CORRUPT`; `THREAD_MOVED`
    */
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
   /**
-   * Threads that a worker may drive at this time, longest due first: neither ended, nor paused, nor claimed, and
-   * running, or waiting with a `dueAt` in the past. A running thread is due since its last record. `hashes` limits the
-   * result to these bundles, `onlyDue` to waiting threads. A hint, not a reservation: claim decides.
+   * Returns the threads that a worker may drive at this time, longest due first: neither ended, nor paused, nor
+   * claimed, and running, or waiting with a `dueAt` in the past. A running thread is due since its last record.
+   * `hashes` limits the result to these bundles, `onlyDue` to waiting threads. A hint, not a reservation: claim
+   * decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
   /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
   postpone(ref: ThreadRef, until: number): Promise<void>;
   /**
-   * Changes from now on, until `signal` is aborted: first `ready`, from which on nothing is missed. Changes of one
-   * thread may be merged into one. With `ref` only those of that thread, and none of the registry. It ends when the
-   * signal is aborted or the store is closed; it throws when it can't say what has changed.
+   * Yields changes from now on, until `signal` is aborted or the store is closed. The first item is `ready`: no later
+   * change is missed. Changes of one thread may be merged. With `ref` it yields only changes of that thread, and none
+   * of the registry. Throws when the changes can't be determined.
    */
   watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange>;
-  /**
-   * Releases what this object holds of its medium. Claims made through it are over, and their threads can be claimed.
-   */
+  /** Releases the resources of this object. Its claims end, and their threads can be claimed. */
   close(): Promise<void>;
 }
 
@@ -131,51 +130,51 @@ export interface Claim {
   readonly ref: ThreadRef;
   /** Higher than that of every earlier claim on the thread. */
   readonly fence: number;
-  /** The thread as it was when it was claimed. */
+  /** The thread at the time of the claim. */
   readonly thread: ThreadInfo;
-  /** Its records then, checked against their checksums, and without these. An ended thread has an `end`. */
+  /** Its records at that time, without their verified checksums. An ended thread has an `end`. */
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
-  /** The last head of the journal that one of them names. */
+  /** The last journal head named by one of the records. */
   readonly journalHead: JournalHead | null;
   /** Torn write of a crashed writer that was cut off the end of a log; null when there was none. */
   readonly cut: Cut | null;
   /** The highest `seq` of an event in the debug log when the thread was claimed; 0 when it has none. */
   readonly lastSeq: number;
-  /**
-   * Aborted when the claim is known to be over for another reason than `release`: at the latest with the first refused
-   * write.
-   */
+  /** Aborted when the claim has ended for a reason other than `release`, at the latest at the first refused write. */
   readonly lost: AbortSignal;
-  /** Extends the lease. Returns false when the claim is over. A store without leases only says whether it holds. */
+  /** Extends the lease. Returns false when the claim is over. A store without leases only checks the claim. */
   renew(): Promise<boolean>;
   /**
-   * Appends a record, without its checksum, and the thread's state after it. A record is refused whole.
+   * Appends a record, without its checksum, and the thread's state after it. A refused record leaves no part.
    * @throws FencedError; WorkflowError `RECORD_TOO_LARGE`, after which the claim still holds
    */
   append(record: string, state: ThreadState): Promise<Appended>;
-  /** Appends a record to the journal. @throws as {@link append} does */
+  /**
+   * Appends a record to the journal.
+   * @throws like {@link append}
+   */
   journal(record: string): Promise<void>;
   /**
-   * Adds lines to the debug log, before the next record that is appended. Best effort: the lines are lost when the
-   * claim is over, its process dies or the medium fails, and nothing is thrown. Lines are never reordered, and each is
-   * there whole or not at all. They can be read once a later `append` or `release` has resolved.
+   * Adds lines to the debug log, before the next appended record. Best effort: lines are lost without an error when the
+   * claim is over, its process dies or the medium fails. Lines keep their order, and each is stored whole or not at
+   * all. They are readable after a later `append` or `release` resolves.
    */
   event(lines: readonly string[]): void;
   /**
-   * Keeps a value that is too long for its event, for {@link ThreadStore.readValue}, and returns its number, which no
-   * other value of the thread has; null when it can't be kept. It is there before any event that was added later. Best
-   * effort: a claim that another process has fenced may return a number until it is known to be over, and that value is
-   * lost as its events are.
+   * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
+   * ThreadStore.readValue}; null when it can't be stored. It is readable before any later event. Best effort: a claim
+   * fenced by another process may return a number until it notices, and that value is lost like its events.
    */
   keepValue(json: string): number | null;
   /**
    * Stores a blob and returns its id, `blobIdOf` its bytes; null when the thread's blobs would exceed the store's
-   * limit. The same bytes again change nothing. @throws FencedError
+   * limit. Storing the same bytes again changes nothing.
+   * @throws FencedError
    */
   putBlob(bytes: Uint8Array): Promise<string | null>;
-  /** Ends the claim, with all that was written made visible. Never throws; a second call does nothing. */
+  /** Makes all writes visible and ends the claim. Never throws; a second call does nothing. */
   release(): Promise<void>;
 }
 
@@ -185,35 +184,35 @@ export type StoredBundle = {
   code: Uint8Array;
   /** The descriptor as YAML. */
   descriptor: string;
-  /** Type declarations and source map, where it has them. */
+  /** Type declarations and source map, if any. */
   types?: string;
   map?: string;
 };
 
-/** Of two states with one `version` the texts are the same. */
+/** Equal versions mean equal texts. */
 export type RegistryState = { text: string; version: string };
 
 /** Whether a thread runs, waits for an answer or a time, or has ended. */
 export type ThreadState =
   | { kind: "running" }
-  /** `dueAt`: when it continues without an answer; null when it never does. */
+  /** `dueAt`: time at which it continues without an answer; null if never. */
   | { kind: "waiting"; dueAt: number | null }
   | { kind: "ended" };
 
-/** A thread as lists have it. */
+/** A thread in a list. */
 export type ThreadInfo = ThreadRef & {
   /** The name of its workflow. */
   name: string;
   createdAt: number;
-  /** When its last record was appended, by the record's timestamp or the store's clock. */
+  /** Time of its last record, by the record's timestamp or the store's clock. */
   updatedAt: number;
-  /** The number of records in its data log, the start record included. */
+  /** Number of records in its data log, including the start record. */
   records: number;
   state: ThreadState;
   paused: boolean;
   /** Holder of the claim, as far as this store can tell; null when unclaimed. */
   owner: string | null;
-  /** The name of the host that it goes on on; null while it is here. A moved thread is read and copied only. */
+  /** Name of the host that it moved to; null for a local thread. A moved thread is only read and copied. */
   movedTo: string | null;
 };
 
@@ -224,7 +223,7 @@ export type NewThread = ThreadRef & {
   /** Records without checksums; the first is the start record. */
   records: readonly string[];
   journal?: readonly string[];
-  /** Blobs to copy from another thread of the store. Missing ones are left out. */
+  /** Blobs to copy from another thread of the store. Missing ones are skipped. */
   blobsFrom?: { ref: ThreadRef; ids: readonly string[] };
   state: ThreadState;
 };
@@ -232,22 +231,20 @@ export type NewThread = ThreadRef & {
 /** The logs of a thread: its records, its journal, its debug log. */
 export type LogName = "data" | "journal" | "events";
 
-/** Whole lines, and the cursor behind the last of them. `isEnd`: no more lines are there now. */
+/** Whole lines, and the cursor after the last of them. `isEnd`: the log has no more lines for now. */
 export type LogPage = { lines: string[]; cursor: string; isEnd: boolean };
 
-/** `before`: only threads with a smaller id. 20 threads where no limit is given. */
+/** `before`: only threads with a smaller id. `limit` is 20 by default. */
 export type ListQuery = { before?: string; limit?: number; hash?: string };
 
 /** Options of claiming a thread. */
 export type ClaimOptions = {
   /** Names the holder, in lists. */
   owner: string;
-  /**
-   * How long the claim holds without `renew`. A store on one machine may hold it as long as its process lives instead.
-   */
+  /** Length of the lease, in milliseconds. A store on one machine may instead hold the claim until its process ends. */
   leaseMs: number;
   takeOver?: boolean;
-  /** `os`: a write is acknowledged as soon as the system has it, where the medium makes a difference. */
+  /** `os`: a write is acknowledged once the operating system has it, if the medium distinguishes that. */
   durability?: Durability;
 };
 
@@ -259,24 +256,24 @@ export type RunnableOptions = {
   onlyDue?: boolean;
 };
 
-/** `paused`: the thread is to stop at its next yield. */
+/** `paused`: the thread should stop at its next yield. */
 export type Appended = { paused: boolean };
 
 /** An incomplete record at the end of a log, in bytes. `keptIn` is the path of the saved bytes, null when not saved. */
 export type Cut = { log: LogName; bytes: number; keptIn: string | null };
 
-/** A change that a store tells its subscribers. */
+/** A change that a store reports to its subscribers. */
 export type StoreChange =
   | { kind: "ready" }
   /**
-   * A thread was created, has a record, a journal entry or an event more, or was paused or resumed. Stores that keep
-   * claims on the medium name claims and releases too.
+   * A thread was created, paused or resumed, or got a record, a journal entry or an event. Stores that keep claims on
+   * the medium also report claims and releases.
    */
   | { kind: "thread"; ref: ThreadRef }
   | { kind: "removed"; ref: ThreadRef }
   | { kind: "registry" };
 
-/** A write of a claim that is over. Nothing was written. */
+/** Thrown by a write of an ended claim. Nothing was written. */
 export class FencedError extends Error {
   constructor(threadId: string) {
     super(`${threadId}: the claim on this thread is over`);

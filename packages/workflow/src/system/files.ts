@@ -27,7 +27,7 @@ const syncDataLater = promisify(fdatasync);
 
 /**
  * The files of this machine. The functions of `node:fs` are bound when this module is loaded, before any bundle: a
- * bundle that replaces them, as mocks do, does not change what its worker writes.
+ * bundle that replaces them, as mocks do, does not change its worker's writes.
  */
 export const files: Files = {
   open: (path, flags) => openSync(path, flags, 0o600),
@@ -60,7 +60,7 @@ export const files: Files = {
   watch: watchFile,
 };
 
-/** Bun drops a change that comes up to two milliseconds behind another of the same file (oven-sh/bun: PathWatcher). */
+/** Bun drops a change up to two milliseconds after another of the same file (oven-sh/bun: PathWatcher). */
 const dropsWithinMs = 4;
 
 /** Reports each change again a moment later, because Bun drops an event that follows another within 2 ms. */

@@ -60,7 +60,7 @@ export type Files = {
   statLink(path: string): FileStat | null;
   /** Whether a path exists. False on errors. */
   exists(path: string): boolean;
-  /** The names in a folder, in no order. */
+  /** Lists the names in a folder, unordered. */
   list(folder: string): string[];
   rename(from: string, to: string): void;
   /** Removes a file. A missing file is not an error. */
@@ -112,7 +112,7 @@ export type Sockets = {
   request(path: string, request: SocketRequest, timeoutMs: number): Promise<SocketOutcome>;
 };
 
-/** A process that can't be taken for a later one with the same pid. */
+/** A process identity that a later process with the same pid does not have. */
 export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
 
 /** A process that was started here. */

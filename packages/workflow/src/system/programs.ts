@@ -10,17 +10,17 @@ export type Program = keyof typeof sources;
 /** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
 export const bunFlags = ["--no-env-file", "--no-install", `--config=/dev/null`];
 
-/** The first argument that has a standalone binary run one of its programs and not its command line. */
+/** Returns the first argument that makes a standalone binary run one of its programs instead of its command line. */
 export const programArgument = (program: Program): string => `__${program}`;
 
-/** The file that a program begins with: beside the running one where that is packed; null in a standalone binary. */
+/** Returns the entry file of a program: beside the running file if that is packed; null in a standalone binary. */
 export function fileOf(program: Program): string | null {
   if (Bun.isStandaloneExecutable) return null;
   const file = import.meta.url.endsWith(".ts") ? sources[program] : `./${program}.js`;
   return Bun.fileURLToPath(new URL(file, import.meta.url));
 }
 
-/** The command that runs a program: a file for this Bun; in a standalone binary the binary itself. */
+/** Returns the command that runs a program: a file for this Bun; in a standalone binary the binary itself. */
 export function commandOf(program: Program, args: readonly string[]): [string, ...string[]] {
   const { execPath } = process;
   const file = fileOf(program);

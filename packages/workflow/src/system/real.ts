@@ -17,8 +17,8 @@ import type {
 } from "./port.ts";
 import { commandOf } from "./programs.ts";
 
-// Bundles share the worker's process. The clock and the process of the worker stay what they are when a bundle mocks
-// these functions; `process.exit` is replaced by the worker itself.
+// Bundles share the worker's process and may mock these functions, so they are captured first. The worker itself
+// replaces `process.exit`.
 const { now } = Date;
 const { setTimeout, clearTimeout, setImmediate } = globalThis;
 const { pid } = process;
@@ -50,7 +50,7 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 
 const sockets: Sockets = {
   listen(path, answer) {
-    // By its name alone, which is never too long.
+    // By its name alone, because a path may be too long.
     const before = process.cwd();
     process.chdir(dirname(path));
     serve({
@@ -157,7 +157,7 @@ const processes: Processes = {
       if (processes.identify(identity.pid)?.startTime === identity.startTime)
         kill(identity.pid, signal);
     } catch {
-      // It is gone, or another user's: who asks looks again.
+      // It has ended, or belongs to another user; the caller checks again.
     }
   },
   startWorker(args, { folder, env, output }) {
@@ -190,14 +190,14 @@ const isDead = (state: string): boolean => state.startsWith("Z") || state.starts
 
 const readText = (path: string): string => readFileSync(path, "utf8");
 
-/** Those from the state on, which is the third of all. */
+/** Returns the fields from the third on, the state. */
 const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
     const [state = "", ...fields] = fieldsOf(readText(`/proc/${id}/stat`));
     const [threads, , startTime = null] = fields.slice(16);
-    // Threads that have not ended yet have the files and the locks, also when the first one of all has ended.
+    // Remaining threads keep files and locks open, even after the main thread has ended.
     if (isDead(state) && Number(threads) <= 1) return null;
     const bootId = readText("/proc/sys/kernel/random/boot_id").trim();
     return { pid: id, startTime, bootId };
@@ -225,7 +225,7 @@ function variable(text: string): [name: string, value: string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** This process, its ancestors, and the first process of its PID namespace. */
+/** Returns this process, its ancestors, and the first process of its PID namespace. */
 const lineByProc = (): number[] =>
   lineBy((id) => {
     try {
@@ -268,11 +268,11 @@ function identifyByPs(id: number): ProcessIdentity | null {
 const drawn = new Uint32Array(1);
 const random = (): number => (crypto.getRandomValues(drawn)[0] as number) / 2 ** 32;
 
-/** How long a process waits for the write lock of another one, in milliseconds. */
+/** Longest wait for another process's write lock, in milliseconds. */
 const databaseBusyMs = 1_000;
 
 async function openDatabase(path: string): Promise<Database> {
-  // Few processes need it, and all must begin at once.
+  // Imported late: few processes need it, and all should start quickly.
   const { Database } = await import("bun:sqlite");
   const database = new Database(path, { create: true });
   database.run(`PRAGMA busy_timeout = ${databaseBusyMs}`);

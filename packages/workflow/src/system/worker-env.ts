@@ -1,7 +1,7 @@
 /** The environment variable that holds a worker's mark. Processes without it are left alone when the worker is lost. */
 export const markVariable = "UNCAGED_WORKFLOW_WORKER";
 
-/** The size of Bun's and libuv's thread pool: that many logs are synced at once. */
+/** Size of Bun's and libuv's thread pool, and so the number of logs that are synced concurrently. */
 const syncsAtOnce = 32;
 
 const passedOn: ReadonlySet<string> = new Set([
@@ -10,8 +10,8 @@ const passedOn: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The environment of a worker process: a few variables of this process, and a mark of its own. The environment of a
- * thread is sent with its request.
+ * Returns the environment of a worker process: a few variables of this process, and a unique mark. A thread's
+ * environment comes with its request.
  */
 export function workerEnv(random: () => number): Record<string, string> {
   const own = Object.entries(process.env).filter(([name, value]) => {

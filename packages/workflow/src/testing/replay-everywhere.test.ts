@@ -25,7 +25,7 @@ const problem = async (workflow: WorkflowFn, options?: ReplayOptions) => {
 
 const step = (role: string, content = ""): RoleOutput => ({ role, content, meta: {} });
 
-test("a moderator's workflow whose agents are scripted passes", async () => {
+test("a moderator's workflow with scripted agents passes", async () => {
   const prompts: string[] = [];
   const agent: AgentFn = async (ctx, prompt) => {
     prompts.push(prompt);

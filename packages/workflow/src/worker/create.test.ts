@@ -34,7 +34,7 @@ test("a thread whose start record would be too long is not created", async () =>
   expect(existsSync(join(root, "logs"))).toBe(false);
 });
 
-test("a thread may begin with an answer", async () => {
+test("a thread can start with an answer", async () => {
   const id = "01KQXKW1000000000000000001";
   const input = { content: "go on", value: [1], meta: { for: "rerun" } };
   const steps = await create({ threadId: id, workflow: "w", env: {}, input });
@@ -45,7 +45,7 @@ test("a thread may begin with an answer", async () => {
   expect(JSON.parse(unsealed(second ?? ""))).toEqual(steps[0]);
 });
 
-test("a fork names the damage to its source's start record", async () => {
+test("a fork reports a damaged start record of its source", async () => {
   const id = "01KQXKW1000000000000000002";
   const input = { content: "go on" };
   await create({ threadId: id, workflow: "w", prompt: "plan", env: {}, input });

@@ -42,7 +42,7 @@ import { JournalReader } from "./journal-reader.ts";
 /** A thread to create, in the form of the store and as records. */
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
 
-/** The facts that a new thread takes from its bundle. */
+/** Facts about a bundle that a new thread records. */
 export type BundleFacts = { rounds?: number; sha256?: string; startedIn?: StartedIn };
 
 /**

@@ -27,7 +27,7 @@ import { recordRefusal } from "./refusal.ts";
 import type { Spender, ThreadSpending } from "./spending.ts";
 
 const closingMs = 5_000;
-/** The tag of the line that records how driving a thread ended. */
+/** Tag of the debug-log line with a thread's outcome. */
 const outcomeTag = "4SHB0GXR";
 
 /** The parts of the driving machine that a bundle's threads use. */

@@ -35,7 +35,7 @@ function stream(info: InfoLog, text: string, size: number, stepID = "coder"): vo
 }
 
 describe("streamed text", () => {
-  test("becomes few lines, whole and in order", async () => {
+  test("becomes few lines, complete and in order", async () => {
     const info = new InfoLog(new EventFile(path));
     const text = Array.from({ length: 2000 }, (_, n) => `token${n} `).join("");
     for (const word of text.split(/(?<= )/)) {
@@ -66,7 +66,7 @@ describe("streamed text", () => {
     ]);
   });
 
-  test("of two concurrent steps stays apart, and behind an event that came before it", () => {
+  test("of two concurrent steps is kept separate, and after any earlier event", () => {
     const info = new InfoLog(new EventFile(path));
     for (const [a, b] of ["a1", "b2", "c3"]) {
       info.event({ tag, type: "llm_token", stepID: "one", payload: { delta: a } });
@@ -90,7 +90,7 @@ describe("streamed text", () => {
     expect(batched()).toEqual(["coder llm_token Hello"]);
   });
 
-  test("of 50 MB at once is cut into lines and loses nothing, no sign in two", () => {
+  test("of 50 MB is split into lines without losing or splitting a character", () => {
     const info = new InfoLog(new EventFile(path));
     const text = `a${"😀".repeat(12_500_000)}`;
     info.event({ tag, type: "llm_token", stepID: "coder", payload: { delta: text } });
@@ -101,7 +101,7 @@ describe("streamed text", () => {
     expect(records().every((record) => deltaOf(record)?.isWellFormed())).toBe(true);
   });
 
-  test("is held in memory for no longer than a batch", () => {
+  test("stays in memory for one batch at most", () => {
     const info = new InfoLog(new EventFile(path));
     stream(info, "x".repeat(1024 * 1024), 16);
     expect(statSync(path).size).toBeGreaterThan(900 * 1024);
@@ -126,7 +126,7 @@ describe("a secret", () => {
     expect(text()).not.toContain("ant-0123");
   });
 
-  test("that was only begun is shown, for it is none", () => {
+  test("that streams only in part is not masked", () => {
     const info = new InfoLog(new EventFile(path), mask);
     stream(info, "sk-ant-", 1);
     info.log(tag, "a line in between");
@@ -136,7 +136,7 @@ describe("a secret", () => {
     expect(records().map(deltaOf).filter(Boolean)).toEqual(["sk-ant-", "it is sk-"]);
   });
 
-  test("that looks like a number or a name of ours leaves the line JSON", () => {
+  test("that looks like a number or a field name keeps the line valid JSON", () => {
     const info = new InfoLog(
       new EventFile(path),
       maskOf({ PIN_TOKEN: "12345678", A_KEY: "timestamp" }),
@@ -167,7 +167,7 @@ describe("a secret", () => {
 });
 
 describe("a value over 10 KB", () => {
-  test("is cut as documented, its neighbours are not", () => {
+  test("is truncated as documented, its siblings are not", () => {
     const info = new InfoLog(new EventFile(path));
     const big = { text: "z".repeat(20_000) };
     const resolvedInputs = { request: "small", big };
@@ -197,7 +197,7 @@ describe("a value over 10 KB", () => {
 });
 
 describe("the log", () => {
-  test("takes an event as it is when it is published, whatever becomes of it", () => {
+  test("records an event as it was when published, despite later changes", () => {
     const info = new InfoLog(new EventFile(path));
     const payload = { n: 1 };
     info.event({ tag, type: "own", stepID: null, payload });
@@ -206,7 +206,7 @@ describe("the log", () => {
     expect(records()[0]?.payload).toEqual({ n: 1 });
   });
 
-  test("goes on in a line of its own behind what a crash left half written", () => {
+  test("continues on a new line after a partial line of a crash", () => {
     const first = new InfoLog(new EventFile(path));
     first.event({ tag, type: "own", stepID: null, payload: {}, step: 1 });
     first.flush();
@@ -219,7 +219,7 @@ describe("the log", () => {
     expect(JSON.parse(lines[2] ?? "")).toMatchObject({ seq: 2, step: 2 });
   });
 
-  test("numbers on behind a last event that lies far back", () => {
+  test("continues the numbering after a distant last event", () => {
     const first = new InfoLog(new EventFile(path));
     first.event({ tag, type: "own", stepID: null, payload: {} });
     first.flush();
@@ -231,7 +231,7 @@ describe("the log", () => {
     expect(records().at(-1)?.seq).toBe(2);
   });
 
-  test("drops what comes once it is closed", async () => {
+  test("drops entries after it is closed", async () => {
     const info = new InfoLog(new EventFile(path));
     info.event({ tag, type: "own", stepID: null, payload: {} });
     info.close();

@@ -11,7 +11,7 @@ export type Entry = { tag: string; timestamp: number } & (
   | ({ kind: "text"; text: string } & Source)
 );
 
-/** Where an event comes from. `step` is the number of the next step to be committed, from 1. */
+/** Source of an event. `step` is the number of the next step to be committed, from 1. */
 export type Source = { type: string; stepID: string | null; step?: number; attempt?: string };
 
 type TextEntry = Extract<Entry, { kind: "text" }>;

@@ -39,7 +39,7 @@ describe("the debug log", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("begins with the event of its worker, for which no step waits", async () => {
+  test("starts with its worker's event, without delaying a step", async () => {
     const begun = { tag: "AAAAAAAA", type: "worker_start", stepID: null, payload: { pid: 7 } };
     const info = new InfoLog(new EventFile(path));
     info.begin(begun);
@@ -61,7 +61,7 @@ describe("the debug log", () => {
     expect(records()).toMatchObject([{ content: "worker_start", payload: { pid: 7 } }]);
   });
 
-  test("has what a model call spends at once, with all that came before it", () => {
+  test("has a model call's usage at once, with all earlier events", () => {
     const info = new InfoLog(new EventFile(path));
     info.log("AAAAAAAA", "a");
     info.event({ tag: "AAAAAAAA", type: "llm_token", stepID: "coder", payload: { delta: "Hm" } });
@@ -74,7 +74,7 @@ describe("the debug log", () => {
     expect(records().map(({ content }) => content)).toEqual(["a", "llm_token", "llm_usage"]);
   });
 
-  test("numbers events on, also where another process left off", () => {
+  test("continues the numbering of events of another process", () => {
     const info = new InfoLog(new EventFile(path));
     info.event({ tag: "AAAAAAAA", type: "tool_start", stepID: "coder", payload: {} });
     info.event({ tag: "AAAAAAAA", type: "tool_done", stepID: "coder", payload: {} });
@@ -89,7 +89,7 @@ describe("the debug log", () => {
     ]);
   });
 
-  test("takes secrets out of lines and payloads", () => {
+  test("masks secrets in lines and payloads", () => {
     const info = new InfoLog(new EventFile(path), maskOf({ MY_KEY: "hunter22" }));
     info.log("AAAAAAAA", "the key is hunter22");
     info.event({
@@ -103,7 +103,7 @@ describe("the debug log", () => {
     expect(records()).toHaveLength(2);
   });
 
-  test("never throws: a cycle, a BigInt and a throwing toJSON leave a line that says so", () => {
+  test("never throws: a cycle, a BigInt and a throwing toJSON are logged as such", () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
     const angry = {
@@ -120,7 +120,7 @@ describe("the debug log", () => {
     );
   });
 
-  test("shortens a line that is too long", () => {
+  test("shortens long lines", () => {
     const info = new InfoLog(new EventFile(path));
     info.log("AAAAAAAA", "x".repeat(10 << 20));
     info.flush();

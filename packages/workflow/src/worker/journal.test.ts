@@ -140,7 +140,7 @@ async function corrupt(head: JournalHead | null = null): Promise<string> {
 }
 
 describe("a journal", () => {
-  test("is made with its first record, and its thread is noted to have one before that is written", async () => {
+  test("is created with its first record, after the note that its thread has a journal", async () => {
     const journal = await opened();
     expect([existsSync(path), await entriesOf(journal)]).toEqual([false, []]);
     expect(await journal.record(key, { n: 1 })).toBe(true);
@@ -149,7 +149,7 @@ describe("a journal", () => {
     expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([{ n: 1 }]);
   });
 
-  test("gives an execution what earlier ones have recorded, and nothing of its own", async () => {
+  test("returns to an execution the entries of earlier ones, but not its own", async () => {
     const open = new Set(["a"]);
     const journal = await opened({ open });
     await journal.record(key, 1);
@@ -160,7 +160,7 @@ describe("a journal", () => {
     expect(await journal.read(key)).toEqual([{ entry: 1, failed: true }]);
   });
 
-  test("syncs those records together that come at once", async () => {
+  test("syncs concurrent records together", async () => {
     const journal = await opened();
     await journal.record(key, 0);
     synced = [];
@@ -180,7 +180,7 @@ describe("a journal", () => {
     expect(synced.length).toBeLessThan(4);
   });
 
-  test("has no entry that could not be synced, or is too large, and goes on", async () => {
+  test("omits an entry that failed to sync or is too large, and continues", async () => {
     const journal = await opened();
     await journal.record(key, 1);
     expect(await journal.record(key, "x".repeat(65 * 1024 * 1024))).toBe(false);
@@ -194,7 +194,7 @@ describe("a journal", () => {
     expect(await entriesOf(await opened({ attempt: "c", isSuspect: true }))).toEqual([1, 2]);
   });
 
-  test("has no secrets", async () => {
+  test("contains no secrets", async () => {
     const mask = maskOf({ API_KEY: "verysecret1" });
     const journal = await opened({ mask });
     await journal.record(key, { said: "it is verysecret1" });
@@ -202,7 +202,7 @@ describe("a journal", () => {
     expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([{ said: "it is ***" }]);
   });
 
-  test("names its head once all that was recorded is durable", async () => {
+  test("names its head when all records are durable", async () => {
     const journal = await opened();
     expect(journal.thread.head()).toBeNull();
     void journal.record(key, 1);
@@ -212,7 +212,7 @@ describe("a journal", () => {
     expect(await (await opened({ head })).thread.head()).toEqual(head);
   });
 
-  test("knows what calls have cost that no committed step records", async () => {
+  test("reports the cost of calls that no committed step records", async () => {
     const journal = await opened();
     const pay = (call_id: string, attempt: string) => {
       journal.thread.event({
@@ -249,7 +249,7 @@ describe("a damaged journal", () => {
     return head;
   };
 
-  test("is named by file and line before anything is done again, whatever has happened to its lines", async () => {
+  test("is reported with file and line before any work is repeated, for any kind of damage", async () => {
     const head = await record();
     const lines = linesOf();
     const swapped = lines.with(3, lines[4] as string).with(4, lines[3] as string);
@@ -269,14 +269,14 @@ describe("a damaged journal", () => {
     expect(await entriesOf(await opened({ head, attempt: "b" }))).toEqual([1, 2, 3]);
   });
 
-  test("is missed when it is deleted, also where the thread's log does not know it yet", async () => {
+  test("is reported when it was deleted, even before the thread's log names it", async () => {
     const head = await record();
     rmSync(path);
     expect(await corrupt(head)).toStartWith(`${path}:1: `);
     expect(await corrupt()).toBe(`${path}:1: the journal is missing`);
   });
 
-  test("is found while its thread is driven", async () => {
+  test("is detected while its thread is driven", async () => {
     await record();
     const journal = await opened({ attempt: "b" });
     write(linesOf().map((line) => line.replace('"entry":2', '"entry":7')));
@@ -285,7 +285,7 @@ describe("a damaged journal", () => {
     expect(await journal.record(key, 4)).toBe(false);
   });
 
-  test("goes on wherever a crash has cut off its end, and keeps what was cut off", async () => {
+  test("continues after a crash at any byte of its end, and saves the torn bytes", async () => {
     await record();
     const whole = readFileSync(path);
     const last = whole.lastIndexOf("\n", whole.length - 2) + 1;
@@ -317,7 +317,7 @@ describe("the journal of a fork", () => {
     return claim?.journalHead ?? null;
   }
 
-  test("has what the source has recorded, and not what that has paid", async () => {
+  test("has the entries of its source, but not its costs", async () => {
     const journal = await opened();
     const call = { call_id: "c1", model: "m" };
     journal.thread.event({ type: "llm_start", stepID: null, attempt: "a", payload: call });
@@ -334,7 +334,7 @@ describe("the journal of a fork", () => {
     expect([await fork.read(key), fork.paid?.()]).toEqual([[{ entry: 1, failed: true }], []]);
   });
 
-  test("is not made of a damaged one", async () => {
+  test("is not created from a damaged journal", async () => {
     const journal = await opened();
     await journal.record(key, 1);
     await journal.store.close();
@@ -345,7 +345,7 @@ describe("the journal of a fork", () => {
   });
 });
 
-test("a record of a claimed thread names the head of the journal, and no step shows it", async () => {
+test("a record of a claimed thread names the journal's head, and steps do not show it", async () => {
   const journal = await opened();
   await journal.record(key, 1);
   const head = await journal.thread.head();

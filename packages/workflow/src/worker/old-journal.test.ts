@@ -104,7 +104,7 @@ describe("a journal of an earlier version", () => {
     expect(await read()).toEqual([...entries, "new"]);
   });
 
-  test("is read as it was, or not at all, whichever bit is flipped before its last entry", async () => {
+  test("is read unchanged or refused after a flip of any bit before its last entry", async () => {
     write(recorded());
     const whole = readFileSync(paths.info);
     const end = whole.lastIndexOf("\n", whole.length - 2);
@@ -124,7 +124,7 @@ describe("a journal of an earlier version", () => {
     expect(refused).toBeGreaterThan(end - 60);
   });
 
-  test("is named by its line, its value or what is missing, and no other step is kept from its own", async () => {
+  test("reports a damaged line, value or missing entry, and other steps stay readable", async () => {
     const other = "01J:writer:1";
     const lines = [...recorded(), lineOf("b", 0, other)];
     write(lines.map((line, at) => (at === 0 ? line.replace('"n":1', '"n":7') : line)));
@@ -139,7 +139,7 @@ describe("a journal of an earlier version", () => {
     expect(await read(other)).toEqual(["b"]);
   });
 
-  test("lacks what a wait of its own names, and nothing that the wait of its source names", async () => {
+  test("is incomplete if its own wait counts more entries, but not if its source's wait does", async () => {
     const lines = recorded();
     const journal = { [step]: 3 };
     const wait = { role: "__wait__", content: "", meta: {}, timestamp: 0, journal };
@@ -152,14 +152,14 @@ describe("a journal of an earlier version", () => {
     expect(await read()).toEqual(entries.slice(0, 2));
   });
 
-  test("lacks nothing that the head of a journal file counts", async () => {
+  test("is complete whatever the head of a journal file counts", async () => {
     const journal = { records: 3, sum: "0000000000000" };
     await create(start, { role: "__wait__", content: "", meta: {}, timestamp: 0, journal });
     const [own] = await oldJournals(root, start, async () => null);
     expect(() => own?.checkAll()).not.toThrow();
   });
 
-  test("of the version before that has no checksums", async () => {
+  test("without checksums is read", async () => {
     write(recorded().map((line) => line.replace(/,"after":\d+|,"sum":"[^"]*"/g, "")));
     expect(await read()).toEqual(entries);
   });

@@ -11,7 +11,7 @@ import type { Live } from "./live.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { refuse } from "./refusal.ts";
 
-/** The surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
+/** Surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
 export type Driven = Surroundings & { goesOn?: true };
 
 /** The lease of a claim. On a store without leases, a claim lasts as long as this process. */

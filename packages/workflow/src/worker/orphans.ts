@@ -12,7 +12,7 @@ import { readWorkerInfo } from "./worker-info.ts";
  * mark from its environment. The next worker's file lists the marks of lost workers until their processes are ended.
  */
 
-/** How long to wait for the end of a process after SIGTERM, and after SIGKILL. */
+/** Longest wait for the end of a process after SIGTERM, and after SIGKILL, in milliseconds. */
 const graceMs = 1_000;
 const forceMs = 400;
 const pollMs = 20;

@@ -193,7 +193,7 @@ export class Threads {
       const surroundings = (claim: Claim) =>
         isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
       await this.#driveAgain(bundle, threadId, request, surroundings, ({ engine }) => {
-        // At once: the engine would see for itself that the time has come.
+        // The engine's own timer would fire later.
         woken = engine.wake();
       });
     });

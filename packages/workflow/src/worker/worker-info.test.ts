@@ -94,7 +94,7 @@ describe("the holder file", () => {
     });
   }
 
-  test("is not waited for when it is a FIFO", () => {
+  test("does not block when it is a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(readWorkerInfo(path)).toBeNull();
   });
@@ -120,7 +120,7 @@ describe("a process's identity", () => {
     expect(own && isAlive({ ...own, bootId: "another" })).toBe(false);
   });
 
-  test("of a process that has ended is none", async () => {
+  test("of an ended process is null", async () => {
     const child = Bun.spawn(["true"]);
     await child.exited;
     expect(identify(child.pid)).toBeNull();

@@ -26,9 +26,9 @@ import { WorkerInfoFile } from "./worker-info.ts";
 const loadTimeoutMs = controlTimeoutMs - 5_000;
 /** The exit code of a worker that did not get the lock. */
 const busyCode = 75;
-/** How long a new worker waits for its first request, whatever its idle timeout is. */
+/** Longest wait of a new worker for its first request, whatever its idle timeout is, in milliseconds. */
 const firstRequestMs = 5_000;
-/** How long a worker that has released its threads still refuses requests that were sent before. */
+/** Time in which a worker that has released its threads still refuses earlier requests, in milliseconds. */
 const lingerMs = 250;
 
 /** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */

@@ -23,7 +23,7 @@ import { hasWords, wordsOf } from "../../record/search.ts";
 import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
 import { allThreads, readDriven, sizeOf, threadsOf } from "./view.ts";
 
-/** How long a list may block other work, in milliseconds. */
+/** Longest time that a list blocks other work, in milliseconds. */
 const restEveryMs = 8;
 
 /** Selects threads by name, by version, or by both. */

@@ -88,7 +88,7 @@ async function sendStart(
   }
 }
 
-/** The thread with the id, of any version; null if there is none. */
+/** Finds the thread with an id, of any version; null if there is none. */
 async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
   const there = threadWithId(root, threadId);
   if (!there) return null;

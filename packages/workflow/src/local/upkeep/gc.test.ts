@@ -91,7 +91,7 @@ describe("a bundle stays when it is needed by", () => {
     expect(hashes()).toEqual(both.toSorted());
   });
 
-  test("a thread of a name that is gone", async () => {
+  test("a thread of a removed name", async () => {
     const hash = await add("w", "a");
     write(dataPath(root, hash, one), "{}\n", twoHoursAgo);
     await removeWorkflow(root, "w");
@@ -222,7 +222,7 @@ async function keep(hash: string, threadId: string): Promise<string[]> {
   return await blobs.ids();
 }
 
-test("the log of a thread that never began keeps no bundle, unless its worker lives", async () => {
+test("the log of a thread that never started keeps no bundle, unless its worker is alive", async () => {
   const hash = await store("a");
   const log = write(dataPath(root, hash, one), "", twoHoursAgo);
   mkdirSync(join(root, "run"));

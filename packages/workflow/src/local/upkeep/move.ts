@@ -39,7 +39,7 @@ import { sha256 } from "../../record/sha256.ts";
 import { changeProven } from "../workflows.ts";
 import { askAgain } from "../workers/worker-client.ts";
 
-/** The longest move: a very long thread to a distant cluster. */
+/** Timeout of a move in milliseconds, enough for a very long thread and a distant cluster. */
 const turnMs = 60 * 60_000;
 
 /** Opens a storage root of the named machine for moves. */

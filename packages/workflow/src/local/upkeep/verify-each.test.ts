@@ -162,19 +162,19 @@ describe.each(pairs)("a %s", (kind, pair) => {
   const shown = (path: string, n: number) =>
     short(kind === "due entry" ? dataPath(root, hashes[0], ids[n] as string) : path);
 
-  test("that is missing is named", async () => {
+  test("that is missing is reported", async () => {
     const [path] = pair();
     rmSync(path);
     expect(await named()).toContain(shown(path, 0));
   });
 
-  test.skipIf(kind === "due entry")("that is the copy of another one is named", async () => {
+  test.skipIf(kind === "due entry")("that is a copy of another is reported", async () => {
     const [one, other] = pair();
     copyFileSync(one, other);
     expect(await named()).toContain(short(other));
   });
 
-  test("that was swapped with another one is named", async () => {
+  test("that was swapped with another is reported", async () => {
     const [one, other] = pair();
     if (kind === "due entry") swapMoments(one, other);
     else {
@@ -189,7 +189,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
 
   // Only the start and the length of such a value are known.
   test.skipIf(kind === "due entry" || kind === "file of values")(
-    "in which a byte has changed is named",
+    "with a changed byte is reported",
     async () => {
       const [path] = pair();
       const bytes = readFileSync(path);
@@ -218,12 +218,12 @@ describe("the registry", () => {
   const change = (edit: (lines: string[]) => string[]) =>
     writeFileSync(path(), edit(readFileSync(path(), "utf8").split("\n")).join("\n"));
 
-  test("that is missing is named", async () => {
+  test("that is missing is reported", async () => {
     rmSync(path());
     expect(await named()).toContain("workflow.yaml");
   });
 
-  test("of which two hashes were swapped is named by the lines", async () => {
+  test("with two swapped hashes is reported with their lines", async () => {
     const text = readFileSync(path(), "utf8");
     const [one, two] = hashes;
     writeFileSync(path(), text.replace(one, "?").replace(two, one).replace("?", two));
@@ -243,18 +243,18 @@ describe("the registry", () => {
       (lines: string[]) => lines.with(5, "    timestamp: 1").with(9, "        timestamp: 2"),
     ],
     ["lost a name", (lines: string[]) => [lines[0] as string, "workflows: {}", ""]],
-  ])("that has %s is named", async (_, edit) => {
+  ])("that has %s is reported", async (_, edit) => {
     change(edit);
     expect(await problems()).toContainEqual({ path: "workflow.yaml", line: 1 });
   });
 
-  test("that has a version twice is named by its line", async () => {
+  test("with a duplicate version is reported with its line", async () => {
     change((lines) => [...lines.slice(0, 10), ...lines.slice(7)]);
     expect(await problems()).toContainEqual({ path: "workflow.yaml", line: 11 });
   });
 });
 
-test("a start record of another bundle is named by its line", async () => {
+test("a start record of another bundle is reported with its line", async () => {
   const [hash] = hashes;
   const threadId = "01KQXKW18CT8G75T53R8F4G7YF";
   const request = { threadId, workflow: "w", prompt: "", env: {} };
@@ -285,7 +285,7 @@ test("damage to the records of an earlier version is reported by line", async ()
   expect(await named()).toEqual([short(path)]);
 });
 
-test("a record of the journal that is lost, doubled, swapped or changed is named by its line", async () => {
+test("a lost, duplicate, swapped or changed journal record is reported with its line", async () => {
   const ref = { hash: hashes[0], threadId: ids[0] };
   const claim = await new DiskStore(root).claim(ref, { owner: "a test", leaseMs: 60_000 });
   for (const n of [3, 4])
@@ -306,14 +306,14 @@ test("a record of the journal that is lost, doubled, swapped or changed is named
   }
 });
 
-test("the id of the storage root that is missing or damaged is named", async () => {
+test("a missing or damaged id of the storage root is reported", async () => {
   writeFileSync(identityPath(root), "{}");
   expect(await named()).toEqual(["identity.json"]);
   rmSync(identityPath(root));
   expect(await named()).toEqual(["identity.json"]);
 });
 
-test("a due entry in the folder of another hour is named", async () => {
+test("a due entry in the folder of another hour is reported", async () => {
   const path = duePath(root, due[0] as (typeof due)[0]);
   const other = join(dirname(duePath(root, due[1] as (typeof due)[0])), basename(path));
   renameSync(path, other);

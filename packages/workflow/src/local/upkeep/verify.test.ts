@@ -89,14 +89,14 @@ test("a missing storage root has no problems and is not created", async () => {
   expect(existsSync(missing)).toBe(false);
 });
 
-test("a bundle that was edited in place is named", async () => {
+test("a bundle that was edited in place is reported", async () => {
   appendFileSync(bundlePath(root, hash), " ");
   const [problem, ...others] = await problems();
   expect(others).toEqual([]);
   expect(problem?.path).toBe(bundlePath(root, hash));
 });
 
-test("a bundle that a name or a thread needs and that is missing is named", async () => {
+test("a missing bundle that a name or a thread needs is reported", async () => {
   rmSync(bundlePath(root, hash));
   rmSync(descriptorPath(root, hash));
   expect(await problems()).toEqual([
@@ -109,7 +109,7 @@ test("a bundle that a name or a thread needs and that is missing is named", asyn
   ]);
 });
 
-test("a descriptor that is missing, broken or something else is named", async () => {
+test("a missing, broken or replaced descriptor is reported", async () => {
   const path = descriptorPath(root, hash);
   writeFileSync(path, "description: a\nroles: [\n");
   expect(await problems()).toMatchObject([{ path, line: 3 }]);
@@ -119,7 +119,7 @@ test("a descriptor that is missing, broken or something else is named", async ()
   expect(await problems()).toMatchObject([{ path, message: expect.stringContaining("missing") }]);
 });
 
-test("a broken registry is named by its line, and the rest is read", async () => {
+test("a broken registry is reported with its line, and the rest is read", async () => {
   const path = registryPath(root);
   writeFileSync(path, "workflows:\n  w: 7\n");
   appendFileSync(bundlePath(root, hash), " ");
@@ -128,13 +128,13 @@ test("a broken registry is named by its line, and the rest is read", async () =>
   expect(found[0]).toMatchObject({ line: 2, message: "w is not a map of keys and values" });
 });
 
-test("a broken line in a log is named by line and offset", async () => {
+test("a broken line in a log is reported with line and offset", async () => {
   const start = startOf(thread);
   const path = writeLog(`${start}no record\n${step}`);
   expect(await problems()).toMatchObject([{ path, line: 2, offset: start.length }]);
 });
 
-test("a log is named at every truncated length except the end of a record", async () => {
+test("a log truncated anywhere but at the end of a record is reported", async () => {
   const [start, whole] = [startOf(thread), startOf(thread) + step];
   const path = writeLog(whole);
   for (let length = whole.length - 2; length > start.length; length -= 17) {
@@ -145,7 +145,7 @@ test("a log is named at every truncated length except the end of a record", asyn
   expect(await problems()).toEqual([]);
 });
 
-test("a log under another thread's name is named", async () => {
+test("a log under another thread's name is reported", async () => {
   const path = writeLog(startOf("01KQXKW18CT8G75T53R8F4G7YH"));
   expect(await problems()).toMatchObject([
     { path, line: 1, message: expect.stringContaining("of the thread") },
@@ -159,7 +159,7 @@ test("a log that is being written is not a problem", async () => {
   expect((await verifying).problems).toEqual([]);
 });
 
-test("unknown files are named", async () => {
+test("unknown files are reported", async () => {
   writeLog(startOf(thread));
   const paths = [
     join(root, "notes"),
@@ -173,7 +173,7 @@ test("unknown files are named", async () => {
   expect(found.map(({ path }) => path).toSorted()).toEqual(paths.toSorted());
 });
 
-test("links and FIFOs in the place of our files are named, and not read", async () => {
+test("links and FIFOs in place of known files are reported, and not read", async () => {
   const log = writeLog(startOf(thread));
   rmSync(log);
   Bun.spawnSync(["mkfifo", "-m", "600", log]);
@@ -187,7 +187,7 @@ test("links and FIFOs in the place of our files are named, and not read", async 
   );
 });
 
-test("files open to other users are named, with a fix", async () => {
+test("files open to other users are reported, with a fix", async () => {
   const log = writeLog(startOf(thread));
   chmodSync(log, 0o644);
   chmodSync(bundlesDir(root), 0o755);
@@ -205,7 +205,7 @@ test("nothing is changed", async () => {
   expect(look()).toEqual(before);
 });
 
-test("the blobs of a thread are read, and unknown files among them are named", async () => {
+test("the blobs of a thread are read, and unknown files among them are reported", async () => {
   writeLog(startOf(thread) + step);
   const folder = blobsDir(root, hash, thread);
   const id = String(await threadBlobs(root, hash, thread).put(new TextEncoder().encode("old")));

@@ -3,8 +3,9 @@
  * thread. Does not own: a role's work in a worktree (workflow-agents).
  *
  * T1 In a repository, only the thread's own data changes: its refs, `refs/uncaged/<threadId>/`, and the entries of
- *    worktrees in the thread's folder. T2 A commit named by a fork's copied steps gets a ref of the fork before the
- *    source's ref is deleted. T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
+ *    worktrees in the thread's folder.
+ * T2 A commit named by a fork's copied steps gets a ref of the fork before the source's ref is deleted.
+ * T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
  */
 import { dirname, join, resolve } from "node:path";
 import { WorkflowError } from "../../contract/error.ts";
@@ -73,7 +74,7 @@ export async function removeWorktrees(root: Root, threadId: string): Promise<voi
   const noted = notedWorktrees(root, threadId);
   const copied = copiedCommits(root, threadId).map(({ repository }) => repository);
   const repositories = new Set([...noted.map(({ repository }) => repository), ...copied]);
-  // First what may fail.
+  // Run the step that may fail first.
   for (const repository of repositories) {
     if (system.files.exists(join(repository, "objects"))) {
       await removeRefs(root, threadId, repository);

@@ -21,7 +21,7 @@ import { allThreads } from "../threads/view.ts";
 import { askAgain } from "./worker-client.ts";
 
 const workersAtOnce = 8;
-/** How long reading logs may block other work, in milliseconds. */
+/** Longest time that reading logs blocks other work, in milliseconds. */
 const restEveryMs = 8;
 
 /** @see Host.wake */

@@ -43,7 +43,7 @@ export async function ask<T>(root: Root, hash: string, request: ControlRequest):
 
 const timeoutOf = ({ timeoutMs = controlTimeoutMs }: ControlRequest): number => timeoutMs;
 
-/** The pause before the next try, in milliseconds, after so many milliseconds of waiting. */
+/** Returns the pause before the next try, given the waiting time so far; both in milliseconds. */
 const pauseAfter = (waited: number): number => Math.min(1 + waited / 20, 25);
 
 /** Whether the worker that holds the hash's lock is alive. */
@@ -52,7 +52,7 @@ function isManned(root: Root, hash: string): boolean {
   return worker !== null && isAlive(worker.identity);
 }
 
-/** As {@link ask}, without waiting for a worker that does not listen yet. */
+/** Like {@link ask}, without waiting for a worker that does not listen yet. */
 export async function askOnce<T>(
   root: Root,
   hash: string,
@@ -157,15 +157,15 @@ export async function askWorker<T>(root: Root, hash: string, request: ControlReq
 }
 
 /**
- * `wasLost`: whether the worker was lost with an earlier request. `done` gives the reply when the next worker refuses
- * with an error code because the lost one had done the work.
+ * `wasLost`: whether the worker was lost during an earlier request. `done` returns the reply when the next worker
+ * refuses with an error code because the lost worker had done the work.
  */
 type Again<T> = {
   wasLost?: boolean;
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** As {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
+/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
