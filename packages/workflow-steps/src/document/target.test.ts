@@ -144,7 +144,7 @@ test("outEntries returns targets with their values", () => {
     ["/f", null],
   ]);
   expect(() => outEntries(["$x"])).toThrow("out is not a target or an object: an array");
-  expect(() => outEntries(3)).toThrow("out is a number");
+  expect(() => outEntries(3)).toThrow("out is not a target or an object: a number");
 });
 
 /** Freezes a value deeply, so that changes throw. */

@@ -168,7 +168,7 @@ class Parser {
   }
 
   #enclosed(close: string): Evaluate {
-    const { text: open, offset: start } = this.#next();
+    const { offset: start } = this.#next();
     const inner = this.#deeper(start, () => this.#binary(0));
     const { kind, text, offset } = this.#next();
     if (kind === "sign" && text === close) return inner;

@@ -12,7 +12,7 @@ export const notSteps = (file: string): WorkflowError =>
 export const invalidSteps = (errors: readonly string[], isOurs: boolean): WorkflowError =>
   failures("STEPS_INVALID", errors, isOurs ? "fix the workflow and try again" : needs);
 
-/** `by` is the file that names the path in a step. */
+/** `by` is the file whose step names the path. */
 export const unreadableChild = (
   path: string,
   step: string,
@@ -28,7 +28,7 @@ export const unreadableChild = (
 
 const fewer = "remove a step that runs one of these workflows";
 
-/** `way` has the paths from the first document to the one that runs itself. */
+/** `way` has the paths from the first document to the repeated one. */
 export const childCycle = (way: readonly string[]): WorkflowError =>
   failure("SUBFLOW_CYCLE", `${way.join(" runs ")}: a workflow can't run itself`, fewer);
 
