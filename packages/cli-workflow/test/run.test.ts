@@ -147,7 +147,7 @@ test("ids may be shortened to a prefix or a suffix, and @last is the newest", as
   }
   const { code, stderr } = await store.run(["thread", id.slice(0, 4)]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/means \d+ threads; hint: give more of the id/);
+  expect(stderr).toMatch(/matches \d+ threads; hint: give more of the id/);
 });
 
 test("show names the params that a start without them is refused for", async () => {

@@ -46,7 +46,7 @@ const rules = (more: Partial<MountAllowlist> = {}, cwd = join(root, "site")) => 
 const mounted = (hostPath: unknown, more = {}, given = rules()) =>
   checkedMounts([{ hostPath: hostPath as string, ...more }], given);
 
-test("a folder below a root is mounted by its real path, for reading", () => {
+test("a folder below a root is mounted read-only by its real path", () => {
   const site = join(root, "site");
   expect(mounted("~/projects/a/../site/")).toEqual([
     { hostPath: site, containerPath: `/workspace/mounts${site}`, readonly: true },
@@ -76,7 +76,7 @@ describe("a mount is refused", () => {
     expect(() => mounted(path)).toThrow(ConfigError);
   });
 
-  test("by a link that leads outside, or to a blocked name", () => {
+  test("through a link that leads outside, or to a blocked name", () => {
     mkdirSync(join(top, ".ssh"));
     symlinkSync(join(top, ".ssh"), join(root, "keys"));
     symlinkSync(top, join(root, "up"));
@@ -92,7 +92,7 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("of a file and of a pipe", () => {
+  test("for a file and a pipe", () => {
     writeFileSync(join(root, "file"), "");
     execFileSync("mkfifo", [join(root, "pipe")]);
     for (const name of ["file", "pipe"]) {
@@ -100,7 +100,7 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("at a place outside of the mounts, or where another one is", () => {
+  test("at a place outside the mounts, or of another mount", () => {
     const site = join(root, "site");
     for (const containerPath of [
       "../x",
@@ -121,7 +121,7 @@ describe("a mount is refused", () => {
   });
 });
 
-test("a mount is written only where its root allows it, and by another workflow than the main one only if that may", () => {
+test("a mount is writable only where its root allows it, and for other workflows than the main one only with that permission", () => {
   const writing = { readonly: false };
   const reading = { allowedRoots: [{ path: root, allowReadWrite: false }] };
   expect(() => mounted(root, writing, rules(reading))).toThrow(/may only be read/);
@@ -135,7 +135,7 @@ test("a mount is written only where its root allows it, and by another workflow 
   expect(mayWriteProject(rules({}, join(top, "projects-old")))).toBe(false);
 });
 
-test("a folder with the home directory in it is not written, whatever its root allows", () => {
+test("a folder that contains the home directory is not writable, whatever its root allows", () => {
   const allowedRoots = [{ path: join(top, ".."), allowReadWrite: true }];
   for (const path of [top, join(top, "..")]) {
     expect(mayWriteProject(rules({ allowedRoots }, path))).toBe(false);
@@ -146,12 +146,12 @@ test("a folder with the home directory in it is not written, whatever its root a
   expect(mayWriteProject(rules({ allowedRoots }))).toBe(true);
 });
 
-test("a root that is not there allows nothing", () => {
+test("a missing root allows nothing", () => {
   const none = rules({ allowedRoots: [{ path: join(top, "none"), allowReadWrite: true }] });
   expect(() => mounted(join(root, "site"), {}, none)).toThrow(/none of the allowed roots/);
 });
 
-test("the allowlist is made on first use, and its problems are named", () => {
+test("the allowlist is created on first use, and its problems are named", () => {
   const home = join(top, "plans");
   const first = readAllowlist(home);
   expect(first.allowedRoots.map(({ path }) => path)).toEqual(["~/projects", "/tmp"]);

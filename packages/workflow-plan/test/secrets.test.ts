@@ -13,7 +13,7 @@ const newFile = () => {
   return { path: join(home, "secrets.json"), secrets: new SecretFile(home) };
 };
 
-test("a credential is stored for its owner alone, replaced and removed", () => {
+test("a credential is stored readable only for its owner, replaced and removed", () => {
   const { path, secrets } = newFile();
   const value = 'two\nlines and a "quote"';
   secrets.set("GITHUB_TOKEN", "first");
@@ -28,7 +28,7 @@ test("a credential is stored for its owner alone, replaced and removed", () => {
   expect(secrets.names()).toEqual(["GITHUB_TOKEN"]);
 });
 
-test("a name or a value that can't be one is refused, and nothing is written", () => {
+test("an invalid name or value is refused, and nothing is written", () => {
   const { path, secrets } = newFile();
   for (const name of ["PATH", "a b", "lower", "", "1A", "LD_PRELOAD", "UNCAGED_PLAN_HOME"])
     expect(() => secrets.set(name, "value")).toThrow("can't be the name of a secret");

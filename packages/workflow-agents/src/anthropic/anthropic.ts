@@ -13,14 +13,15 @@ import { anthropicForms } from "./form.ts";
 import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
 
 /**
- * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given; without them the model's defaults hold.
+ * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given. Without them the model's defaults
+ * apply.
  */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
 /**
- * An agent that asks a model of the Anthropic API with the official SDK: streaming, with thinking, and
- * with tools until the model ends its turn. `maxTokens` is 32,000 when not given.
+ * Returns an agent that calls a model of the Anthropic API with the official SDK: with streaming, thinking and tools,
+ * until the model ends its turn. `maxTokens` is 32,000 by default.
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
@@ -31,11 +32,11 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
   return modelAgent(anthropicProvider(options), { maxTokens: 32_000, ...options });
 }
 
-/** How the Anthropic API is reached. */
+/** Access to the Anthropic API. */
 export type AnthropicAccess = Access & {
   /**
-   * How long the provider caches the start of the conversation, for later calls: 5 minutes (`true`, the default), or an
-   * hour at a higher price, for roles whose next step comes later than that.
+   * How long the provider caches the start of the conversation for later calls: 5 minutes (`true`, the default), or an
+   * hour at a higher price, for roles with more than 5 minutes between their steps.
    */
   cache?: boolean | "5m" | "1h";
 };
@@ -44,9 +45,8 @@ const provider = "Anthropic";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of
- * the thread's environment, the address `baseUrl` or its `ANTHROPIC_BASE_URL`; `ANTHROPIC_CUSTOM_HEADERS`
- * adds headers.
+ * Returns the Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of the
+ * thread's environment; the address is `baseUrl` or its `ANTHROPIC_BASE_URL`. `ANTHROPIC_CUSTOM_HEADERS` adds headers.
  */
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);
@@ -98,7 +98,7 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
 
 const isId = (id: string): boolean => /^[\w-]+$/.test(id);
 
-/** @throws WorkflowError `BAD_CACHE` for a time that the API does not know. */
+/** @throws WorkflowError `BAD_CACHE` for a lifetime that the API does not offer. */
 function cacheOf(given: AnthropicAccess["cache"] = true): Cache {
   if (given === true || given === "5m") return "5m";
   if (given === false || given === "1h") return given;

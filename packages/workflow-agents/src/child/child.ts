@@ -4,37 +4,35 @@ import { failure } from "../run/error.ts";
 import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
 
-/*
- * The declarations of this file use no types of Node, because importers may not have them installed.
- */
+/* This file's declarations use no Node types, because importers may not have them installed. */
 
-/** `argv[0]` is looked up in the `PATH` of `env`. */
+/** A command to run. `argv[0]` is looked up in the `PATH` of `env`. */
 type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
-  /** Ends the command when it is aborted: it has done its work, and does not exit. */
+  /** Its abort ends a command that has finished its work but does not exit. */
   finished?: AbortSignal;
-  /** Called with the process id as soon as the command runs. */
+  /** Called with the process id when the command runs. */
   onStarted?: (pid: number) => void;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: by itself, by its timeout, because it was finished, or by the caller's signal. */
+/** How a command ended: by itself, by its timeout, by `finished`, or by the caller's signal. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "finished" | "abort";
-  /** Null when a signal ended the process. */
+  /** Null if a signal ended the process. */
   exitCode: number | null;
-  /** The name of that signal, `SIGKILL`; null when the process exited. */
+  /** The name of that signal, such as `SIGKILL`. Null if the process exited. */
   signal: string | null;
 };
 
-/** The warning of a command that {@link ownProcesses} can't help. */
+/** The warning for a command whose leftover processes {@link ownProcesses} cannot end. */
 export const leavesRunning =
   "processes that the command leaves in the background are not ended: bubblewrap is not available";
 
-// A longer one would end at once.
+// A longer timer would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
 /** Runs a command, then ends the processes that it left running. An error from a callback ends the command. */

@@ -6,8 +6,8 @@ import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try,
- * null the first time. The caller checks the value. An error fails the step.
+ * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try, or null the first
+ * time. The caller checks the value. An error fails the step.
  */
 export type Extractor = (
   text: string,
@@ -16,7 +16,7 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-// More fits no model.
+// No model accepts more.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
@@ -49,7 +49,7 @@ export async function extract<S extends $ZodObject>(
     ctx.signal?.throwIfAborted();
     const answer: unknown = await extractor(text, schema, problem, ctx);
     const reading = readingIn(answer);
-    // A second request would only make it up.
+    // A second request would only invent the value.
     if (reading.ok && reading.value.isMissing) throw failed(missingIn(reading.value), ctx);
     const checked = reading.ok ? await form.check(reading.value.fields) : reading;
     if (checked.ok) return checked.value;
@@ -59,7 +59,7 @@ export async function extract<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-/** The fields that a text has itself: as JSON, or in its one JSON code block. */
+/** Returns the fields in a text itself: as JSON, or in its only JSON code block. */
 export async function read<S extends $ZodObject>(
   text: string,
   form: Form<S>,
@@ -112,7 +112,7 @@ type Fence = { mark: string; label: string; lines: string[] };
 
 /**
  * Returns the JSON value of a text or of its only JSON code block; undefined if there are several. Ignores thinking in
- * tags before it. An integer that a number would round becomes a text.
+ * tags before it. An integer that a number would round becomes a string.
  */
 export function jsonIn(given: string): unknown {
   const whole = parsed(given);
@@ -130,7 +130,7 @@ export function jsonIn(given: string): unknown {
   return only === undefined ? undefined : parsed(only);
 }
 
-/** Each fenced code block of CommonMark that is closed, in one pass over the lines. */
+/** Yields each closed fenced code block (CommonMark), in one pass over the lines. */
 function* fences(text: string): Generator<Fence> {
   let open: Fence | null = null;
   for (const line of text.split(/\r\n|[\n\r]/)) {
@@ -147,7 +147,7 @@ function* fences(text: string): Generator<Fence> {
   }
 }
 
-/** The value of a text that is JSON, else undefined. */
+/** Returns the value of a JSON text, else undefined. */
 function parsed(text: string): unknown {
   // Most answers don't start like JSON, so skip the parse.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;

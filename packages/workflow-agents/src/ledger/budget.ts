@@ -31,7 +31,7 @@ type Account = Required<
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
 type Shared = { accounts: Set<Open>; waiting: Set<() => void>; unpriced: Set<string> };
 
-/** A scope with one limit: a thread, or a call of a role that has its own budget. */
+/** A scope with one limit: a thread, or a call of a role with its own budget. */
 type Level = {
   readonly limits: Limits;
   accounts: Set<Open>;
@@ -42,14 +42,14 @@ type Level = {
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
-// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the
-// spending of a failed role.
+// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the spending of a
+// failed role.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
 /**
- * Runs work in its own budget, within the surrounding ones. `name` is its owner, for the error.
- * @throws WorkflowError as {@link checkedLimits} does.
+ * Runs work with its own budget, within the surrounding ones. `name` names its owner in the error.
+ * @throws WorkflowError like {@link checkedLimits}.
  */
 export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
   const limits = checkedLimits(given);
@@ -108,7 +108,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
     if (isOver) for (const { accounts } of levels) accounts.delete(mine);
   };
-  /** Which level allows the least output, and how much. */
+  /** Returns the level that allows the least output, and that output. */
   const tightest = (most: (output: number) => Tally, asked: number) => {
     const all = levels.map((level) => {
       const taken = takenOf(level);
@@ -124,7 +124,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
     limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
-    // Commands take millionths; rounds down to stay within the limit.
+    // Commands accept millionths. Rounds down to stay within the limit.
     remaining() {
       const left = levels.flatMap((level) => {
         const { maxCost } = level.limits;
@@ -216,7 +216,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
 
 const free: RootHold = { amount: 0, release: () => undefined };
 
-/** Its first account holds the spending of earlier workers that no step records. */
+/** Creates a shared account. It starts with the spending of earlier workers that no step records. */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
@@ -224,11 +224,14 @@ function newShared(journal: Journal | undefined): Shared {
   return { accounts: new Set([earlier]), waiting: new Set(), unpriced: new Set() };
 }
 
-/** The journal of a thread: step workflows have it among their options. */
+/** Returns the journal of a thread. Step workflows have it among their options. */
 const journalOf = ({ journal, options }: ThreadContext): Journal | undefined =>
   journal ?? (options?.journal as Journal | undefined);
 
-/** @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number. */
+/**
+ * Returns the limits among the options.
+ * @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number.
+ */
 export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
     const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
@@ -275,7 +278,10 @@ function outputWithin(
   return low;
 }
 
-/** Waits until a call in flight has ended. @throws the signal's reason when it is aborted. */
+/**
+ * Waits until a call in flight has ended.
+ * @throws the signal's reason when it is aborted.
+ */
 function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const wake = (): void => {
@@ -346,7 +352,7 @@ function exceeding(
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
 
-/** Says once that the limits of the storage root can't hold for a model without a price. */
+/** Reports once that the limits of the storage root cannot apply to a model without a price. */
 function sayUnpriced(model: string, said: Set<string>): void {
   if (said.has(model)) return;
   said.add(model);

@@ -24,7 +24,7 @@ export class RaisedLimits {
     this.#ctx = ctx;
   }
 
-  /** As they were given, or raised since. */
+  /** The limits as given, or as raised since. */
   get now(): Limits {
     const { maxCost, maxTokens } = this.#given;
     return {
@@ -33,12 +33,12 @@ export class RaisedLimits {
     };
   }
 
-  /** Whether the thread is to wait, by its option `onBudget`, and its step can ask. */
+  /** Whether the option `onBudget` lets the thread wait, and its step can ask. */
   get canAsk(): boolean {
     return this.#ctx.questions !== undefined && this.#ctx.options?.onBudget === "wait";
   }
 
-  /** Has the thread wait until a limit was raised. */
+  /** Makes the thread wait until a limit is raised. */
   async ask({ name, amount, text }: UsedUp): Promise<void> {
     const { attempts, questions, role } = this.#ctx;
     const id = this.#idOf(name, amount);
@@ -56,7 +56,7 @@ export class RaisedLimits {
     return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
   }
 
-  // Only of this thread: a fork has its own limits and does not count copied steps.
+  // Only this thread's: a fork has its own limits and does not count copied steps.
   readonly #idOf = (name: LimitName, amount: number): string =>
     `${this.#ctx.threadId}:budget:${name}:${amount}`;
 }

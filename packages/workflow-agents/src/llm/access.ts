@@ -1,16 +1,16 @@
 import { ProviderError, type Target } from "./error.ts";
 
-/** How a provider is reached, and how long to wait for it. */
+/** The address of a provider, and its timeouts. */
 export type Access = {
   apiKey?: string;
   baseUrl?: string;
-  /** The timeout until the start of an answer, per attempt (10 minutes). */
+  /** Timeout until the start of an answer, per attempt, in milliseconds (10 minutes). */
   timeoutMs?: number;
-  /** The longest silence within an answer (4 minutes). */
+  /** Longest silence within an answer, in milliseconds (4 minutes). */
   silenceMs?: number;
-  /** The number of retries of a retryable call, if the role does not set it (2). */
+  /** Retries of a retryable call, unless the role sets them (2). */
   maxRetries?: number;
-  /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
+  /** Maximum characters of one answer: its text, thinking and tool calls together (16 Mi). */
   maxAnswerLength?: number;
 };
 
@@ -43,7 +43,7 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
 
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
-/** The headers that a variable of the thread's environment adds, a line each (`X-Gateway: blue`). */
+/** Returns the headers in a variable of the thread's environment, one per line (`X-Gateway: blue`). */
 export function headersIn(
   env: Readonly<Record<string, string>>,
   variable: string,
@@ -60,7 +60,10 @@ export function headersIn(
   );
 }
 
-/** Creates a client in an empty environment: it would read that of its process, which is another shell's. */
+/**
+ * Creates a client in an empty environment. Otherwise it would read its process's environment, which belongs to another
+ * shell.
+ */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;
   process.env = {};

@@ -23,8 +23,8 @@ type Tools = { runner: ToolRunner; context: ToolContext };
 type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext["env"] };
 
 /**
- * The decisions on the tool calls of one conversation. A question is found again by its step, its conversation, the
- * call's hash, and a number for equal calls: an approval never holds for another input.
+ * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
+ * call's hash, and a number for equal calls. So an approval never applies to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;
@@ -69,7 +69,7 @@ export class Approvals {
     } catch (error) {
       return { refusal: `${name} was not run: its approval failed: ${messageOf(error)}` };
     }
-    // A person's decision holds even if the rule has changed since.
+    // A person's decision remains valid even if the rule has changed since.
     if (!need && questions?.answered(id)) need = anyInput;
     if (!need) return {};
     if (!questions) {
@@ -85,7 +85,7 @@ export class Approvals {
     return await this.#ask({ use, need, id, env: context.env });
   }
 
-  /** Asks until the answer is a decision that can be carried out. */
+  /** Asks until the answer is a usable decision. */
   async #ask({ use, need, id }: Asking): Promise<Decision> {
     const { name, input } = use;
     const hash = callHash(name, input);
@@ -138,7 +138,7 @@ export class Approvals {
 
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
-/** The schema of an answer. A schema with references to its own parts can't be nested in another one. */
+/** Returns the schema of an answer. A schema with references to its own parts cannot be nested in another one. */
 function answerSchema(input: Record<string, unknown>): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
   return {
@@ -153,7 +153,9 @@ function answerSchema(input: Record<string, unknown>): JsonSchema {
   };
 }
 
-/** With another input or the model's own when it is approved, why not when it is refused; null for no decision. */
+/**
+ * Returns the input of an approval (edited or the model's own), the reason of a refusal, or null without a decision.
+ */
 function verdictOf({ answer }: Answered, { name }: ToolUse): { input?: unknown } | string | null {
   const { value: given, timedOut } = answer;
   const value = typeof given === "boolean" ? { approve: given } : given;
@@ -172,7 +174,7 @@ const edited = (name: string, input: unknown): Decision => ({
   note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
 });
 
-/** Recorded input has no secrets: they are masked. */
+/** Returns whether an input has a secret. Recorded input has none: its secrets are masked. */
 function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));

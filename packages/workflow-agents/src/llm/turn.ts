@@ -7,13 +7,13 @@ import type { CallTarget, ModelProvider, ModelRequest, Surroundings } from "./pr
 import type { RecordingStep } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
 
-/** One turn at a service without limits. */
+/** A turn at a service without limits. */
 const free: Turn = { send: () => () => undefined };
 
 /**
- * Waits until a provider's limits allow a call: they are shared by all threads of the machine that have its key and ask
- * the same model. The wait is published when it begins.
- * @throws ProviderError when the role's deadline would pass meanwhile; the signal's reason when it is aborted.
+ * Waits until a provider's limits allow a call. All threads of the machine with the same key and model share them. The
+ * wait is published when it starts.
+ * @throws ProviderError when the wait would exceed the role's deadline; the signal's reason when it is aborted.
  */
 export async function turnAt(
   { target: targetOf }: ModelProvider,

@@ -17,8 +17,8 @@ import { mcpError, ThreadServer } from "./server.ts";
 /** A server's tools, and its prompts for a role's `systemPrompt`. */
 export type McpServer = ToolSource & {
   /**
-   * Asks the server for a prompt of its own: the text of its messages. An execution of the same step after a crash
-   * gets the text that the first one got.
+   * Returns the text of one of the server's prompts. A later execution of the same step after a crash gets the same
+   * text as the first one.
    *
    *     role({ systemPrompt: docs.prompt("review", { language: "TypeScript" }), … });
    */
@@ -32,11 +32,11 @@ export type McpServer = ToolSource & {
 type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { journal?: Journal };
 
 /**
- * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of its own, from
- * the first look at the tools until the thread's signal, or 5 minutes without a call. A program that died is started
- * again for the next call, unless it has died twice without an answer in between; the call that it died in is an error.
- * A server that has resources has two tools more, which list and read them. Nothing that it asks for itself (a model's
- * answer, a person's, a folder) is given.
+ * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session, from
+ * the first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started
+ * again for the next call, unless it exited twice without an answer in between. The call during which it exited is an
+ * error. A server with resources has two more tools, which list and read them. The server's own requests (for a model's
+ * answer, a person's, a folder) are refused.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
@@ -70,7 +70,7 @@ export function mcpTools(options: McpOptions): McpServer {
   };
 }
 
-/** A text as the step's first execution made it, where the step keeps a journal. */
+/** Returns the text that the step's first execution got, if the step has a journal. */
 async function recordedOnce(
   { journal, key }: PromptContext,
   name: string,
@@ -101,7 +101,7 @@ async function promptOf(
     .join("\n\n");
 }
 
-/** Returns a part of a prompt as text. Fails for other parts, because a system prompt can't hold them. */
+/** Returns a part of a prompt as text. Fails for other parts, because a system prompt contains only text. */
 function promptText(name: string, content: ContentBlock): string {
   const isBytes =
     content.type === "resource"
@@ -119,7 +119,7 @@ function promptText(name: string, content: ContentBlock): string {
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  // A list of several pages may have a tool twice.
+  // A list of several pages may contain a tool twice.
   const unique = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
   const own = tools
     .filter((tool) => unique.get(tool.name) === tool)
@@ -129,7 +129,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
         name: toolName(name, tool.name, taken),
         description: tool.description ?? "",
         input_schema: schema,
-        // The server checks the rest: its schema is not ours.
+        // The server checks the rest, because its schema is not a Zod schema.
         check: (input) =>
           isObject(input)
             ? { ok: true, input: restored(input) }
@@ -143,7 +143,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
 
-/** The arguments with the digits that the model gave, where a number would round them. */
+/** Returns the arguments with the model's own digits, where a number would round them. */
 const exactOf = (
   input: unknown,
   { exact }: ToolContext,
@@ -165,7 +165,10 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-/** Its texts and pictures, and a note on all else; `structuredContent` beside, or in place of nothing. */
+/**
+ * Returns an answer's texts and pictures, with notes about the rest. `structuredContent` is the result if it is alone,
+ * and added otherwise.
+ */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   if (isError) {
     const text = content.map(textOf).filter(Boolean).join("\n");

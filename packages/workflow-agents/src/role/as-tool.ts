@@ -10,15 +10,15 @@ import type { RoleEntry } from "./role.ts";
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
-  /** The name by which a model calls the role, and by which its attempts are shown. */
+  /** The role's name for models and for its attempts. */
   name: string;
   /** The description for models (default: the role's own). */
   description?: string;
-  /** The limit of one call, including its nested calls. Its spending also counts towards the thread's limit. */
+  /** The limit of one call, including its nested calls. Its spending also counts toward the thread's limit. */
   budget?: Limits;
-  /** How many levels of roles may call each other from here on, this one included (3). */
+  /** Maximum depth of nested role calls from here on, including this one (3). */
   maxDepth?: number;
-  /** How long a call may take (as long as it needs). */
+  /** Timeout of a call, in milliseconds (none). */
   timeoutMs?: number;
 };
 
@@ -74,7 +74,7 @@ export function asTool(
   };
 }
 
-/** The thread as a called role sees it. Its journal has the key of the call. */
+/** Returns the thread as a called role sees it. Its journal has the key of the call. */
 function called(
   name: string,
   message: string,
@@ -91,7 +91,7 @@ function called(
     ...rest,
     ...{ role: name, key, steps: [], allSteps: thread.allSteps ?? thread.steps },
     start: { ...thread.start, content: message },
-    // The thread's own, where it will do: by it servers of tools are shared.
+    // Use the thread's own signal if possible, because it identifies shared tool servers.
     signal: isUnlimited ? thread.signal : signal,
   };
 }

@@ -17,8 +17,8 @@ import {
 
 /**
  * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
- * another agent may succeed, that is an error that remains after the retries, a missing model, an account that can't
- * pay, or a command that is missing, failed or timed out.
+ * another agent may succeed: an error that remains after the retries, a missing model, an account that cannot pay, or a
+ * command that is missing, failed or timed out.
  */
 export type FallbackOptions = {
   on?: readonly string[] | ((error: WorkflowError) => boolean);
@@ -36,8 +36,8 @@ const unavailable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes an agent that calls the first of several agents, and the next one if that fails. The next agent gets the thread
- * without the failed agent's output. After a crash it continues if it has recorded anything.
+ * Returns an agent that calls the first of several agents, and the next one if that fails. The next agent gets the
+ * thread without the failed agent's output. After a crash it continues if it recorded anything.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
@@ -97,7 +97,7 @@ function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is Workfl
   return on ? on.includes(code) || on.includes(type) : retryable || unavailable.has(code);
 }
 
-/** Has an agent work in a place of its own: each finds the sessions that it had itself. */
+/** Runs an agent in its own place, where it finds its own sessions. */
 async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Promise<T> {
   const run = currentRun();
   const others = isObject(run.memory.fallback) ? run.memory.fallback : {};
@@ -113,7 +113,7 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
 /** The agent that continues when a role asks its agents again. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
-/** One use of a fallback in a step, by which its choice is found again. */
+/** One use of a fallback in a step. It identifies the recorded choice. */
 class FallbackPlace {
   readonly #ctx: ThreadContext;
   readonly #id: string;
@@ -137,7 +137,7 @@ class FallbackPlace {
       else if (entry.fallback === this.#id) [agent, hasBegun] = [Number(entry.agent), false];
     }
     if (hasBegun && agent < count) return agent;
-    // Mark that the first agent records from now on, not the other.
+    // Record that the first agent's records follow, not the other agent's.
     if (agent > 0) await this.#record(0);
     return 0;
   }

@@ -9,7 +9,7 @@ export type HandoffRoles<Name extends string> =
   | Readonly<Record<Name, string | { readonly descriptor: RoleEntry }>>;
 
 /**
- * Makes a field in which a model chooses the next role, or none. The moderator reads it as `meta.handoff`.
+ * Returns a field in which a model chooses the next role, or none. The moderator reads it as `meta.handoff`.
  *
  *     schema: z.object({ handoff: handoff({ coder: "writes the code", reviewer: "reviews it" }) }),
  *     moderator: ({ steps }) => (steps.length === 0 ? "planner" : (steps.at(-1)?.meta.handoff ?? END)),

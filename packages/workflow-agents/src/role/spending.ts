@@ -64,7 +64,7 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
 
 export const spendingKeys: readonly string[] = Object.keys(spending);
 
-/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records what a step spent. */
+/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records a step's spending. */
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
   if (taken === undefined) return;
@@ -102,7 +102,7 @@ export async function paid<T>(
   }
 }
 
-/** Gives an error a field. Not every object lets itself be written to: then it stays as it is. */
+/** Adds a field to an error, unless it is read-only. */
 export function attach(error: unknown, name: string, value: unknown): void {
   if (typeof error !== "object" || error === null) return;
   Reflect.defineProperty(error, name, { value, configurable: true, writable: true });

@@ -11,10 +11,10 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/** A call of a tool that a scripted model makes: of the first tool whose name contains `tool`. */
+/** A tool call of a scripted model: of the first tool whose name contains `tool`. */
 export type ScriptedCall = { tool: string; input: object };
 
-/** One turn of a scripted model: a text, or the tools that it calls; or a function of its conversation. */
+/** One turn of a scripted model: a text, or its tool calls; or a function of its conversation. */
 export type ScriptedTurn =
   | string
   | readonly ScriptedCall[]
@@ -24,8 +24,8 @@ export type ScriptedTurn =
 export type ModelScript = Readonly<Record<string, readonly ScriptedTurn[]>>;
 
 /**
- * A provider that answers from a script, by the conversation alone, and so the same after a restart. Unlike a
- * `scriptedAgent` it calls tools.
+ * Returns a provider that answers from a script. The answers depend only on the conversation, so they are the same
+ * after a restart. Unlike a `scriptedAgent` it calls tools.
  *
  *     const provider = scriptedProvider({ "You plan": [[{ tool: "search", input: {} }], "1. read"] });
  *

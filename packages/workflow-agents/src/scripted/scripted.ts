@@ -2,14 +2,15 @@ import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 import { AgentReport, inAttempt, publish } from "../run/run.ts";
 
-/** One answer: a text, or a function of the thread that makes it. */
+/** One answer: a text, or a function of the thread that returns it. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
-/** A list answers by the number of steps so far; a table by the first of its keys in the system prompt. */
+/** A list answers by the number of steps so far. A table answers by the first of its keys in the system prompt. */
 export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 
 /**
- * An agent that answers from a script, by the thread alone, and so the same after a restart.
+ * Returns an agent that answers from a script. The answers depend only on the thread, so they are the same after a
+ * restart.
  *
  *     const agent = scriptedAgent({ "You plan": "1. read 2. fix", "You code": "+1 -1" });
  *

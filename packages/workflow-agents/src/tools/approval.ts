@@ -4,8 +4,8 @@ import { misuse } from "../run/error.ts";
 import { digest } from "../run/run.ts";
 
 /**
- * The calls of a tool that need a person's approval: all, or only if `when` returns true. `within` is the time to
- * decide, unlimited by default. An undecided call is then refused, or made with `otherwise: "approve"`.
+ * Which calls of a tool need a person's approval: all, or only those for which `when` returns true. `within` is the
+ * time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise: "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;
@@ -13,7 +13,7 @@ export type Approval<Input = unknown> = {
   otherwise?: "approve" | "refuse";
 };
 
-/** `true` and a function are short for an {@link Approval} of all calls, and of those for which it is true. */
+/** `true` means an {@link Approval} of all calls; a function means one of the calls for which it returns true. */
 export type Approve<Input = unknown> =
   | true
   | NonNullable<Approval<Input>["when"]>
@@ -62,11 +62,11 @@ export function approvalRule<Input>(tool: string, given: Approve<Input>): Approv
   };
 }
 
-/** By it an approval belongs to one input of one tool. */
+/** Returns a call's hash, which binds an approval to one input of one tool. */
 export const callHash = (tool: string, input: unknown): string =>
   digest(JSON.stringify([tool, sorted(input)]));
 
-/** A JSON value whose objects have their keys in order: two that say the same are one. */
+/** Returns a JSON value with sorted keys, so that equal values have equal text. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);

@@ -103,7 +103,7 @@ export const editFile = tool({
 
 const unixLines = (text: string): string => text.replaceAll("\r\n", "\n");
 
-/** A text as it stands in a file with line ends of any kind. */
+/** Returns a pattern for a text with line ends of any kind. */
 function textPattern(text: string): RegExp {
   const escaped = unixLines(text)
     .split("\n")
@@ -111,7 +111,7 @@ function textPattern(text: string): RegExp {
   return new RegExp(escaped.join("\\r?\\n"), "g");
 }
 
-/** The line end that most lines of a text have; null for a text of one line. */
+/** Returns the most frequent line end of a text, or null for a text of one line. */
 function endOf(text: string): "\r\n" | "\n" | null {
   const all = text.split("\n").length - 1;
   const windows = text.split("\r\n").length - 1;
@@ -124,7 +124,7 @@ const withEnds = (text: string, end: string | null): string =>
 
 const around = 3;
 
-/** The change of a text as a unified diff of one hunk, from its first line that changed to its last. */
+/** Returns the change of a text as a unified diff of one hunk, from its first changed line to its last. */
 function diffOf(name: string, before: string, after: string): string {
   const [old, changed] = [before.split("\n"), after.split("\n")];
   const shorter = Math.min(old.length, changed.length);

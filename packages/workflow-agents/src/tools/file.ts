@@ -11,7 +11,10 @@ const longestFile = 10 * 1024 * 1024;
 export const textIn = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
-/** A text file's content as it is; @throws WorkflowError `NOT_TEXT`, and those of {@link readConfined}. */
+/**
+ * Returns a text file's unchanged content.
+ * @throws WorkflowError `NOT_TEXT`, and those of {@link readConfined}.
+ */
 export async function readText(
   cwd: string,
   given: string,
@@ -24,7 +27,10 @@ export async function readText(
   throw pathError("NOT_TEXT", place.name, "is not text", "leave the binary file as it is");
 }
 
-/** A file's bytes, `most` of them at most; @throws WorkflowError `FILE_TOO_LONG`, `PATH_OUTSIDE`, … */
+/**
+ * Returns a file's bytes, at most `most`.
+ * @throws WorkflowError `FILE_TOO_LONG`, `PATH_OUTSIDE`, …
+ */
 export async function readConfined(
   cwd: string,
   given: string,
@@ -69,7 +75,7 @@ export type Content = Uint8Array | null | "too long";
 
 /**
  * Options of a write: `isNew` refuses an existing file, `most` limits the length. `onWrite` gets the old content after
- * all checks have passed; the file changes once it is done.
+ * all checks have passed. The file changes after it resolves.
  */
 export type WriteOptions = {
   isNew?: boolean;
@@ -78,8 +84,8 @@ export type WriteOptions = {
 };
 
 /**
- * Writes a file whole, or leaves it as it was: a new file takes the old one's place and its mode, so another
- * name of the same file keeps what it had. Makes missing folders.
+ * Writes a file whole, or leaves it unchanged. A new file replaces the old one and gets its mode, so other hard links
+ * of the old file keep their content. Creates missing folders.
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and those of {@link confinedPath}.
  */
 export async function writeConfined(
@@ -125,7 +131,7 @@ async function writeIn(
       await file.close();
     }
     await onWrite?.(place, before);
-    // For a new one a link: a rename would take the place of a file that another has made since.
+    // A new file needs a link: a rename would replace a file that another process made meanwhile.
     await (isNew ? link(path, place.path) : rename(path, place.path));
     if (isNew) await rm(path);
   } catch (error) {
@@ -156,7 +162,7 @@ export async function removeConfined(cwd: string, given: string): Promise<void> 
 
 type Target = { folder: Folder; base: string; place: ConfinedPath };
 
-/** Where a file is to be written: its folder, made and open, and its name there. */
+/** The place of a file to write: its folder, created and open, and its name there. */
 async function placeToWrite(cwd: string, given: string): Promise<Target> {
   const { place: found, missing } = await nearestConfined(cwd, given);
   const { root } = found;

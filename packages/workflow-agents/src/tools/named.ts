@@ -1,7 +1,7 @@
 import { failure } from "../run/error.ts";
 import type { ToolContext, ToolRegistry, ToolRunner } from "./tools.ts";
 
-/** The name of a tool as its registry has it: the documented `ReadFile` is the registry's `readFile`. */
+/** Returns a tool's name in its registry: the documented `ReadFile` is the registry's `readFile`. */
 export function ownToolName(name: string, known: readonly string[]): string {
   if (known.includes(name)) return name;
   const lower = name.charAt(0).toLowerCase() + name.slice(1);
@@ -9,7 +9,7 @@ export function ownToolName(name: string, known: readonly string[]): string {
 }
 
 /**
- * The tools of a registry that a document names for a model, and no others.
+ * Returns only the tools of a registry that a document names for a model.
  * @throws WorkflowError `TOOL_UNKNOWN` when the registry lacks one.
  */
 export async function namedTools(

@@ -3,20 +3,20 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { WorkflowError } from "@uncaged/workflow";
 
 /*
- * Keeps a tool's paths inside the thread's directory, links followed. A path is checked by where it
- * really leads, opened (open.ts) without following a last link, and checked again once it is open: so a
- * link that is created in between leads nowhere either.
+ * Keeps a tool's paths inside the thread's directory, also through links. A path is checked by its real target, opened
+ * (open.ts) without following a last link, and checked again after the open. So a link that is created in between is
+ * not followed either.
  */
 
-/** A path inside: `root` and `path` are real and without links; `name` is it as seen from `root`. */
+/** A path inside: `root` and `path` are real and without links. `name` is relative to `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
-/** Where `given` leads: an existing thing, or a missing one in an existing folder. */
+/** Resolves `given` to an existing file or folder, or a missing one in an existing folder. */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
   if (given.includes("\0")) throw pathError("PATH_OUTSIDE", given, "has a zero byte");
   const root = await realpath(cwd);
   const wanted = resolve(root, given);
-  // The directory may itself have been named by a link.
+  // The directory itself may be named by a link.
   const named = resolve(cwd);
   const direct = isInside(named, wanted) ? join(root, relative(named, wanted)) : wanted;
   if (!isInside(root, direct)) throw outside(given);
@@ -54,7 +54,7 @@ export async function nearestConfined(
   }
 }
 
-/** Whether a path without links is a folder or lies below it. */
+/** Returns whether a path without links is a folder or is below it. */
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 

@@ -9,11 +9,11 @@ import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
 
 /**
- * A registry of tools and of sources of tools.
+ * Returns a registry of tools and tool sources.
  *
  *     const tools = toolRegistry([readFile, search, mcpTools({ name: "docs", url })]);
  *
- * @throws WorkflowError `BAD_TOOL` when a name or schema can't be given to a model, or a name comes twice.
+ * @throws WorkflowError `BAD_TOOL` for a duplicate name, or a name or schema that a model cannot get.
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],
@@ -52,7 +52,7 @@ export function toolRegistry(
       if (!tool?.approval) return null;
       const { isNeeded, ms, otherwise } = tool.approval;
       const given = tool.check(copyOf(input));
-      // A call that can't be made needs no approval.
+      // An invalid call needs no approval.
       if (!given.ok || !(await isNeeded(given.input))) return null;
       const problem = (other: unknown): string | null => {
         const result = tool.check(copyOf(other));
@@ -89,7 +89,7 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
   throw badTool(`the input of the tool ${name} is not an object`);
 }
 
-// Zod's words come with the language that a schema's maker chose, or with none: these are always there.
+// Zod's messages depend on the locale of the schema's author, or are missing. These are always available.
 const words = { error: en().localeError };
 
 function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"]> {

@@ -10,9 +10,9 @@ import { confinedPath, pathError } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
 
 /**
- * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default
- * of calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between
- * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default of
+ * calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between SIGTERM and
+ * SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
@@ -33,11 +33,11 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * A tool that runs commands, in the thread's directory or a folder in it. Without `sandbox` a command may do whatever
- * the user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that it has
- * started where bubblewrap is installed.
+ * Returns a tool that runs commands in the thread's directory or a folder in it. Without `sandbox` a command has all of
+ * the user's permissions. Its process group is ended at a timeout, with the thread, and when it exits. Where bubblewrap
+ * is installed, all other processes that it started end too.
  *
- * @throws WorkflowError `BAD_TOOL` at once for options of a sandbox that make no sense
+ * @throws WorkflowError `BAD_TOOL` at once for invalid sandbox options.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
@@ -90,7 +90,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   return { result, exitCode, signal };
 }
 
-/** Runs a command to its end, in a sandbox where the options say so. */
+/** Runs a command to its end, in a sandbox if the options say so. */
 async function runConfined(
   [program = "", ...rest]: readonly string[],
   options: SandboxOptions,

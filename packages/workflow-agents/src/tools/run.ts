@@ -21,7 +21,7 @@ export type ToolOutcome =
       error: WorkflowError;
     };
 
-/** `allowError` only reaches the `tool_error` event: the caller goes on after a failure. */
+/** `allowError` only appears in the `tool_error` event: the caller continues after a failure. */
 export type RunToolContext = ToolContext & { allowError?: boolean };
 
 /**
@@ -44,7 +44,7 @@ export async function runTool(
     const content = limited(shownParts.text, maxResult);
     const { parts } = shownParts;
     refuseTooLarge(content, parts);
-    // The bytes are in the conversation: events have notes.
+    // The bytes are in the conversation. Events have notes instead.
     const [shownOutput, shownWhole] =
       parts.length > 0 ? [content, content] : [whole(output), whole(toolResult)];
     const results = { output: shownOutput, toolResult: shownWhole };
@@ -63,7 +63,7 @@ export async function runTool(
   }
 }
 
-// A longer one would end at once.
+// A longer timer would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
 /** Runs a tool within its timeout. Then aborts its signal, and drops its later reports. */
@@ -175,10 +175,10 @@ function orNull<T>(read: () => T | undefined): T | null {
 
 const jsonOf = (value: unknown): string | null => orNull(() => JSON.stringify(value));
 
-/** A value as an event may hold it: see {@link truncated}; null when it has no JSON. */
+/** Returns a value for an event, {@link truncated}, or null if JSON cannot represent it. */
 const shown = (value: unknown): unknown => orNull(() => truncated(value));
 
-/** A value as it is, for the recorder of events, which truncates it; null when it has no JSON. */
+/** Returns a value whole, or null if JSON cannot represent it. The recorder of events truncates it. */
 const whole = (value: unknown): unknown =>
   typeof value === "string" || jsonOf(value) !== null ? value : null;
 
@@ -207,7 +207,7 @@ async function shownOf(output: unknown, cwd: string): Promise<{ text: string; pa
   return { text: texts.join("\n"), parts };
 }
 
-/** @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws. */
+/** @throws WorkflowError `TOOL_RESULT` if JSON cannot represent it: a cycle, a BigInt, a getter that throws. */
 function textOf(result: unknown): string {
   if (result === undefined || result === null || result === "") return "(no output)";
   if (typeof result === "string") return result;
@@ -226,11 +226,11 @@ function textOf(result: unknown): string {
 const mib = 2 ** 20;
 // A record of a result has at most 32 MiB, including other fields.
 const largestResult = 31 * mib;
-// A character has at most so many bytes in JSON.
+// Maximum bytes of a character in JSON.
 const mostBytes = 6;
 
 /**
- * @throws WorkflowError `TOOL_RESULT` when it is too large to be recorded: after a crash the tool would be run again.
+ * @throws WorkflowError `TOOL_RESULT` for a result that is too large to record: after a crash the tool would run again.
  */
 function refuseTooLarge(content: string, parts: readonly Part[]): void {
   const inParts = parts.reduce((sum, { source }) => {
@@ -253,7 +253,7 @@ const limited = (text: string, length: number): string =>
     ? text
     : `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
 
-// Never between the halves of one character, and a copy: a piece of a text keeps the whole in memory.
+// Never cuts a character in two. Copies, because a slice of a text keeps the whole text in memory.
 function cut(text: string, length: number): string {
   const isHalf = /[\ud800-\udbff]/.test(text.charAt(length - 1));
   const piece = text.slice(0, isHalf ? length - 1 : length);

@@ -31,7 +31,7 @@ export const search = tool({
     for await (const name of isFolder ? filesBelow(place, files) : [place.name]) {
       signal.throwIfAborted();
       const read = await readText(place.root, name).catch(() => null);
-      // Reading small files may give the process no turn for anything else.
+      // Reading small files may block the event loop.
       await setImmediate();
       addLines(found, name, read?.text ?? "", expression);
       if (found.length > mostLines) break;
@@ -91,7 +91,7 @@ function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
     return new RegExp(pattern, `u${flags}`);
   } catch {}
   try {
-    // Without the flag u, an escape that means nothing is the character itself, as people write it.
+    // Without the flag u, an unknown escape is the character itself, as people write it.
     return new RegExp(pattern, flags);
   } catch (error) {
     const message = `the regular expression is wrong: ${String(error).slice(0, 300)}`;
@@ -101,7 +101,7 @@ function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
 
 const mostFiles = 1000;
 
-/** Lists files and folders, without what Git ignores. */
+/** Lists files and folders that Git does not ignore. */
 export const listFiles = tool({
   name: "listFiles",
   description: `Lists the files of the working directory, or of the folder \`path\` in it, with all below: ${mostFiles} at most. \`pattern\` chooses among them (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
@@ -129,12 +129,12 @@ const alwaysLeftOut = new Set([".git", "node_modules"]);
 
 type Rules = { folder: string; rules: Ignore };
 
-/** Everything below a folder, folders before what they hold, by name; follows no link. */
+/** Yields everything below a folder, each folder before its content, by name. Follows no link. */
 async function* walk(
   { root, path: folder }: Omit<ConfinedPath, "name">,
   above: readonly Rules[] = [],
 ): AsyncGenerator<{ name: string; isFolder: boolean }> {
-  // A folder that became a link while others were read leads nowhere.
+  // A folder that meanwhile became a link is not followed.
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;
   const entries = await readdir(folder, { withFileTypes: true });
@@ -152,7 +152,7 @@ async function* walk(
   }
 }
 
-// The deepest rule that concerns a path decides.
+// The deepest rule for a path decides.
 function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): boolean {
   let ignored = false;
   for (const { folder, rules } of all) {
@@ -162,7 +162,7 @@ function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): bool
   return ignored;
 }
 
-/** `*.ts` matches in every folder, `src/**` from the thread's directory on; `{a,b}` is either. */
+/** Returns a matcher: `*.ts` matches in every folder, `src/**` from the thread's directory on, and `{a,b}` either. */
 function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > 1000) throw pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
   const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));

@@ -7,7 +7,7 @@ import { failure, oneLine } from "../run/error.ts";
 import { ownGitDir } from "./own-git-dir.ts";
 
 /**
- * The context of git for a thread. `folder` belongs to the thread, and work in a repository can't write to it.
+ * The context of git for a thread. `folder` belongs to the thread, and processes in a repository cannot write to it.
  * `identity` has the committer's variables, if git has no identity.
  */
 export type GitContext = {
@@ -18,10 +18,10 @@ export type GitContext = {
 };
 
 /**
- * Where a command of git's works: a repository by its common directory, with the one of a worktree, if any. It never
- * looks for a repository above a folder but for `inFolder`, so that nothing that an agent does to the `.git` of its
- * worktree leads to another repository; and it reads the settings of a repository for `inFolder` alone, which is for
- * commands that find one and start nothing.
+ * Where a git command works: a repository by its common directory, and a worktree's own directory, if any. Only
+ * `inFolder` looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to
+ * another repository. Only `inFolder` reads the settings of a repository; it is for commands that find one and start no
+ * program.
  */
 export type GitPlace =
   | { repository: string; gitDir?: string; workTree?: string }
@@ -31,7 +31,7 @@ export type GitEnd = { code: number; output: string; error: string };
 
 type GitOptions = {
   input?: string;
-  /** The exit codes that are answers (0). */
+  /** The exit codes that count as success (0). */
   answers?: readonly number[];
   index?: string;
 };
@@ -39,10 +39,10 @@ type GitOptions = {
 const timeoutMs = 10 * 60_000;
 const graceMs = 2000;
 const mostOutput = 64 * 1024 * 1024;
-/** How long another's lock is waited for, in milliseconds. */
+/** Longest wait for another process's lock, in milliseconds. */
 const lockedMs = 30_000;
 
-// Git's own words for a lock that another process has, or has just had, and for a worktree that one is making.
+// Git's messages for a lock that another process has or just had, and for a worktree that another process is making.
 const isLocked =
   /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process|failed to read .*commondir/;
 

@@ -7,7 +7,7 @@ import type { WhatsAppSocket } from "./whatsapp.ts";
 
 /*
  * WhatsApp's client, baileys, is not a dependency: one of its own packages is under the GPL, and most users write to
- * their plans from a terminal. Users install it; the plan home is searched first.
+ * their plans from a terminal. Users install it. The plan home is searched first.
  */
 type Baileys = {
   default: (
@@ -23,8 +23,8 @@ const packageName = "baileys";
 const version = "7.0.0-rc14";
 
 /**
- * Returns an opener of connections to WhatsApp that uses the installed client. @throws ConfigError when none is
- * installed.
+ * Returns a function that opens connections to WhatsApp with the installed client.
+ * @throws ConfigError when no client is installed.
  */
 export async function whatsAppOpener(
   home: string,

@@ -64,8 +64,8 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
 }
 
 /**
- * Sets a setting in the file of the plan home; null removes it. The file's other content stays. In a project,
- * settings that its file may not have go into the user's file.
+ * Sets a setting in the file of the plan home; null removes it. The file's other content stays. In a project, settings
+ * that its file may not have are written to the user's file.
  * @returns the changed file
  * @throws ConfigError
  */
@@ -92,7 +92,7 @@ export function setConfig(sources: ConfigSources, key: string, text: string | nu
 
 const userFile = ({ home, userHome = home }: ConfigSources): string => join(userHome, fileName);
 
-/** Whether a value is not allowed in a project's file. */
+/** Returns whether a project's file must not have a value. */
 function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): boolean {
   if (isUsersAlone(setting) || (typeof value === "string" && value.includes("${"))) return true;
   return !mayTighten(setting, ownValues(sources).get(setting.key), value);
@@ -126,7 +126,10 @@ function valueToSet(key: string, text: string): unknown {
   return value;
 }
 
-/** Changes a file of settings under a lock. @throws ConfigError when it can't be read. */
+/**
+ * Changes a file of settings under a lock.
+ * @throws ConfigError when it is unreadable.
+ */
 function change(path: string, act: (document: Document) => void): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const lock = takeLock(`${path}.lock`, longestWaitMs);
@@ -183,7 +186,7 @@ function givenBy(path: string, sources: ConfigSources): Map<string, Given> {
   return given;
 }
 
-/** The user's settings and the defaults, by key: the limits for a project's file. */
+/** Returns the user's settings and the defaults, by key: the limits for a project's file. */
 function ownValues(sources: ConfigSources, given = givenBy(userFile(sources), sources)) {
   const config = checked(given);
   return new Map(settings.map((setting) => [setting.key, valueAt(config, setting)]));
@@ -225,7 +228,7 @@ function readText(path: string): string | null {
 
 const modeOfNetwork = /^sandbox\.network\.mode$/;
 
-/** Parses the values of a file's text by key. A present key has a value. */
+/** Parses the values in a file's text by key. A present key has a value. */
 function valuesOf(path: string, text: string): Map<string, Stated> {
   const values = new Map<string, Stated>();
   if (text.replace(/^\s*(#.*)?$/gm, "").trim() === "") return values;
@@ -290,7 +293,7 @@ function filled(
   });
 }
 
-/** Converts a text to the setting's kind. Other text is returned as it is: the check has the message for it. */
+/** Converts a text to the setting's kind. Returns other text unchanged, because the check has the message for it. */
 function typed(text: string, { kind }: Setting): unknown {
   if (kind === "number") return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : text;

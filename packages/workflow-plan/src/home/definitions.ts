@@ -27,14 +27,14 @@ export type PlanSummary = {
   last_run: RunRow | null;
 };
 
-/** Called with a plan that can't be read, and with the error that names the damaged part. */
+/** Called with an unreadable plan, and with the error that names the damaged part. */
 export type OnDamaged = (id: string, error: unknown) => void;
 
 const thrown: OnDamaged = (_id, error) => {
   throw error;
 };
 
-/** Returns the plan of a row; null if the row is damaged. */
+/** Returns the plan in a row, or null if the row is damaged. */
 export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | null {
   try {
     return workflowOf(row);
@@ -44,7 +44,7 @@ export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | nul
   }
 }
 
-/** The definitions of plans: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
+/** The definitions of plans: the rows of `workflows`, and the drafts in planner sessions that may become rows. */
 export class Definitions {
   readonly home: string;
   /** The folder of planner sessions. */
@@ -78,12 +78,15 @@ export class Definitions {
     return new Date(this.#now()).toISOString();
   }
 
-  /** Returns the plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
+  /**
+   * Returns the plan with an id or a unique prefix of it.
+   * @throws ExecutorError, also when its row is damaged.
+   */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
   }
 
-  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
+  /** Returns all plans, newest first. Passes a damaged plan to `onDamaged` (default: throws). */
   protected all(onDamaged: OnDamaged = thrown): Workflow[] {
     return this.database
       .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
@@ -97,7 +100,10 @@ export class Definitions {
     throw found ? ambiguous(id, [found, ...others]) : missing(id);
   }
 
-  /** Returns the run with an id or a unique beginning of it. @throws ExecutorError */
+  /**
+   * Returns the run with an id or a unique prefix of it.
+   * @throws ExecutorError
+   */
   findRun(id: string): RunRow {
     const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
     if (found && others.length === 0) return found as RunRow;
@@ -120,7 +126,10 @@ export class Definitions {
     );
   }
 
-  /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
+  /**
+   * Adds a plan that a planner made.
+   * @throws PlannerError, ExecutorError
+   */
   async create(given: Workflow): Promise<Workflow> {
     const { metadata, ...plan } = given;
     const own = metadata && { metadata: ownMetadata(metadata) };
@@ -137,8 +146,8 @@ export class Definitions {
   }
 
   /**
-   * Removes the values of stored secrets from a plan: the planner and its caller may not know them. @throws
-   * ConfigError
+   * Removes the values of stored secrets from a plan. The planner and its caller may not know them.
+   * @throws ConfigError
    */
   #masked(workflow: Workflow): Workflow {
     const { description, name, steps, trigger } = workflow;
@@ -155,8 +164,8 @@ export class Definitions {
   }
 
   /**
-   * Replaces the plan that has the id of a changed plan. If the plan was confirmed, the changed plan is a draft until
-   * it is confirmed, too. The draft stays in the given planner session, or else in a new one.
+   * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan is a draft until it is
+   * confirmed, too. The draft stays in the given planner session, or in a new one.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
@@ -195,7 +204,10 @@ export class Definitions {
     );
   }
 
-  /** Returns the draft of a plan, which its next confirmation takes; null if there is none. @throws PlannerError */
+  /**
+   * Returns the draft of a plan, which its next confirmation applies, or null without a draft.
+   * @throws PlannerError
+   */
   draft(id: string): Workflow | null {
     const { metadata } = this.get(id);
     const { session } = (metadata?.draft ?? {}) as { session?: string };
@@ -210,7 +222,7 @@ export class Definitions {
     }
   }
 
-  /** Returns the runs that go on and, with `since`, the runs that have ended since then; of all plans, or of one. */
+  /** Returns the open runs and, with `since`, the runs that have ended since then; of all plans, or of one. */
   runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
     return this.database.rows<RunRow>(
       `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
@@ -230,7 +242,7 @@ export class Definitions {
     };
   }
 
-  /** Whether a confirmed plan has a trigger. */
+  /** Returns whether a confirmed plan has a trigger. */
   hasTriggers(): boolean {
     const type = "iif(json_valid(trigger_json), trigger_json ->> '$.type', 'manual')";
     const [found] = this.database.rows(
@@ -239,7 +251,7 @@ export class Definitions {
     return found !== undefined;
   }
 
-  /** Returns for each plan, by id, a text that changes with the plan, its trigger's state and its runs. */
+  /** Returns a stamp for each plan, by id: a text that changes with the plan, its trigger's state and its runs. */
   stamps(): Map<string, string> {
     return planStamps(this);
   }
@@ -254,14 +266,15 @@ export class Definitions {
     await this.store.change(() => this.setNotice(id, text));
   }
 
-  /** Does the same as {@link notify} in the transaction of the caller. */
+  /** Like {@link notify}, in the caller's transaction. */
   protected setNotice(id: string, text: string): void {
     const clean = this.secrets.hidden(text);
     this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /**
-   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it. @throws ExecutorError
+   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it.
+   * @throws ExecutorError
    */
   async dropDraft(id: string, session: string): Promise<void> {
     await this.store.change(() => {
@@ -288,7 +301,7 @@ export class Definitions {
     return await this.store.change(() => this.setMetadata(id, change));
   }
 
-  /** Does the same as {@link updateMetadata} in the transaction of the caller. */
+  /** Like {@link updateMetadata}, in the caller's transaction. */
   protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
     const workflow = this.get(id);
     const metadata = JSON.stringify(change(workflow.metadata ?? {}));
@@ -314,7 +327,10 @@ function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError 
   });
 }
 
-/** @throws PlannerError with all problems of a plan. */
+/**
+ * Returns a valid plan.
+ * @throws PlannerError with all problems of the plan.
+ */
 function checked(workflow: Workflow): Workflow {
   const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
   if (problems.length === 0) return workflow;

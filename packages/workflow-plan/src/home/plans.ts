@@ -45,7 +45,7 @@ export type PlanView = Workflow & {
   trigger_state: TriggerState | null;
 };
 
-/** The outcome of confirming, running or retrying a plan; null if no run begins. */
+/** The outcome of confirming, running or retrying a plan; null if no run starts. */
 export type Started = {
   workflowId: string;
   phase: WorkflowPhase;
@@ -54,8 +54,8 @@ export type Started = {
 };
 
 /**
- * The plans of a home, for every process that acts on them. It keeps no data of the database in memory. A change of a
- * phase is one transaction; if the phase does not allow it, an ExecutorError names both phases.
+ * The plans of a home, for every process that changes them. It keeps no data of the database in memory. A change of a
+ * phase is one transaction. If the phase does not allow it, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
@@ -69,12 +69,12 @@ export class Plans extends Definitions {
     this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
-  /** Whether the home existed or was made. Otherwise there are no plans, and changes are not kept. */
+  /** Whether the home existed or was created. Otherwise there are no plans, and changes are not kept. */
   get isKept(): boolean {
     return this.store.isKept;
   }
 
-  /** Whether the home exists by now, also if another process has made it. */
+  /** Returns whether the home exists now, also if another process created it. */
   hasHome(): boolean {
     return existsSync(databaseIn(this.home));
   }
@@ -91,7 +91,7 @@ export class Plans extends Definitions {
 
   // Reading
 
-  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
+  /** Returns all plans, newest first. Passes a damaged plan to `onDamaged` (default: throws). */
   async list(onDamaged?: OnDamaged): Promise<Workflow[]> {
     await this.refresh();
     return this.all(onDamaged);
@@ -116,7 +116,7 @@ export class Plans extends Definitions {
     );
   }
 
-  /** Returns the facts that a person needs to confirm a plan. `sandbox` are the facts about the steps' sandbox. */
+  /** Returns the facts that a person needs to confirm a plan. `sandbox` has the facts about the steps' sandbox. */
   preview(workflow: Workflow, sandbox?: readonly string[]): PlanPreview {
     return previewOf(workflow, { secrets: this.credentials(), sandbox, now: Date.parse(this.at) });
   }
@@ -130,10 +130,11 @@ export class Plans extends Definitions {
   // The life of a plan
 
   /**
-   * Confirms a plan. A manual plan begins its run, any other waits for its trigger. If a plan has a draft, the draft
-   * takes its place and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again as it is.
+   * Confirms a plan. A manual plan starts its run, any other waits for its trigger. If a plan has a draft, the draft
+   * replaces it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its
+   * current state.
    *
-   * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
+   * @param planHash the prefix of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
    */
   async confirm(id: string, { planHash: shown }: { planHash?: string } = {}): Promise<Started> {
@@ -195,7 +196,7 @@ export class Plans extends Definitions {
     return null;
   }
 
-  /** Starts a queued run, unless too many runs go on. */
+  /** Starts a queued run, unless too many runs are open. */
   async #started(id: string, run: RunRef | null): Promise<Started> {
     if (run) await this.#runs.start(run.id);
     const { phase } = this.get(id);
@@ -218,7 +219,7 @@ export class Plans extends Definitions {
     return await this.#started(run.workflow_id, run);
   }
 
-  /** Repeats the steps of a plan's last run that have not succeeded. @throws ExecutorError */
+  /** Repeats the unsuccessful steps of a plan's last run. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
@@ -261,7 +262,7 @@ export class Plans extends Definitions {
     throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
   }
 
-  /** Pauses a plan: its steps do not begin and its trigger does not fire. @throws ExecutorError */
+  /** Pauses a plan: its steps do not start and its trigger does not fire. @throws ExecutorError */
   async pause(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.store.change(() => {
@@ -298,7 +299,7 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Kills the open run of a plan. Without one it discards the unconfirmed change or plan.
+   * Kills the open run of a plan. Without an open run, discards the unconfirmed change or plan.
    * @throws ExecutorError when there is none of these.
    */
   async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
@@ -312,8 +313,9 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay;
-   * its name becomes free. @throws ExecutorError while a run goes on.
+   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. Its
+   * name becomes free.
+   * @throws ExecutorError while a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {
     const { id: whole } = this.row(id);
@@ -357,7 +359,7 @@ export class Plans extends Definitions {
     });
   }
 
-  /** Writes a check's result with a notice to the owner. False without a write in the cases of {@link fire}. */
+  /** Writes a check's result and a notice to the owner, or returns false in the cases of {@link fire}. */
   async settle(
     workflowId: string,
     expected: Expected,
@@ -375,7 +377,7 @@ export class Plans extends Definitions {
     return this.#runs.startQueued(onError);
   }
 
-  /** Updates the rows of unfinished runs. Returns the runs whose end this call has written. */
+  /** Updates the rows of unfinished runs. Returns the runs whose end this call wrote. */
   refresh = (onError?: OnRunError): Promise<Ended[]> => this.#runs.refresh({ onError });
 
   /** Recovers from a crash: rows without a thread, threads without a worker, phases of ended runs. */
@@ -385,10 +387,10 @@ export class Plans extends Definitions {
     return await tellingOwners(notify, options, (telling) => this.#runs.recover(telling));
   }
 
-  /** Makes the rows of all runs again from the logs of their threads. */
+  /** Rebuilds the rows of all runs from the logs of their threads. */
   rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
 
-  /** Whether a slot of a cron trigger has fired. After the clock was set back, a slot comes again. */
+  /** Returns whether a slot of a cron trigger has fired. After the clock was set back, a slot is due again. */
   hasFired = (id: string, slot: string): Promise<boolean> => this.#runs.hasFired(id, slot);
 
   close(): void {

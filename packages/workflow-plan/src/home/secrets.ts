@@ -24,8 +24,8 @@ export class SecretFile implements SecretStore {
   }
 
   /**
-   * Returns a JSON value for a message or a log, without the credentials' values. If the file can't be read the
-   * values are unknown, so the reason replaces each text.
+   * Returns a JSON value for a message or a log, without the credentials' values. If the file is unreadable, the values
+   * are unknown, so the reason replaces each text.
    */
   hidden<T>(value: T): T {
     try {
@@ -37,8 +37,8 @@ export class SecretFile implements SecretStore {
   }
 
   /**
-   * Returns a JSON value for storage, without the credentials' values. @throws ConfigError while the file can't be
-   * read.
+   * Returns a JSON value for storage, without the credentials' values.
+   * @throws ConfigError while the file is unreadable.
    */
   readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
 
@@ -52,7 +52,10 @@ export class SecretFile implements SecretStore {
     this.#change((secrets) => ({ ...secrets, [name]: value }));
   };
 
-  /** Removes a credential; false if it was missing. @throws ConfigError */
+  /**
+   * Removes a credential. Returns false if it was missing.
+   * @throws ConfigError
+   */
   remove(name: string): boolean {
     if (!Object.hasOwn(this.all(), name)) return false;
     this.#change((secrets) => {

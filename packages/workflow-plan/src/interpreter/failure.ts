@@ -22,7 +22,7 @@ export const outOfRounds = (maxRounds: number): WorkflowError =>
 
 const longestDelayMs = 3_600_000;
 
-/** Returns the delay of the next attempt after a number of failures before this one; null if none follows. */
+/** Returns the delay of the next attempt after this number of earlier failures, or null without a next attempt. */
 export function retryDelay(
   { max_retries, retry_delay_ms }: FailurePolicy,
   failures: number,

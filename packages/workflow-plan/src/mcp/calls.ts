@@ -22,7 +22,10 @@ export class StepCalls {
     this.#hide = hide;
   }
 
-  /** Writes a message and waits for its answer. @throws ExecutorError for a refusal, or when there is no answer. */
+  /**
+   * Writes a message and waits for its answer.
+   * @throws ExecutorError for a refusal, or without an answer.
+   */
   async call(message: StepMessage): Promise<unknown> {
     const text = this.#hide(JSON.stringify(message));
     if (Buffer.byteLength(text) > mostBytes)

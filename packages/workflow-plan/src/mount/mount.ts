@@ -7,10 +7,10 @@ import type { AdditionalMount } from "../plan/plan.ts";
 /** A directory of the host that may be mounted, with everything below it. */
 export type AllowedRoot = { path: string; allowReadWrite: boolean; description?: string };
 
-/** The directories of the host that a sandbox may get. */
+/** The directories of the host that a sandbox may mount. */
 export type MountAllowlist = {
   allowedRoots: AllowedRoot[];
-  /** A path with a component of one of these names is refused. */
+  /** Refuses a path with a component of one of these names. */
   blockedPatterns: string[];
   /** Whether only the workflow whose directory is the root may write to it. */
   nonMainReadOnly: boolean;
@@ -123,13 +123,13 @@ function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
   return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
 }
 
-/** Programs read files of the home directory when they start, and a step could create the missing ones. */
+/** Programs read files in the home directory when they start, and a step could create the missing ones. */
 const hasHome = (path: string, { home }: MountRules): boolean =>
   isInside(realOrNull(home) ?? home, path);
 
 /**
- * Whether the workflow's own directory may be written: it is in a root that allows it, and does not contain the home
- * directory.
+ * Returns whether the workflow's own directory is writable: it is in a root that allows it, and does not contain the
+ * home directory.
  */
 export const mayWriteProject = (rules: MountRules): boolean => {
   const path = realOrNull(rules.cwd);

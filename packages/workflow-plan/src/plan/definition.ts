@@ -19,7 +19,7 @@ export type PlanDocument = {
 
 /**
  * Returns the definition of a checked document, with defaults filled in.
- * @throws ExecutorError when its steps could not be run as they are.
+ * @throws ExecutorError when its steps cannot run as written.
  */
 export function definitionOf(document: PlanDocument): PlanDefinition {
   const { failure_policy: given, steps } = document;

@@ -24,10 +24,10 @@ import { tools } from "./tools.ts";
 import { asked, shown } from "./transcript.ts";
 import { checkModifiable, modifiedWorkflow, newWorkflow } from "./workflow.ts";
 
-/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session can be used again. */
+/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session stays usable. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
-/** The store of credentials: `all` returns their values, and `set` throws when a key or a value is refused. */
+/** The store of credentials: `all` returns their values, and `set` throws for a refused key or value. */
 export type SecretStore = { all: () => Secrets; set: (key: string, value: string) => void };
 
 /**
@@ -66,9 +66,8 @@ const noSecrets: SecretStore = {
 type Acted = { results: ToolResult[]; turn: PlannerTurn | null; isInvalidPlan: boolean };
 
 /**
- * Leads conversations that result in a plan. Each tool that the model calls gets its result in the next message. A
- * model's turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid
- * plan.
+ * Leads conversations that result in a plan. Each tool call of the model gets its result in the next message. A model's
+ * turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid plan.
  */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -88,7 +87,10 @@ export class Planner {
     throw new PlannerError("there is no folder with planner sessions");
   }
 
-  /** Begins a session with a request. @throws PlannerError when the model can't be asked. */
+  /**
+   * Starts a session with a request.
+   * @throws PlannerError when the call of the model fails.
+   */
   async start(
     request: string,
     callbacks: StreamCallbacks = {},
@@ -97,7 +99,10 @@ export class Planner {
     return { session, turn: await this.answer(session, request, callbacks) };
   }
 
-  /** Begins a session about an existing plan. @throws PlannerError */
+  /**
+   * Starts a session about an existing plan.
+   * @throws PlannerError
+   */
   async modify(
     workflow: Workflow,
     text: string,
@@ -138,7 +143,7 @@ export class Planner {
     }
   }
 
-  /** Ends a session: a plan that still arrives is dropped. */
+  /** Ends a session. A plan that still arrives is dropped. */
   cancel(session: PlannerSession): void {
     session.status = "cancelled";
     this.#running.get(session)?.abort(new Error("cancelled"));
@@ -177,7 +182,7 @@ export class Planner {
     return { type: "error", content };
   }
 
-  /** Asks the model; null when the session was cancelled meanwhile. */
+  /** Calls the model. Returns null when the session was cancelled meanwhile. */
   async #ask(
     { messages }: PlannerSession,
     signal: AbortSignal,
@@ -201,7 +206,7 @@ export class Planner {
     }
   }
 
-  /** Carries out the model's calls: first every secret, then a question, else a plan, else a text. */
+  /** Handles the model's calls: first every secret, then a question, else a plan, else a text. */
   #act(session: PlannerSession, answer: ModelAnswer): Acted {
     const { text, toolUses } = answer;
     const results = new Map<ToolUse, ToolResult>();
@@ -281,7 +286,7 @@ const fields: Record<string, readonly string[]> = {
 const stringIn = ({ input }: ToolUse, field: string): string =>
   String((input as Record<string, unknown>)[field]);
 
-/** Returns why a call of a tool can't be carried out; null if it can. */
+/** Returns why a tool call is invalid, or null if it is valid. */
 function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): string | null {
   if (!Object.hasOwn(fields, name)) return `there is no tool ${name}`;
   if (broken !== undefined) {
@@ -296,7 +301,10 @@ function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): str
   return missing === undefined ? null : `not done: ${missing} must be a text that is not blank`;
 }
 
-/** Makes a plan from one request, without a conversation. @throws PlannerError when the model makes none. */
+/**
+ * Makes a plan from one request, without a conversation.
+ * @throws PlannerError when the model makes none.
+ */
 export async function generatePlan(
   request: string,
   options: PlannerOptions,
@@ -306,7 +314,10 @@ export async function generatePlan(
   return planOf(turn);
 }
 
-/** Changes a plan by one request, without a conversation. @throws PlannerError when the model makes none. */
+/**
+ * Changes a plan by one request, without a conversation.
+ * @throws PlannerError when the model makes none.
+ */
 export async function modifyPlan(
   workflow: Workflow,
   text: string,

@@ -13,11 +13,11 @@ export type CommandCall = {
   reply: (text: string) => Promise<void>;
   /** Confirms the plan with an id or a hash. */
   confirm: (named: string) => Promise<void>;
-  /** Decides about a failed step, named by its own id or by its run or plan. */
+  /** Decides about a failed step, which is named by its failure or by its run or plan. */
   answer: (named: string, decision: string) => Promise<void>;
   /**
-   * Whether a failed run was reported only after the command was written. If so, the report is the answer to the
-   * command.
+   * Returns whether a failed run was reported only after the command was written. If so, the report is the answer to
+   * the command.
    */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };

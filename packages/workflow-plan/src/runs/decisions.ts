@@ -12,16 +12,16 @@ export type Wanted = {
   threadId: string;
   stepId: string;
   error: string;
-  /** Identifies the question: an answer with the token is not taken for another question. */
+  /** Identifies the question: an answer with the token is not used for another question. */
   token: string;
-  /** In milliseconds since the epoch; null when it waits for ever. */
+  /** In milliseconds since the epoch; null without a timeout. */
   expiresAt: number | null;
 };
 
 /** The decider of an answer, and its step or its exact question. */
 export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string };
 
-/** Returns the question that a run waits for; null if there is none. */
+/** Returns the question that a run waits for, or null. */
 export async function wantedBy(
   host: Host,
   run: RunRef,

@@ -29,7 +29,7 @@ export async function startThread(
   const options = {
     ...runOptions,
     ...(await confirmations?.checked(workflow)),
-    // A worker of another machine has a home of its own.
+    // A worker of another machine has its own home.
     ...(isShared ? { planOfWorker: true } : { planHome: home }),
     ...{ triggerData: trigger_data, workflowId: workflow.id, runId },
   };
@@ -44,7 +44,7 @@ export async function startThread(
   }
 }
 
-/** Returns the thread that a run retries; null if its log is gone and nothing of it can be kept. */
+/** Returns the thread that a run retries, or null if its log is missing and nothing of it can be kept. */
 async function sourceOf(host: Host, runId: string) {
   const ref = await findThread(host, threadIdOf(runId));
   const log = ref && (await readLog(host, ref));

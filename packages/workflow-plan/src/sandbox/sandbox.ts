@@ -18,7 +18,7 @@ export const withoutSandbox =
 /** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
-/** A sandbox that works on this machine: how it is started, and which limits hold in it. */
+/** A sandbox that works on this machine: how it is started, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
   /** The command line of limits before bubblewrap's. Empty for none. */
@@ -26,7 +26,7 @@ export type Sandbox = {
   bubblewrap: Bubblewrap | null;
   container: Container | null;
   limits: string[];
-  /** Why there is no sandbox although one was looked for; null otherwise. */
+  /** Why no sandbox was found, or null. */
   problem: string | null;
   /** Variables for the command line that are not visible inside. */
   env?: Record<string, string>;
@@ -43,7 +43,7 @@ const none: Sandbox = {
 
 /**
  * Chooses the sandbox that settings ask for, among the working ones of this machine. Programs below `writable` are not
- * used: a step may have written them.
+ * used, because a step may have written them.
  * @throws ConfigError when a named or required sandbox does not work.
  */
 export async function chosenSandbox(
@@ -59,7 +59,7 @@ export async function chosenSandbox(
     });
   }
   const problems: string[] = [];
-  // A user who has made the image wants a sandbox.
+  // A user who made the image wants a sandbox.
   let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);

@@ -32,7 +32,7 @@ export const offeredNames = (env: Environment): string[] =>
   );
 
 /**
- * Reads the secrets of a plan home; none if it has no file of them.
+ * Reads the secrets of a plan home. A home without a file of them has none.
  * @throws ConfigError when others may read the file, or it is invalid.
  */
 export function readSecrets(home: string): Secrets {
@@ -80,7 +80,7 @@ export const credentialsIn = (home: string, env: Environment): Secrets => ({
   ...readSecrets(home),
 });
 
-/** Returns the secrets whose names occur in texts as words. A step or a script gets these. */
+/** Returns the secrets whose names occur in texts as words. A step or a script gets only these. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
   const text = texts.join("\n");
   const isNamed = (name: string) =>
@@ -96,7 +96,7 @@ const base = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|UNCAGED_WORKFLOW_WORKER)$/;
 const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS)$/i;
 const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
 
-/** Returns the part of an environment that every step or script gets: no credential but that of its model. */
+/** Returns the part of an environment that every step or script gets. It contains only its model's credential. */
 export const baseEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(

@@ -16,7 +16,7 @@ export type ServiceStatus = {
 };
 
 const pollMs = 50;
-/** How long a service may take to end, without the time for a drain. */
+/** Longest wait for the end of a service without a drain, in milliseconds. */
 const longestStopMs = 15_000;
 const longestStartMs = 15_000;
 
@@ -25,7 +25,10 @@ export function serviceStatus(home: string, unit: Unit | null): ServiceStatus {
   return { home, running: runningService(home), unit: isInstalled ? unit.path : null };
 }
 
-/** Writes the unit of a service, and has the system's manager load it. @throws ConfigError */
+/**
+ * Writes the unit of a service, and makes the system's manager load it.
+ * @throws ConfigError
+ */
 export function installService(unit: Unit, env: Environment): void {
   requireManager(unit, env);
   try {
@@ -41,7 +44,10 @@ export function installService(unit: Unit, env: Environment): void {
   for (const argv of unit.install) call(argv, env);
 }
 
-/** Has the system's manager start an installed service, and waits until it runs. @throws ConfigError, ExecutorError */
+/**
+ * Makes the system's manager start an installed service, and waits until it runs.
+ * @throws ConfigError, ExecutorError
+ */
 export async function startService(home: string, unit: Unit, env: Environment): Promise<void> {
   if (runningService(home)) return;
   if (!existsSync(unit.path)) {
@@ -60,7 +66,8 @@ export async function startService(home: string, unit: Unit, env: Environment): 
 
 /**
  * Ends the service, regardless of how it was started, and waits for its end. With `drainSeconds` it first pauses the
- * runs, and waits for them for that time. @throws ExecutorError when none runs, or it does not end.
+ * runs, and waits for them for that time.
+ * @throws ExecutorError when no service runs, or it does not end.
  */
 export async function stopService(
   home: string,
@@ -72,7 +79,7 @@ export async function stopService(
   requestStop(home, { drainSeconds });
   const longest = longestStopMs + (drainSeconds ?? 0) * 1000;
   const isDown = await comesTrue(longest, () => runningService(home) === null);
-  // The manager would restart a service that it has started itself.
+  // The manager would restart a service that it started itself.
   if (unit && existsSync(unit.path) && hasManager(unit, env))
     for (const argv of unit.stop) call(argv, env);
   if (isDown) return running;

@@ -7,14 +7,14 @@ import { homeVariable } from "../store/home.ts";
 
 /** Options of {@link unitOf}. */
 export type UnitOptions = {
-  /** The words that start the service; the first is an absolute path. */
+  /** The words that start the service. The first is an absolute path. */
   argv: readonly string[];
   home: string;
   /** Whether the home is the default one of the storage root, so that the unit's name needs no suffix. */
   isDefaultHome: boolean;
   /**
-   * Whether the home is in a project's storage root. Its service finds the home by the root, since a home given by
-   * name is the user's.
+   * Whether the home is in a project's storage root. Its service finds the home by the root, because an explicit home
+   * is the user's.
    */
   isProjects?: boolean;
   /** The service's environment besides the home: PATH, and the variables for models. */

@@ -83,7 +83,7 @@ export class StepEnvironments {
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
-    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can ask for more.
+    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can request more.
     const shown = secretsFor(this.#plan.steps.flatMap(textsOf), all);
     const own = secretsFor(textsOf(step), shown);
     const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
@@ -92,7 +92,7 @@ export class StepEnvironments {
       ...{ command: this.#command, env: variables, run: this.#runFolder, step: step.id },
       ...{ ipc: folder, programs: this.#options.program?.folders ?? [] },
     };
-    // The folders are made for each start, so earlier open descriptors would lead to other folders.
+    // The folders are made for each start, so earlier open descriptors would refer to other folders.
     const start = async (): Promise<Started> => {
       const launch = await launchIn(checked, request);
       const process = {
@@ -111,8 +111,8 @@ export class StepEnvironments {
   }
 
   /**
-   * Returns the confirmation, which still holds; null for a run that does not need one. @throws ExecutorError,
-   * ConfigError
+   * Returns the confirmation, which is still valid, or null for a run that does not need one.
+   * @throws ExecutorError, ConfigError
    */
   #confirmed(cwd: string): Confirmed | null {
     const { confirmed: path, workflowId } = this.#options;
@@ -183,7 +183,10 @@ async function checkedAgent(
   return { path, sha256 };
 }
 
-/** @throws ConfigError when the plan needs a sandbox: a function of this process does not run in one. */
+/**
+ * Returns the environment without a process.
+ * @throws ConfigError when the plan needs a sandbox, because a function of this process does not run in one.
+ */
 function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   const { mode, required } = sandboxSettings(sandbox);
   if (!required && (mode === "auto" || mode === "off")) return openEnvironment;
@@ -256,7 +259,7 @@ async function during<T>(
   );
 }
 
-/** Carries out a tool's call. The folder of the message identifies the run and the step. */
+/** Runs a tool's call. The folder of the message identifies the run and the step. */
 async function answered(
   message: StepMessage,
   { around, hide, stepId }: Pick<During, "around" | "hide" | "stepId">,
@@ -320,7 +323,9 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   };
 }
 
-/** @throws ConfigError when the command line was moved since the run began: its check of commands would be missing. */
+/**
+ * @throws ConfigError when the command line was moved since the run started: its check of commands would be missing.
+ */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));
   if (gone === undefined) return;

@@ -19,7 +19,7 @@ import type { CheckedSandbox } from "./view.ts";
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Opens the descriptors that the process gets from number 3 on, for each start again. */
+  /** Opens the descriptors that the process gets from number 3 on, again for each start. */
   descriptors: () => number[];
   /** The folder for messages, as the command sees it. */
   ipc: string | null;
@@ -47,13 +47,16 @@ export type LaunchRequest = {
   programs: readonly string[];
   /** Variables with other values inside. */
   set?: Readonly<Record<string, string>>;
-  /** Files that are put in their places inside before it starts. */
+  /** Files to create inside before it starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each refused address that the step tried to reach. */
   onRefused?: (target: string, reason: string) => void;
 };
 
-/** Prepares the start of a command in a checked sandbox; null without a sandbox. @throws ConfigError */
+/**
+ * Prepares the start of a command in a checked sandbox. Returns null without a sandbox.
+ * @throws ConfigError
+ */
 export async function launchIn(
   checked: CheckedSandbox,
   request: LaunchRequest,
@@ -101,7 +104,7 @@ async function prepare(
   }
   for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
-  // The host's own folders may lie behind a link, as a home directory does.
+  // The host's own folders may be behind a link, as a home directory may.
   const run = realpathSync(request.run);
   const ipc = request.ipc === null ? null : realpathSync(request.ipc);
   const program = container ? programOfImage(request.command) : programOfHost(request);
@@ -157,7 +160,10 @@ function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
   throw new Error("there is no sandbox to start a command in");
 }
 
-/** Opens a folder by the path at which it was checked. @throws ConfigError when the path leads elsewhere by now. */
+/**
+ * Opens a folder by the path at which it was checked.
+ * @throws ConfigError when the path now leads elsewhere.
+ */
 function openAt(path: string): Handle {
   let handle: Handle;
   try {
@@ -177,7 +183,10 @@ function openAt(path: string): Handle {
 
 type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
 
-/** Finds a command of the host with all the folders that it needs. @throws ConfigError */
+/**
+ * Finds a command of the host with all the folders that it needs.
+ * @throws ConfigError
+ */
 function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">): InsideProgram {
   if (typeof command !== "string") return programOfImage(command);
   const program = programOf(command, env);

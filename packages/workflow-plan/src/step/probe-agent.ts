@@ -4,7 +4,7 @@ import { ConfigError } from "../error/error.ts";
 import { runInside } from "./run-inside.ts";
 import type { CheckedSandbox } from "./view.ts";
 
-/** The result of trying an agent in a sandbox. */
+/** The result of running an agent in a sandbox once. */
 export type ProbedAgent = {
   /** The files and folders of the host that are shown read-only because the agent needs them. */
   visible: string[];
@@ -12,13 +12,13 @@ export type ProbedAgent = {
   warning: string | null;
 };
 
-// The exit codes of a shell, env and our launcher for a program that can't be executed or is missing.
+// The exit codes of a shell, env and our launcher for a program that is missing or not executable.
 const notExecutable = new Set([126, 127]);
 
 /**
- * Runs an agent's command with `--version` in a sandbox, so that a missing interpreter or library is found when a
- * plan is confirmed and not at its first step.
- * @throws ConfigError when the command is missing or can't be executed inside
+ * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library when a plan is
+ * confirmed and not at its first step.
+ * @throws ConfigError when the command is missing or not executable inside.
  */
 export async function probeAgent(
   checked: CheckedSandbox,

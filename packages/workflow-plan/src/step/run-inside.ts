@@ -10,7 +10,7 @@ const mostOutput = 1024 * 1024;
 /** The end of a command inside, its output, and the last line of its errors. */
 type Ran = { end: ChildEnd; output: string; problem: string };
 
-/** Runs a command in a checked sandbox, in the same way as a step, with its own home and its own folder for work. */
+/** Runs a command in a checked sandbox like a step, with its own home and its own working folder. */
 export async function runInside(
   checked: CheckedSandbox,
   {

@@ -19,9 +19,9 @@ const list = "/tmp/self-test.json";
 const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
 
 /**
- * Starts a checked sandbox in the same way as for a step. Tries from inside to write and read outside of it, to reach
- * this machine and its network, and to leave a process behind.
- * @throws ConfigError that names the openings, or why the sandbox can't be started
+ * Starts a checked sandbox like that of a step. Tries from inside to write and read outside of it, to reach this
+ * machine and its network, and to leave a process behind.
+ * @throws ConfigError that names the openings, or why the sandbox does not start
  */
 export async function testFromInside(
   checked: CheckedSandbox,
@@ -67,7 +67,7 @@ const problemOf = (open: readonly Opening[]): ConfigError =>
 
 type Targets = {
   unwritable: string[];
-  /** With the identity of the path on this machine: an image may have a file of the same name. */
+  /** With the identity of the path on this machine, because an image may have a file of the same name. */
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
@@ -115,7 +115,7 @@ function targetsOf(
   };
 }
 
-/** Returns device and inode; an identity without a file for a path that this user can't see either. */
+/** Returns device and inode, or a value that matches no file for a path that this user cannot see either. */
 function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });

@@ -31,7 +31,7 @@ export type CheckedSandbox = {
   sandbox: Sandbox;
   project: { path: string; access: ProjectAccess };
   mounts: CheckedMount[];
-  /** Folders that must not be seen although they may lie in visible ones, by paths without links. */
+  /** Folders that must stay hidden although they may be inside visible ones, by paths without links. */
   hidden: string[];
   /** The folders that steps may write to: of this plan, and of other plans of the same user. */
   writable: string[];
@@ -42,12 +42,12 @@ export type CheckedSandbox = {
 /** The place where a plan's steps run. */
 export type StepSite = {
   metadata: PlanMetadata;
-  /** The directory in which they work. */
+  /** The working directory of the steps. */
   cwd: string;
   env: Environment;
   /** The plan home. Null for none: then nothing may be mounted, and a sandbox is used only if the plan names one. */
   planHome: string | null;
-  /** The user's own plan home, whose list of mounts counts (default: the plan home). */
+  /** The user's own plan home, whose mount allowlist applies (default: the plan home). */
   userHome?: string;
   /** The storage root. */
   root: string | null;
@@ -62,7 +62,7 @@ const noMounts: MountAllowlist = {
 };
 
 /**
- * Checks the sandbox of a plan's steps. Called when the plan is confirmed, and again whenever a step starts.
+ * Checks the sandbox of a plan's steps. Called when the plan is confirmed, and again at each start of a step.
  * @throws ConfigError
  */
 export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
@@ -110,7 +110,7 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   };
 }
 
-/** @throws ConfigError: a folder that must be hidden and can't be found would be visible under another name. */
+/** @throws ConfigError for a missing folder that must be hidden: it would be visible under another name. */
 function realFolder(path: string): string {
   const real = realOrNull(path);
   if (real !== null) return real;

@@ -12,7 +12,7 @@ type WorkerSite = { planHome: string; planRoot: string; planProgram?: OwnProgram
 /** The variable that passes the site to a worker. */
 const variable = "UNCAGED_PLAN_WORKER";
 
-/** Returns the environment variables for a worker that carries out steps of shared plans. */
+/** Returns the environment variables for a worker that runs steps of shared plans. */
 export const workerEnv = (site: WorkerSite): Record<string, string> => ({
   [variable]: JSON.stringify(site),
 });

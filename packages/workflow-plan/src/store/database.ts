@@ -20,7 +20,7 @@ const causes: readonly (readonly [code: string, message: string, hint: string])[
   ["SQLITE_CANTOPEN", "can't be opened", "check the owner and the mode of the file and its folder"],
   ["SQLITE_PERM", "can't be opened", "check the owner and the mode of the file and its folder"],
   ["SQLITE_FULL", "can't grow: the disk is full", "free some space; committed data is safe"],
-  // SQLite can't enlarge its files that processes share.
+  // SQLite cannot enlarge the files that its processes share.
   [
     "SQLITE_IOERR_SHMSIZE",
     "can't grow: the disk is full",
@@ -90,7 +90,7 @@ export class PlanDatabase {
     return this.#attempt(() => this.#database.query(statement).run(...values).changes);
   }
 
-  /** Makes all changes of a function in one transaction, or none of them. */
+  /** Makes all changes of a function in one transaction, or none. */
   atOnce<Result>(change: () => Result): Result {
     return this.#attempt(() => this.#database.transaction(change).immediate());
   }
@@ -128,8 +128,8 @@ export class PlanDatabase {
 }
 
 /**
- * Creates the file for its owner alone. SQLite would let others read it, and copies the mode to its other files.
- * SQLite itself reports errors when it opens the file.
+ * Creates the file with access only for its owner. SQLite would let others read it, and copies the mode to its other
+ * files. SQLite itself reports errors when it opens the file.
  */
 function createFile(path: string): void {
   try {

@@ -16,8 +16,8 @@ export function planHome(root: string, env: Environment = process.env): string {
 export const databaseIn = (home: string): string => join(home, "plans.db");
 
 /**
- * Makes a missing plan home, for its owner alone.
- * @throws ConfigError when it can't be used, or others could write to it.
+ * Makes a missing plan home, with access only for its owner.
+ * @throws ConfigError when it is unusable, or others could write to it.
  */
 export function openHome(home: string): void {
   const refuse = (what: string, hint: string, cause?: unknown) =>

@@ -37,7 +37,7 @@ export const phaseError = (id: string, from: WorkflowPhase, to: WorkflowPhase): 
     hint: hints[from].replace("ID", id),
   });
 
-/** Whether a transition between two phases exists. */
+/** Returns whether a transition between two phases exists. */
 export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
   transitions.some(([one, other]) => one === from && other === to);
 
@@ -73,8 +73,8 @@ export const missing = (id: string): ExecutorError =>
   });
 
 /**
- * Moves a plan whose run has ended out of `executing`, in the transaction of the caller. A plan whose trigger can't
- * be read stays there until the trigger is repaired.
+ * Moves a plan whose run has ended out of `executing`, in the caller's transaction. A plan with an unreadable trigger
+ * stays there until the trigger is repaired.
  */
 export function settlePhase(database: PlanDatabase, workflowId: string, at: string): void {
   const [plan] = database.rows<Pick<WorkflowRow, "phase" | "trigger_json">>(

@@ -69,7 +69,10 @@ const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, what: string
   metadata_json: [(value) => value === null || isObject(value), "object"],
 };
 
-/** Returns the value of a column. @throws ExecutorError that names the plan and the column, when it is damaged. */
+/**
+ * Returns the value of a column.
+ * @throws ExecutorError that names the plan and the column, when it is damaged.
+ */
 export function valueIn(
   { id, ...row }: Pick<WorkflowRow, "id"> & Partial<WorkflowRow>,
   column: JsonColumn,

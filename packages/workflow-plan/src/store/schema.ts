@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { ExecutorError } from "../error/error.ts";
 
-/* The tables and indexes of the protocol, exactly as it has them. */
+/* The tables and indexes of the protocol, without deviations. */
 
 /** The tables, in the order of their references. */
 const tables: readonly string[] = [

@@ -36,9 +36,9 @@ export type CommandContext = {
   clearMessages: () => void;
   setConfig: (config: CueclawConfig) => void;
   setThemeVersion: (change: (version: number) => number) => void;
-  /** Hands a line to the router. */
+  /** Passes a line to the router. */
   send: (text: string) => void;
-  /** Shows each step of a plan's run as it goes; null ends that. */
+  /** Shows each step of a plan's run as it changes; null ends that. */
   follow: (id: string | null) => Promise<void>;
   /** Opens the bots of the settings in this process. @throws ConfigError */
   startBots: () => Promise<readonly Channel[]>;
@@ -57,7 +57,7 @@ export type SlashCommand = {
 
 const registered: SlashCommand[] = [];
 
-/** Adds a command. A taken name or alias is refused. */
+/** Adds a command. Refuses a name or alias that is in use. */
 export function registerCommand(command: SlashCommand): void {
   for (const name of [command.name, ...command.aliases]) {
     if (findCommand(name)) throw new Error(`there is a command /${name} already`);

@@ -26,8 +26,7 @@ const graceMs = 500;
 const mostErrorCharacters = 300;
 
 /**
- * Runs a check script to its end and returns its output. Processes that it has started end with it. Its input is
- * empty.
+ * Runs a check script to its end and returns its output. Processes that it started end with it. Its input is empty.
  * @throws TriggerError when it fails, takes too long or prints too much, in one line.
  */
 export async function runCheck(

@@ -12,7 +12,7 @@ afterEach(async () => {
   await removeStores();
 });
 
-/** A bot with two plans whose ids differ in their last letter. */
+/** Returns a bot with two plans whose ids differ in their last letter. */
 async function withPlans(options: Parameters<typeof bot>[0] = {}) {
   const opened = await bot(options);
   const { plans } = opened;
@@ -30,12 +30,12 @@ test("a command begins with a slash or an exclamation mark, and may name a bot",
     expect(readCommand(text)).toBeNull();
 });
 
-test("ids are shown as short as keeps them distinct", () => {
+test("ids are shortened as far as they stay distinct", () => {
   const short = shortIds(["wf_abcdefghi1", "wf_abcdefghi2", "wf_zzzzzzzzzz"]);
   expect([...short.values()]).toEqual(["wf_abcdefghi1", "wf_abcdefghi2", "wf_zzzzzz"]);
 });
 
-test("plans are listed, shown and confirmed, by any unique beginning of an id", async () => {
+test("plans are listed, shown and confirmed, by any unique prefix of an id", async () => {
   const { server, write } = await withPlans();
   const [list] = await write("/list");
   expect(list?.split("\n").toSorted()).toEqual([
@@ -90,7 +90,7 @@ test("a run is cancelled, and a failed run is retried", async () => {
   await home.ended("wf_bad");
 });
 
-test("a plan is changed by its id; without confirmation of that it stays as it was", async () => {
+test("a plan is changed by its id, and stays unchanged without a confirmation", async () => {
   const changed = hello({ name: "At ten", trigger: { ...cron, expression: "0 10 * * *" } });
   const { plans, write } = await withPlans({ script: [create(changed)] });
   const id = "wf_abcdefghi2";
@@ -102,7 +102,7 @@ test("a plan is changed by its id; without confirmation of that it stays as it w
   expect((await write(`/modify ${id}`)).join()).toContain("the change is missing");
 });
 
-test("a plan that is not confirmed is to be changed or removed", async () => {
+test("an unconfirmed plan can be changed or removed", async () => {
   const { plans, write } = await withPlans();
   expect((await write("/cancel wf_abcdefghi1")).join()).toContain("By hand is not confirmed");
   expect(plans.get("wf_abcdefghi1").phase).toBe("planning");
@@ -111,7 +111,7 @@ test("a plan that is not confirmed is to be changed or removed", async () => {
   expect(plans.get("wf_abcdefghi2").phase).toBe("planning");
 });
 
-test("help names every command, and others are refused", async () => {
+test("help names every command, and unknown commands are refused", async () => {
   const { write } = await bot();
   const [help] = await write("/help");
   const names = [
