@@ -254,6 +254,6 @@ describe("the provider", () => {
   test("an unknown provider is reported with the known providers", async () => {
     const [error] = await (await both())({ model: "gemini/pro" });
     expect(error).toMatchObject({ code: "PROVIDER_UNKNOWN" });
-    expect(String(error)).toContain("there are: anthropic, openai, local");
+    expect(String(error)).toContain("providers: anthropic, openai, local");
   });
 });
