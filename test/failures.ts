@@ -94,7 +94,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     "packages/workflow/test/kill.test.ts": ["kill (F11)"],
     "packages/workflow-agents/test/orphans.nightly.test.ts": [
       "the commands of twenty tools, and their children, end with the worker",
-      "nothing of a killed worker runs beside a resumed step, and the resume reports it",
+      "no process of a killed worker runs beside a resumed step, and the resume reports it",
     ],
   },
   F12: {
@@ -248,7 +248,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "continues after a crash at any byte of its end, and saves the torn bytes",
     ],
     "packages/workflow-agents/test/damage.nightly.test.ts": [
-      "keeps the thread from going on, and has nothing done twice",
+      "stops the thread, and no call runs twice",
     ],
     "packages/workflow-agents/test/money.property.test.ts": [
       "a thread's spending is the same in every order of events",
@@ -263,7 +263,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F31: {
     "packages/workflow-agents/test/root-limits.nightly.test.ts": [
-      "twenty threads of three processes stop at the limit, and go on when it is raised",
+      "twenty threads of three processes stop at the limit, and continue when it is raised",
       "the reservation of a killed worker is released, and its call counts with its known usage",
       "spending is read from the logs again if its file is %p, also of removed threads and forks",
     ],

@@ -9,7 +9,7 @@ const count = 10_000;
 export const plans: Row = {
   name: "plans",
   about:
-    "One pass of the service over 10,000 active plans none of which is due, half of them with a cron trigger and half with a poll. The floor is a pass over no plan.",
+    "One pass of the service over 10,000 active plans, half with a cron trigger and half with a poll; no plan is due. The floor is a pass over no plan.",
   async measure({ folder }) {
     const full = homeIn(join(folder, "full"));
     fill(full.plans);

@@ -15,7 +15,7 @@ const times = 9;
 export const seen: Row = {
   name: "seen",
   about:
-    "From the sync of a step until its text is in the open page of its thread. The floor is a page that writes what its event stream brings.",
+    "From the sync of a step until its text is in the open page of its thread. The floor is a page that writes the data of its event stream.",
   async measure({ folder, command }) {
     const browser = await launch();
     const { root, hash } = await makeStore(folder);

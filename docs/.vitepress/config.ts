@@ -61,6 +61,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
         "command-line",
         "agents",
         "steps",
+        "graphs",
         "plans",
         "plan-settings",
         "server",

@@ -276,7 +276,7 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
   await card.getByText("Invalid JSON").waitFor();
   await input.fill('{"n": "two"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();
-  await card.getByText("does not fit what tool asks for").waitFor();
+  await card.getByText("invalid answer to tool").waitFor();
   await keepPicture(page, "approve-edit");
   await input.fill('{"n": 2, "note": " by hand"}');
   await card.getByRole("button", { name: "Approve with this input" }).click();

@@ -51,8 +51,8 @@ describe("a workflow's name", () => {
     test(`${JSON.stringify(name).slice(0, 20)} is not found by any command`, async () => {
       const commands = ["show", "history", "remove", "rollback", "threads"];
       await Promise.all([
-        ...commands.map((command) => expectRefusal([command, name], 4, "there is no workflow")),
-        expectRefusal(["run", name], 4, `there is no ${name.includes("/") ? "file" : "workflow"}`),
+        ...commands.map((command) => expectRefusal([command, name], 4, "no workflow")),
+        expectRefusal(["run", name], 4, name.includes("/") ? "no such file" : "no workflow"),
       ]);
     });
   }
@@ -63,9 +63,7 @@ describe("a thread's id", () => {
     test(`${JSON.stringify(id).slice(0, 20)} is not found by any command`, async () => {
       const commands = ["thread", "thread rm", "kill", "pause", "resume", "fork", "retry", "logs"];
       await Promise.all(
-        commands.map((command) =>
-          expectRefusal([...command.split(" "), id], 4, "there is no thread"),
-        ),
+        commands.map((command) => expectRefusal([...command.split(" "), id], 4, "no thread")),
       );
     });
   }
@@ -167,8 +165,8 @@ describe("a bundle", () => {
 
 describe("a missing thing", () => {
   test("a version", async () => {
-    await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "has no version");
-    await expectRefusal(["run", "play@ZZZZZZZ"], 4, "has no version");
+    await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "no version");
+    await expectRefusal(["run", "play@ZZZZZZZ"], 4, "no version");
     await expectRefusal(["rollback", "play"], 1, "first version");
   });
 
@@ -199,7 +197,7 @@ describe("a missing thing", () => {
     await expectRefusal(["run", "play", "--wait", "--follow"], 2, "cannot be used");
     await expectRefusal(["run", "play", "--prompt", "a", "--prompt-file", "b"], 2, "together");
     await expectRefusal(["run", "play", "--params", "{"], 2, "--params:1:2: ");
-    await expectRefusal(["run", "play", "--option", "maxRounds=3"], 2, "engine's own");
+    await expectRefusal(["run", "play", "--option", "maxRounds=3"], 2, "reserved for the engine");
     await expectRefusal(["fork", ended, "--edit", '{"role":"x"}'], 2, "--edit takes");
     await expectRefusal(["fork", ended, "--edit", "[]"], 2, "--edit takes");
     await expectRefusal(["fork", ended, "--at-step", "0", "--edit", '{"content":"x"}'], 2, "keep");

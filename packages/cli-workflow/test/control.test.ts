@@ -165,7 +165,7 @@ test("fork --input answers only a question, and only as resume may", async () =>
     const said = [2, expect.stringMatching(new RegExp(`${message}.*${hint}$`, "s"))];
     expect(await refused(step, "--input", "blue")).toEqual(said);
   }
-  const unfit = [1, expect.stringContaining("the answer does not fit what colour asks for")];
+  const unfit = [1, expect.stringContaining("invalid answer to colour")];
   expect(await refused(2, "--input", "blue")).toEqual(unfit);
   expect(await refused(3, "--edit", '{"content":"blue"}')).toEqual(unfit);
   expect(await store.json<View[]>(["threads"])).toEqual(before);

@@ -170,7 +170,7 @@ test("dev ends its running thread, continues it the next time, and is the only d
   const second = await store.run(["dev", "flow.ts"]);
   expect(second).toMatchObject({ code: 1, stdout: "" });
   expect(second.stderr).toBe(
-    "error: another dev is at work on flow; hint: end it, or give this one a name of its own: --name\n",
+    "error: another dev of flow is running; hint: end it, or use another name: --name\n",
   );
   expect(await dev.end()).toBe(0);
   expect(dev.lines.at(-1)).toMatchObject({ kind: "stopped", threadId });
@@ -233,7 +233,9 @@ test("an error that no change of the file can fix ends dev at once, and nothing 
   };
   expect(await refused("flov.ts")).toContain('4 error: no file "flov.ts" found');
   expect(await refused()).toContain("2 error: dev needs a file");
-  expect(await refused("flow.ts", "--name", "a/b")).toContain('2 error: "a/b" can\'t be');
+  expect(await refused("flow.ts", "--name", "a/b")).toContain(
+    '2 error: invalid workflow name "a/b"',
+  );
   expect(await refused("flow.ts", "--params", "{")).toContain("2 error: --params:1:2: ");
   expect(existsSync(store.root)).toBe(false);
   expect(readFileSync(join(store.folder, "flow.ts"), "utf8")).toBe(workflow);

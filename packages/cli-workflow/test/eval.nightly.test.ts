@@ -245,7 +245,7 @@ describe("bad input is one line, and starts nothing", () => {
   const with_ = (...more: string[]) => ["eval", "v1.ts", ...command, ...more];
   test.each([
     [2, ["eval", "v1.ts", "cases.jsonl"], "eval needs a scorer"],
-    [4, ["eval", "v3", ...command], 'there is no workflow "v3"'],
+    [4, ["eval", "v3", ...command], 'no workflow "v3" found'],
     [2, ["eval", "v1.ts,v1.ts", ...command], "is the same version"],
     [2, ["eval", "v1.ts,", ...command], "names no workflow"],
     [4, ["eval", "v1.ts", "nope.jsonl", "--score", "score.ts"], '"nope.jsonl" does not exist'],

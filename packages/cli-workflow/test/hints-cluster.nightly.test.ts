@@ -69,7 +69,7 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
       unled("clusters", {
         "install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install …":
           "it loads a program",
-        "nothing was changed; compare them, and fork what you want to keep: uncaged-workflow fork …":
+        "compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork …":
           other,
         "compare them, and fork the steps to keep: uncaged-workflow fork …": other,
         "it stays where it is; compare them: uncaged-workflow thread …": other,

@@ -121,22 +121,20 @@ test("each hint was shown, and its commands work", () => {
   const isRace = "of a race with another process";
   expect(
     unled("threads", {
-      "nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork … --anew":
-        "of logs of an earlier version; the fork is run for a broken journal",
-      "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>":
+      "if a role or the disk blocks it, end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",
-      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
+      "continue from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
-      "committed steps are kept; check the status of the thread: uncaged-workflow threads": isRace,
+      "check the thread's status; committed steps are kept: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
-      "end the worker: uncaged-workflow kill --force <thread>, then resume":
+      "end the worker, then resume: uncaged-workflow kill --force <thread>":
         "of a bundle that replaces what sums are computed with",
       "see which record of the bundle differs: uncaged-workflow verify":
         "the check of the bundle reports it before",
       "start the server again: uncaged-workflow serve": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
-      "see which worker runs it: uncaged-workflow ps": isRace,
-      "see which: uncaged-workflow ps": isRace,
+      "find its worker: uncaged-workflow ps": isRace,
+      "find it: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
       "uncaged-workflow add … greet.ts": "an example of the console",

@@ -93,13 +93,13 @@ test("a word that is neither a workflow nor a file is refused with a suggestion,
     expect(stdout).toBe("");
     return `${code} ${stderr}`;
   };
-  expect(await refused("review")).toContain('4 error: there is no workflow "review"');
+  expect(await refused("review")).toContain('4 error: no workflow "review" found');
   expect(await refused("review")).toContain("run the file: uncaged-workflow run ./review.ts");
-  expect(await refused("reviev.ts")).toContain('4 error: there is no file "reviev.ts"');
-  expect(await refused("lib")).toContain('4 error: there is no workflow "lib"');
+  expect(await refused("reviev.ts")).toContain('4 error: "reviev.ts": no such file');
+  expect(await refused("lib")).toContain('4 error: no workflow "lib" found');
   expect(await refused("./lib")).toContain('2 error: "./lib" is a folder');
   expect(await refused("broken.ts")).toMatch(/^1 error: broken\.ts:1:\d+: /);
   renameSync(join(store.folder, "review.ts"), join(store.folder, "review.mjs"));
-  expect(await refused("review.mjs")).toContain('2 error: "review.mjs" is neither a bundle');
+  expect(await refused("review.mjs")).toContain('2 error: "review.mjs" is not named as a bundle');
   expect(store.tree()).toEqual({});
 });

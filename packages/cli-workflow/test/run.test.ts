@@ -147,5 +147,20 @@ test("ids may be shortened to a prefix or a suffix, and @last is the newest", as
   }
   const { code, stderr } = await store.run(["thread", id.slice(0, 4)]);
   expect(code).toBe(2);
-  expect(stderr).toMatch(/means \d+ threads; hint: give more of the id/);
+  expect(stderr).toMatch(/matches \d+ threads; hint: give more of the id/);
+});
+
+test("show names the params that a start without them is refused for", async () => {
+  const path = join(store.root, "..", `params-${process.pid}.esm.js`);
+  writeFileSync(
+    path,
+    `export const descriptor = { description: "d", roles: {}, input: { type: "object", required: ["list"],
+      properties: { list: { type: "string" }, mode: { enum: ["fast", "slow"] }, any: true } } };
+    export async function* run() { return { returnCode: 0, summary: "" }; }`,
+  );
+  await store.ok(["add", "listing", path]);
+  const { code, stderr } = await store.run(["run", "listing", "--params", "{}"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("uncaged-workflow show listing")]);
+  const shown = await store.ok(["show", "listing"]);
+  expect(shown).toContain('params    list: string (required), mode: "fast" | "slow", any: any');
 });

@@ -67,8 +67,8 @@ test("a command that needs a temporary folder reports a missing one", async () =
     ["build", "flow.ts"],
   ]) {
     const { code, stderr } = await store.run(args, { env });
-    const what = `the temporary folder ${env.TMPDIR} can't be read and written: nothing can be built or added`;
-    const error = `error: ${what}; hint: set TMPDIR to a folder that can be\n`;
+    const what = `the temporary folder ${env.TMPDIR} is not readable and writable: no bundle can be built or added`;
+    const error = `error: ${what}; hint: set TMPDIR to a readable and writable folder\n`;
     expect({ args, code, stderr }).toEqual({ args, code: 1, stderr: error });
   }
 });
@@ -221,7 +221,7 @@ test("gc names a worktree that git can't remove, and the command that removes it
       code: 0,
       warning: expect.stringMatching(
         new RegExp(
-          `^warning: ${worktrees} stays: the refs of the thread's worktrees stay in ${repository}: fatal: .*; repair that, then: uncaged-workflow ${args.join(" ")}$`,
+          `^warning: ${worktrees} stays: ${repository}: can't delete the refs of the thread's worktrees: fatal: .*; repair that, then: uncaged-workflow ${args.join(" ")}$`,
         ),
       ),
     });

@@ -38,7 +38,7 @@ test("a value too long for its event is printed in full", async () => {
 test("a position without a value is missing, and an impossible position is wrong usage", async () => {
   const missing = await store.run(["thread", id, "--value", "7"]);
   expect(missing.code).toBe(4);
-  expect(missing.stderr).toContain("has no value at");
+  expect(missing.stderr).toContain("no value found at");
   for (const at of ["x", "-1", "1e3"]) {
     expect((await store.run(["thread", id, `--value=${at}`])).code).toBe(2);
   }

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-// A server of both protocols that sends so many tokens, so many a second (0: as fast as it can), each
-// as an event and a write of its own. Arguments: tokens, tokens a second. It prints its port.
+// A server of both protocols that sends `count` tokens at `rate` tokens a second (0: as fast as it can), each as a
+// separate event and write. Arguments: count, rate. It prints its port.
 const [count, rate] = process.argv.slice(2).map(Number) as [number, number];
 const token = "word ";
 

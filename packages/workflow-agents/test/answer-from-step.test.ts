@@ -6,7 +6,7 @@ import { ended, playBundle, removeFolders, Store } from "../../cli-workflow/test
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { numberIn, processesIn } from "./processes.ts";
 
-/* An agent with a shell can't answer a thread: not while its call goes on, and not after it. */
+/* An agent with a shell cannot answer a thread, neither during its call nor after it. */
 const source = join(import.meta.dir, "bundles/commanding.ts");
 const nobody = 65_534;
 const setpriv = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
@@ -55,7 +55,7 @@ class Users extends Store {
     return printed;
   }
 
-  /** Returns the output of a shell in a tool's call. */
+  /** Returns the output of a shell that a tool call runs. */
   async shell(script: string): Promise<string> {
     const params = JSON.stringify({ argv: ["sh", "-c", script] });
     const { threadId } = await this.printed("run", "commanding", "--params", params, "--wait");
@@ -90,7 +90,7 @@ describe.if(process.platform === "linux").each(users)("for %s", (_, is, before) 
         ].join("\n"),
       );
       const refusal =
-        /^error: a decision counts only if a person made it: this process was started by a step; hint: .*\ncode 1$/;
+        /^error: only a person can decide: a step started this process; hint: .*\ncode 1$/;
       for (const one of text.split(/(?<=code 1)\n/)) expect(one).toMatch(refusal);
       expect(text.match(/code 1/g)).toHaveLength(3);
       if (hasBubblewrap) expect(numberIn(join(store.folder, "pid"))).toBeGreaterThan(0);

@@ -13,7 +13,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** The received count requests, and the refusals of the next ones. */
+/** The received count requests, and the refusals for the next ones. */
 export type Counting = {
   counts: { body: unknown }[];
   refuseCounts: (fault: CountFault) => void;
@@ -21,7 +21,7 @@ export type Counting = {
 
 type CountFault = Extract<Fault, { kind: "status" | "page" | "hang" }>;
 
-/** A server that speaks the Anthropic Messages API: `POST /v1/messages`, streamed or not, and counting. */
+/** Starts a server for the Anthropic Messages API: `POST /v1/messages`, streamed or not, with token counting. */
 export async function anthropicServer(
   script: Script<MessageCreateParams>,
 ): Promise<WireServer<MessageCreateParams> & Counting> {
@@ -40,7 +40,7 @@ export async function anthropicServer(
 const countOf = (body: unknown): number =>
   tokensOf([...blocksOf(body as MessageCreateParams)].map((one) => JSON.stringify(one)).join(""));
 
-// The errors' words by status: https://platform.claude.com/docs/en/api/errors
+// The error types by status: https://platform.claude.com/docs/en/api/errors
 const errorTypes: Record<number, string> = {
   400: "invalid_request_error",
   401: "authentication_error",
@@ -199,8 +199,8 @@ function json(
 const lookback = 20;
 
 /**
- * Counts a request's tokens as the API does: content before a `cache_control` is cached, and read if a later request
- * has a mark there, or up to 20 blocks behind it.
+ * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads it if it
+ * has a mark there, or at most 20 blocks later.
  */
 class Cached {
   readonly #kept = new Set<string>();

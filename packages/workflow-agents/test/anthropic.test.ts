@@ -37,7 +37,7 @@ const tools: ToolRunner = {
   run: async () => ({ content: "done", is_error: false }),
 };
 
-test("thinking is handed back with its signature, as it came", async () => {
+test("thinking is sent back unchanged, with its signature", async () => {
   const { bodies } = await asked(
     [{ thinking: "two steps", tools: [{ name: "one", input: { n: 1 } }] }, { text: "ok" }],
     { tools, thinking: "adaptive" },
@@ -49,7 +49,7 @@ test("thinking is handed back with its signature, as it came", async () => {
   ]);
 });
 
-test("thinking is asked for in each of the API's ways, and not at all when nothing is said", async () => {
+test("thinking is requested in each mode of the API, and left out by default", async () => {
   const thinking = async (options: Partial<AnthropicOptions>) =>
     (await asked([{ text: "ok" }], options)).bodies[0]?.thinking;
   expect(await thinking({})).toBeUndefined();
@@ -62,7 +62,7 @@ test("thinking is asked for in each of the API's ways, and not at all when nothi
   });
 });
 
-test("the system prompt, the last tool and the last two messages end what is cached", async () => {
+test("the system prompt, the last tool and the last two messages end the cached prefixes", async () => {
   const { bodies, server } = await asked(
     [{ tools: [{ name: "one" }, { name: "two" }] }, { text: "ok" }],
     { tools },
@@ -81,7 +81,7 @@ test("the system prompt, the last tool and the last two messages end what is cac
   expect(JSON.stringify(plain)).not.toContain("cache_control");
 });
 
-test("only the request's documented options reach it", async () => {
+test("only documented request options are sent", async () => {
   const { bodies } = await asked([{ text: "ok" }], {
     maxTokens: 500,
     temperature: 0.5,
@@ -96,13 +96,13 @@ test("only the request's documented options reach it", async () => {
   expect(Object.keys(plain[0] ?? {}).sort()).toEqual(["max_tokens", "messages", "model", "stream"]);
 });
 
-test("a paused turn goes on where it was", async () => {
+test("a paused turn continues in the next request", async () => {
   const { text, bodies } = await asked([
     { text: "I look ", stop: "pause_turn" },
     { text: "it up.", stop: "end_turn" },
   ]);
   expect(text).toBe("I look it up.");
-  // The API refuses an answer that ends in space.
+  // The API refuses an answer that ends with white space.
   expect(bodies[1]?.messages.at(-1)).toEqual({
     role: "assistant",
     content: [{ type: "text", text: "I look" }],
@@ -114,7 +114,7 @@ test("a stop sequence ends the turn", async () => {
   expect(text).toBe("until here");
 });
 
-test("a full context has an error of its own", async () => {
+test("a full context has its own error", async () => {
   const reply = { text: "and", stop: "model_context_window_exceeded" };
   expect(await failureOf(asked([reply]))).toMatchObject({ code: "LLM_CONTEXT_FULL" });
 });

@@ -11,8 +11,8 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * A role that asks for the approval of its tool calls, whose process dies or leaves at each of its events: nothing is
- * done without an approval or twice, and the model sees the conversation of a run that nothing disturbed.
+ * A role with tool calls that need approval. Its process dies or exits at each of the role's events. No call runs
+ * without an approval or twice, and the model sees the same conversation as in an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let models: ModelRuns;
@@ -25,7 +25,7 @@ const usual = [
   [call("pay", 4), call("pay", 6)],
 ];
 let turns = usual;
-/** The turn at which the worker is killed when it is asked for, once. */
+/** The turn whose request kills the worker, once. */
 let killedAt = 0;
 
 function reply(body: object): Reply {
@@ -63,7 +63,7 @@ const answer = ({ ref, env, cwd }: Run, value: unknown, meta = {}) =>
     ...{ env, cwd },
   });
 
-/** The open question of a thread that waits, or how the thread ended. */
+/** Returns the open question of a waiting thread, or how the thread ended. */
 async function asked(run: Run) {
   const view = await settled(host, run.ref);
   return view.status === "waiting" ? view.question.meta : view.status;
@@ -73,14 +73,14 @@ async function asked(run: Run) {
 const absences = {
   nothing: async () => undefined,
   killed: () => models.kill(),
-  // As one does that has nothing to run.
+  // Idle workers exit in this way.
   gone: () => signalWorkers(models.root, "SIGTERM"),
 };
 type Absence = keyof typeof absences;
 
 /**
- * Resumes a thread whose process has died, and answers each question after the absence of its worker. Expects the final
- * ledger to equal the server's counts.
+ * Resumes a thread whose process died. Before each answer, the worker is removed by `absence`. Expects the final ledger
+ * to equal the server's counts.
  */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];
@@ -114,7 +114,7 @@ const decisions = (meta: object): unknown => {
   return n === 6 ? { approve: true, input: { n: 6, note: " little" } } : true;
 };
 
-/** The server's ids of tool calls have the number of the request. */
+/** The server's ids of tool calls contain the request number. */
 const withOwnIds = (body: object): string =>
   JSON.stringify(body).replace(/"toolu_\d+_/g, '"toolu_');
 const bodiesOf = (): string[] => [
@@ -164,7 +164,7 @@ describe("a role that asks for approvals", () => {
     },
   );
 
-  test.each([1, 2, 3])("goes on when it is killed at turn %d", async (at) => {
+  test.each([1, 2, 3])("continues after a kill at turn %d", async (at) => {
     const whole = await conversationOf();
     const run = await start("claude", { at });
     const { view } = await answered(run, "nothing", decisions);
@@ -174,7 +174,7 @@ describe("a role that asks for approvals", () => {
     expect(marksIn(run)).toEqual(["1", "2", "4", "6 little"]);
   });
 
-  test.each(["before 6", "after 6"])("goes on when it is killed %s", async (die) => {
+  test.each(["before 6", "after 6"])("continues after a kill %s", async (die) => {
     const run = await start("claude", { die });
     const { view, questions } = await answered(run, "nothing", decisions);
     expect([view.status, questions.length]).toEqual(["completed", 3]);
@@ -184,7 +184,7 @@ describe("a role that asks for approvals", () => {
   });
 });
 
-test("a call that is not idempotent is not repeated once it was approved and begun", async () => {
+test("a call that is not idempotent is not repeated after it was approved and started", async () => {
   for (const [die, marks] of [
     ["before 2", ["4", "6 little"]],
     ["after 2", ["2", "4", "6 little"]],
@@ -192,12 +192,12 @@ test("a call that is not idempotent is not repeated once it was approved and beg
     const run = await start("claude", { die });
     const { view } = await answered(run, "nothing", decisions);
     expect(view.status).toBe("completed");
-    expect(bodiesOf().at(-1)).toContain("it is not known whether deploy was done");
+    expect(bodiesOf().at(-1)).toContain("the outcome of deploy is unknown");
     expect(marksIn(run).filter((one) => one !== "1")).toEqual([...marks]);
   }
 });
 
-test("an input that a person gives in its place must fit, also where only the tool knows", async () => {
+test("an input that a person edits must fit the schema and the tool's own check", async () => {
   const run = await start("claude", { calls: [[call("few", 2)]] });
   await asked(run);
   const { ref, env } = run;
@@ -227,7 +227,7 @@ test("an approval holds in a retry and in a fork that keeps it, and for no other
     ...run,
     ref: await host.fork(run.ref, retryOptions(await host.read(run.ref), { env })),
   };
-  // The same question, with the same conversation behind it.
+  // The same question, after the same conversation.
   expect(await asked(again)).toMatchObject({ input: { n: 2 } });
   await answer(again, true);
   expect(await asked(again)).toBe("completed");
@@ -245,7 +245,7 @@ test("an approval holds in a retry and in a fork that keeps it, and for no other
   expect(marksIn(run)).toEqual(["2", "2"]);
 });
 
-test("an edited question is asked again: its answer is not to the call", async () => {
+test("an edited question is asked again: its answer does not apply to the call", async () => {
   const run = await start("claude", { calls: [[call("deploy", 2)]] });
   const question = await asked(run);
   if (typeof question === "string") throw new Error(question);
@@ -260,7 +260,7 @@ test("an edited question is asked again: its answer is not to the call", async (
   expect(marksIn(run)).toEqual([]);
 });
 
-test("an undecided call is refused in time, or made if its tool says so", async () => {
+test("a call without a decision is refused at the timeout, or runs if its tool allows it", async () => {
   const run = await start("claude", { calls: [[call("late", 1), call("lenient", 2)]] });
   await until(
     async () => (await settled(host, run.ref)).status === "completed",
@@ -270,7 +270,7 @@ test("an undecided call is refused in time, or made if its tool says so", async 
   expect(bodiesOf().at(-1)).toContain("late was not run: no decision in time");
 });
 
-test("a secret of the environment is not shown: such a call is not made", async () => {
+test("a call with a secret of the environment is refused instead of shown", async () => {
   const { key } = servers.claude;
   const run = await start("claude", { calls: [[call("deploy", 2, { note: key })]] });
   expect(await asked(run)).toBe("completed");
@@ -281,7 +281,7 @@ test("a secret of the environment is not shown: such a call is not made", async 
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
 });
 
-test("a role that is durable as a whole asks for the call again, and its approval holds for the same input", async () => {
+test("a role whose whole step is durable repeats the call, and its approval holds for the same input", async () => {
   const run = await start("whole", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "gone", decisions);
   expect([view.status, questions.length]).toEqual(["completed", 1]);
@@ -289,7 +289,7 @@ test("a role that is durable as a whole asks for the call again, and its approva
   expect(servers.claude.came.length).toBe(3);
 });
 
-test("members of a group ask one after the other, when no other is at work", async () => {
+test("members of a group ask in turn, while no other member runs", async () => {
   const run = await start("group", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "killed", () => true);
   expect([view.status, questions.length]).toEqual(["completed", 3]);

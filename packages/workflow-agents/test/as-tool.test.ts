@@ -21,7 +21,7 @@ import { modelAgent } from "../src/llm/agent.ts";
 const schema = z.object({});
 type Any = AgentRole<typeof schema>;
 
-/** A role that a script plays, by the name in its system prompt. */
+/** Returns a scripted role. The server finds its script by the name in the system prompt. */
 const member = (name: string, script: ModelScript, tools: (Tool | ToolRegistry)[] = []): Any => {
   const sources = tools.map((one) =>
     "execute" in one ? one : { tools: (context: never) => one.all(context) },
@@ -46,13 +46,13 @@ async function play(lead: Any, more: RunThreadOptions = {}) {
 
 const ask = (name: string, message: string) => ({ tool: name, input: { message } });
 
-/** The results of the last tools that a model is shown. */
+/** Returns the last tool results that a request shows the model. */
 const shown = (messages: readonly Message[]): string[] =>
   ((messages.at(-1)?.content ?? []) as { content?: string; is_error?: boolean }[]).map(
     ({ content, is_error }) => `${is_error ? "error: " : ""}${content ?? ""}`,
   );
 
-/** A lead that calls tools once, and the results that it gets. */
+/** Returns a lead that calls tools once, and the results that it gets. */
 function leading(calls: readonly { tool: string; input: object }[]) {
   const seen: string[] = [];
   const script: ModelScript = {
@@ -67,8 +67,8 @@ function leading(calls: readonly { tool: string; input: object }[]) {
   return { seen, script };
 }
 
-describe("a role that is a tool", () => {
-  test("gets the message alone, and gives its text; its caller counts what it spends", async () => {
+describe("a role as a tool", () => {
+  test("gets only the message, returns its text, and spends on its caller's account", async () => {
     const contexts: unknown[] = [];
     const agent: AgentFn = async ({ start, steps, role: name }, prompt) => {
       contexts.push([name, start.content, steps, prompt]);
@@ -82,13 +82,13 @@ describe("a role that is a tool", () => {
     expect(meta).toMatchObject({ model: "claude-sonnet-5-5" });
   });
 
-  test("is described by its own description, or by another", async () => {
+  test("has its own description, or a given one", async () => {
     const one = member("one", {});
     expect(asTool(one, { name: "one" }).description).toBe("Is one");
     expect(asTool(one, { name: "one", description: "Asks one" }).description).toBe("Asks one");
   });
 
-  test("runs beside the others that are called in its turn", async () => {
+  test("runs in parallel with the other calls of the turn", async () => {
     let [running, atOnce] = [0, 0];
     const agent: AgentFn = async () => {
       atOnce = Math.max(atOnce, (running += 1));
@@ -102,7 +102,7 @@ describe("a role that is a tool", () => {
     expect([seen, atOnce]).toEqual([["read", "read"], 2]);
   });
 
-  test("that fails is an error that the model reads, and its spending counts", async () => {
+  test("returns its failure as an error to the model, and its spending counts", async () => {
     const worker = member("worker", { "I am worker": ["no fields"] });
     const fields = z.object({ done: z.boolean() });
     const strict = role({
@@ -119,7 +119,7 @@ describe("a role that is a tool", () => {
     expect(models.m?.usage.output_tokens).toBe(100);
   });
 
-  test("ends with its thread when that is killed", async () => {
+  test("ends when its thread is killed", async () => {
     const kill = new AbortController();
     let reason: unknown;
     const agent: AgentFn = async ({ signal }) => {
@@ -136,7 +136,7 @@ describe("a role that is a tool", () => {
     expect(reason).toEqual(new Error("killed"));
   });
 
-  test("that takes longer than it may is ended, and its caller goes on", async () => {
+  test("ends at its timeout, and its caller continues", async () => {
     let isEnded = false;
     const agent: AgentFn = ({ signal }) =>
       new Promise((_, reject) =>
@@ -174,20 +174,20 @@ describe("a role that is a tool", () => {
   test("needs a message", async () => {
     const { seen, script } = leading([{ tool: "one", input: {} }]);
     await play(member("lead", script, [asTool(member("one", {}), { name: "one" })]));
-    expect(seen[0]).toStartWith("error: the arguments of one are wrong: message: ");
+    expect(seen[0]).toStartWith("error: invalid arguments of one: message: ");
   });
 
-  test("is refused outside of a thread's agent", async () => {
+  test("is refused outside an agent of a thread", async () => {
     const tools = toolRegistry([asTool(member("one", {}), { name: "one" })]);
     const context = { signal: new AbortController().signal, cwd: "/", env: {} };
     expect((await tools.run("one", { message: "hi" }, context)).content).toStartWith(
-      "the role one can be called by an agent of a thread only",
+      "the role one can only be called by an agent of a thread",
     );
   });
 });
 
 describe("roles that call each other", () => {
-  test("can't call themselves, through others either", async () => {
+  test("cannot call themselves, directly or through others", async () => {
     const answers: string[] = [];
     const script: ModelScript = {
       "I am lead": [
@@ -205,7 +205,7 @@ describe("roles that call each other", () => {
         },
       ],
     };
-    // The registry is read when the role runs, so a role may name itself.
+    // The registry is read when the role runs, so a role may call itself.
     const later: ToolRegistry[] = [];
     const late = {
       ...toolRegistry([]),
@@ -216,13 +216,13 @@ describe("roles that call each other", () => {
     later.push(toolRegistry([asTool(lead, { name: "lead" }), asTool(worker, { name: "worker" })]));
     expect((await play(lead)).status).toBe("completed");
     expect(answers.map((text) => text.split("\n")[0])).toEqual([
-      "error: the role lead is at work already and can't call itself: lead → worker → lead",
+      "error: the role lead is already running and can't call itself: lead → worker → lead",
       "worked",
-      "error: the role lead is at work already and can't call itself: lead → lead",
+      "error: the role lead is already running and can't call itself: lead → lead",
     ]);
   });
 
-  test("may do so as many levels deep as the uppermost allows", async () => {
+  test("may nest as deep as the outermost call allows", async () => {
     const answers: string[] = [];
     const script = (to: string | null) =>
       to === null
@@ -244,13 +244,13 @@ describe("roles that call each other", () => {
     expect(answers.splice(0)).toEqual(["bottom", "up", "up"]);
     await play(tower(2));
     expect(answers.map((text) => text.split("\n")[0])).toEqual([
-      "error: the role d can't be called: roles would call each other too deep: lead → b → c → d",
+      "error: the role d can't be called: too many levels of roles: lead → b → c → d",
       "up",
       "up",
     ]);
   });
 
-  test.each([0, 1.5, Number.NaN])("a depth of %d is refused at once", (maxDepth) => {
+  test.each([0, 1.5, Number.NaN])("a depth of %d is refused at definition", (maxDepth) => {
     expect(() => asTool(member("one", {}), { name: "one", maxDepth })).toThrow(/levels deep/);
   });
 });
@@ -259,7 +259,7 @@ describe("the budget of a call", () => {
   const spender = (tools: (Tool | ToolRegistry)[] = []) =>
     member("spender", { "I am spender": ["x".repeat(400)] }, tools);
 
-  test("stops what is called before it would be passed, and its caller goes on", async () => {
+  test("stops the called role before it exceeds the budget, and its caller continues", async () => {
     const { seen, script } = leading([ask("spender", "spend")]);
     const budget = { maxTokens: 50 };
     const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
@@ -270,7 +270,7 @@ describe("the budget of a call", () => {
     expect(meta).toMatchObject({ usage: { output_tokens: 1 } });
   });
 
-  test("holds for all that is called within, and a command gets what remains", async () => {
+  test("limits nested calls too, and a command gets the rest", async () => {
     const left: unknown[] = [];
     const agent: AgentFn = async () => {
       const { remaining, spent } = currentRun();
@@ -297,7 +297,7 @@ describe("the budget of a call", () => {
     ]);
   });
 
-  test("is of each call, and counts to that of the thread", async () => {
+  test("belongs to one call, and its spending counts toward the thread's limit", async () => {
     const { seen, script } = leading([ask("spender", "a"), ask("spender", "b")]);
     const budget = { maxTokens: 4_000 };
     const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
@@ -307,13 +307,13 @@ describe("the budget of a call", () => {
     expect(error?.message).toStartWith("maxTokens 200 would be passed");
   });
 
-  test("that is none is refused at once", () => {
+  test("is refused at definition when it is invalid", () => {
     const budget = { maxCost: -1 };
     expect(() => asTool(spender(), { name: "spender", budget })).toThrow(/maxCost is -1/);
   });
 });
 
-test("a tool may be made of a role that has tools of its own, which see its own name", async () => {
+test("a role with its own tools can be a tool, and its tools see its name", async () => {
   const roles: string[] = [];
   const who = tool({
     ...{ name: "who", description: "Says who", input: z.object({}) },

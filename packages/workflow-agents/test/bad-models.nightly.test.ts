@@ -16,7 +16,7 @@ type Options = Parameters<Model["agent"]>[0];
 
 const nothingYet = (): Observed => ({ events: [], spent: [], text: "", error: null });
 
-describe.each(models)("the $name agent says by name that", (model) => {
+describe.each(models)("the $name agent has a named error when", (model) => {
   async function serve(...replies: Reply[]): Promise<WireServer<{ model: string }>> {
     const server = await model.serve(replies);
     stops.push(server.stop);
@@ -52,7 +52,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     return { kind: "status", status: code, type, message };
   };
 
-  test("there is no key", async () => {
+  test("the key is missing", async () => {
     const run = await observed(() => model.agent()(threadOf(), ""));
     expect(run.error).toMatchObject({ code: "LLM_NO_KEY", type: "auth_error", retryable: false });
     expect((run.error as ProviderError).hint).toMatch(/set \w+_API_KEY/);
@@ -72,7 +72,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.code).toBe("LLM_AUTH");
   });
 
-  test("a key can't stand in a header", async () => {
+  test("the key is not a valid header value", async () => {
     const server = await serve({ text: "ok" });
     for (const key of ["sk-two\nlines-1234", "sk-schlüssel-€-1234"]) {
       const { error } = await failing({ url: server.url, key });
@@ -82,13 +82,13 @@ describe.each(models)("the $name agent says by name that", (model) => {
     }
   });
 
-  test("there is no such model", async () => {
+  test("the model does not exist", async () => {
     const { error } = await failing(await serve({}), { model: "no-such-model" });
     expect(error).toMatchObject({ code: "LLM_NO_MODEL", type: "bad_request", status: 404 });
     expect(error.message).toContain("no-such-model");
   });
 
-  test("the server is not there", async () => {
+  test("the server is unreachable", async () => {
     const closed = createServer().listen(0, "127.0.0.1");
     await until(() => closed.listening);
     const { port } = closed.address() as AddressInfo;
@@ -99,20 +99,20 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.message).toContain(`127.0.0.1:${port}`);
   });
 
-  test("the base URL is none", async () => {
+  test("the base URL is invalid", async () => {
     const { error } = await failing({ url: "nowhere at all", key: "sk-any-12345" });
     expect(error.message).toContain("the address is not a URL");
     expect(error).toMatchObject({ code: "LLM_BAD_REQUEST", retryable: false });
     expect(error.hint).toContain("baseUrl");
   });
 
-  test("the server does not begin to answer", async () => {
+  test("the server sends no response", async () => {
     const error = await failed({ fault: { kind: "hang" } }, { timeoutMs: 60 });
     expect(error).toMatchObject({ code: "LLM_TIMEOUT", type: "timeout", retryable: true });
     expect(error.message).toContain("60 ms");
   });
 
-  test("the server falls silent within its answer", async () => {
+  test("the server stops sending during its answer", async () => {
     const fault: Fault = { kind: "silence", after: 5 };
     const run = await failing(await serve({ text: "a long answer that stops", fault }), {
       silenceMs: 80,
@@ -121,7 +121,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(typesOf(run)).toEqual(["llm_token", "llm_error"]);
   });
 
-  test("the connection is cut in the middle", async () => {
+  test("the connection breaks during the answer", async () => {
     const server = await serve({
       text: "cut in two, before its end",
       fault: { kind: "silence", after: 5 },
@@ -133,7 +133,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     const { error, spent } = await run;
     expect(error).toMatchObject({ code: "LLM_CUT_OFF", type: "connection_error" });
     expect(error.retryable).toBe(true);
-    // The usage reported until then: Anthropic reports it at the beginning, OpenAI only at the end.
+    // The usage reported so far: Anthropic reports it at the beginning, OpenAI only at the end.
     const { input, cacheRead, cacheWrite } = server.counted;
     const reported = {
       input_tokens: input,
@@ -146,7 +146,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(spent).toHaveLength(expected.length);
   });
 
-  test("the connection is cut before the first event", async () => {
+  test("the connection breaks before the first event", async () => {
     const cutting = createHttpServer((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
       setTimeout(() => response.socket?.destroy(), 50);
@@ -173,7 +173,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect((await failed({ text: " \n " })).code).toBe("LLM_EMPTY");
   });
 
-  test("it calls a tool, and answers nothing, though it was given none", async () => {
+  test("the model calls a tool without having any, and answers nothing", async () => {
     expect((await failed({ tools: [{ name: "readFile" }] })).code).toBe("LLM_EMPTY");
   });
 
@@ -203,7 +203,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(long).toMatchObject({ code: "LLM_CONTEXT_FULL", type: "context_length_exceeded" });
   });
 
-  test("the server is overloaded, after it was asked again", async () => {
+  test("the server is still overloaded after the retries", async () => {
     const headers = { "retry-after-ms": "5" };
     const fault: Fault = { ...status(529, "Overloaded"), headers } as Fault;
     const server = await serve({ fault });
@@ -213,7 +213,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(server.came.length).toBe(3);
   });
 
-  test("the server is overloaded in the middle of its answer", async () => {
+  test("the server reports an overload during its answer", async () => {
     const fault: Fault = {
       kind: "error-event",
       after: 4,
@@ -241,7 +241,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(await agent(threadAt(model, server), "")).toBe("and so it");
   });
 
-  test("a tool call was cut off, and was not run", async () => {
+  test("a tool call was cut off, and the call does not run", async () => {
     const stop = model.name === "anthropic" ? "max_tokens" : "length";
     const tools = {
       definitions: async () => [],
@@ -253,7 +253,7 @@ describe.each(models)("the $name agent says by name that", (model) => {
     expect(error.message).toContain("write_file");
   });
 
-  test("it stopped for an unknown reason", async () => {
+  test("the model stopped for an unknown reason", async () => {
     const error = await failed({ text: "well", stop: "tired" });
     expect(error).toMatchObject({ code: "LLM_UNKNOWN", type: "unknown_error" });
     expect(error.message).toContain("tired");
@@ -267,7 +267,7 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   }
 
-  test("asks again after a 429, when the server asks for it, and publishes it", async () => {
+  test("retries after a 429 when the server says so, and publishes the retry", async () => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
@@ -281,7 +281,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.counted.requests).toBe(1);
   });
 
-  test("waits for a server that only shows that it lives", async () => {
+  test("waits for a server that sends only keep-alives", async () => {
     const silenceMs = 2_000;
     const agent = model.agent({ silenceMs });
     const abort = new AbortController();
@@ -318,7 +318,7 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   };
 
-  test("closes the connection when the thread is killed in the middle of an answer", async () => {
+  test("closes the connection when the thread is killed during an answer", async () => {
     const words = "a long answer ".repeat(100);
     const server = await abortWhile(
       [{ text: words, tokenMs: 5 }],
@@ -328,7 +328,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came[0]?.finished).toBe(false);
   });
 
-  test("does not wait for another try when the thread is killed", async () => {
+  test("waits for no retry when the thread is killed", async () => {
     const headers = { "retry-after": "30" };
     const fault: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await abortWhile([{ fault }], (_, { came }) => came.length > 0);
@@ -347,7 +347,7 @@ describe.each(models)("the $name agent", (model) => {
     await abortWhile([{ tools: [{ name: "sleep" }] }], () => began, { tools });
   });
 
-  test("takes a key with a line's end after it", async () => {
+  test("accepts a key that ends with a line break", async () => {
     const server = await serve({ text: "ok" });
     const env = model.env({ url: server.url, key: `${server.key}\n` });
     expect(await model.agent()(threadOf({ env }), "")).toBe("ok");

@@ -10,9 +10,7 @@ import { agentEventsOf, failureOf, observed } from "./published.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/*
- * Tools that do what they should not, and calls that break a tool's schema: the model reads what is wrong, and goes on.
- */
+/* Misbehaving tools, and calls that break a tool's schema: the model reads the problem and continues. */
 let stop: (() => Promise<void>) | null = null;
 afterEach(async () => await stop?.());
 
@@ -52,7 +50,7 @@ const brokenInputs = {
 };
 
 describe.each(some(allModels))("over $name", (model) => {
-  test("an input that breaks its schema never reaches the tool, and each is answered", async () => {
+  test("an input that breaks its schema never reaches the tool, and each call gets a result", async () => {
     let calls = 0;
     const count = tool({
       ...{ name: "count", description: "Counts", input: z.object({ n: z.int() }) },
@@ -66,7 +64,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(calls).toBe(0);
   });
 
-  test("a tool that changes what it was given changes nothing that the model has said", async () => {
+  test("a tool that changes its input does not change the model's recorded call", async () => {
     const input = z.object({ data: z.record(z.string(), z.unknown()), list: z.unknown() });
     const spoil = ({ data, list }: z.infer<typeof input>): void => {
       (data.inner as { n: number }).n = 666;
@@ -87,7 +85,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(bodies.join("")).not.toContain("666");
   });
 
-  test("a tool that changes the thread it was given changes nothing for others, in a role that is called too", async () => {
+  test("a tool that changes its thread object changes nothing for other tools, also in a called role", async () => {
     const seen: unknown[] = [];
     const spoil = tool({
       ...{ name: "spoil", description: "Spoils", input: z.object({}) },
@@ -168,12 +166,12 @@ describe.each(some(allModels))("over $name", (model) => {
         /"max_(?:completion_|output_)?tokens":(\d+)/.exec(JSON.stringify(body)) ?? [];
       return Number(most);
     });
-    // Its caller's spending reduces its own limit.
+    // The caller's spending reduces the limit of the inner agent.
     expect(bounds[1]).toBeLessThan(bounds[0] ?? 0);
     expect(bounds[1]).toBeLessThan(71_000);
   });
 
-  test("a result that is too large to be recorded is an error that the model reads", async () => {
+  test("a result that is too large to record is an error that the model reads", async () => {
     const print = tool({
       ...{ name: "print", description: "Prints", input: z.object({ mib: z.number() }) },
       execute: ({ mib }) => "x".repeat(mib * 2 ** 20),
@@ -191,13 +189,13 @@ describe.each(some(allModels))("over $name", (model) => {
       [false, 30 * 2 ** 20],
     ]);
     expect(String(results[0]?.payload.content)).toBe(
-      "the tool's result has 40.0 MiB, and can't be recorded: 31 MiB is the most\n" +
+      "the tool's result has 40.0 MiB and can't be recorded: the limit is 31 MiB\n" +
         "the tool must return less: a part of it, or a file's path",
     );
     expect([run.error, run.text]).toEqual([null, "Done."]);
   });
 
-  test("a hanging tool and a tool with a result of 100 MB don't delay the model beyond their limits", async () => {
+  test("a hanging tool and a tool with a result of 100 MB delay the model only up to their limits", async () => {
     const input = z.object({});
     const hang = tool({
       ...{ name: "hang", description: "Hangs", input },

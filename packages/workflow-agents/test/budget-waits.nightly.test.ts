@@ -21,7 +21,7 @@ import { expectCounted } from "./counted.ts";
 import { threadOf } from "./published.ts";
 import type { WireServer } from "./wire.ts";
 
-/* A thread whose limit is used up waits until it is raised. */
+/* A thread with an exhausted limit waits until the limit is raised. */
 setDefaultTimeout(60_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-budget-"));
 const host = openLocalHost({ path: join(folder, "root") });
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 test.each(["nothing", "SIGKILL"] as const)(
-  "a role goes on where it was when its limit is raised, and no turn counts twice: %s",
+  "a role continues where it stopped when its limit is raised, and no turn counts twice: %s",
   async (signal) => {
     server.came.splice(0);
     const cwd = mkdtempSync(join(folder, signal));
@@ -112,7 +112,7 @@ const group = (outputTokens: number, members: number) =>
     return "";
   });
 
-test("roles at once whose limit is used up ask once, and all go on", async () => {
+test("parallel roles with an exhausted limit ask once, and all continue", async () => {
   const options = { prices, maxCost: 0.5, onBudget: "wait" };
   const outcome = await runThread(group(1500, 6), { options, answers: ["10"] });
   expect(outcome.status).toBe("completed");
@@ -120,15 +120,15 @@ test("roles at once whose limit is used up ask once, and all go on", async () =>
   expect(waits.map((step) => step.role)).toEqual(["__wait__", "__input__"]);
 });
 
-test("an answer that the limit has cut off is asked for again when it is raised", async () => {
+test("an answer that the limit cut off is requested again when the limit is raised", async () => {
   const options = { prices, maxCost: 0.2, onBudget: "wait" };
   const { steps, status } = await runThread(group(3000, 1), { options, answers: ["5"] });
   expect([status, steps.length]).toEqual(["completed", 3]);
-  // Both were paid.
+  // Both answers were paid.
   expect(steps.at(-1)?.meta.cost).toBeCloseTo(0.5);
 });
 
-test("a budget that fails by default, and an invalid setting", async () => {
+test("a budget fails by default, and an invalid setting is refused", async () => {
   for (const onBudget of [undefined, "fail", "ask"]) {
     const options = { prices, maxCost: 0.1, ...(onBudget && { onBudget }) };
     const outcome = await runThread(group(3000, 1), { options, answers: ["5"] });
@@ -137,7 +137,7 @@ test("a budget that fails by default, and an invalid setting", async () => {
   }
 });
 
-test("a call that an earlier worker has paid counts once, also when an execution goes on from it", () => {
+test("a call that an earlier worker paid counts once, also when an execution continues from it", () => {
   const usage = { ...noUsage, output_tokens: 1000 };
   const call = { attempt: "a", stepID: null, model, usage, cost: null, state: "whole" as const };
   const journal = {
@@ -155,7 +155,7 @@ test("a call that an earlier worker has paid counts once, also when an execution
   account.takeOver([paid]);
   account.spent.push(paid);
   expect(account.remaining()).toBe(0.8);
-  // A further try goes on from the same.
+  // A further try continues from the same entry.
   const next = openAccount(thread, journal);
   next.takeOver([paid]);
   next.spent.push(paid);

@@ -23,8 +23,8 @@ const cases = [
   { name: "scripted", most: 16, lacks: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "fetch"] },
 ] as const;
 
-describe.each(some(cases))("a workflow with the $name agent alone", ({ name, most, lacks }) => {
-  test(`is one file of at most ${most} KB that keeps the rules, and runs without anything else`, async () => {
+describe.each(some(cases))("a workflow with only the $name agent", ({ name, most, lacks }) => {
+  test(`is one file of at most ${most} KB that keeps the rules, and runs without other files`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

@@ -25,7 +25,7 @@ const looks = (count: number) =>
 
 type Played = { rounds?: number; between?: number; prompt?: string };
 
-/** Plays a role whose model answers as it is scripted, with other steps between its own. */
+/** Runs a role with a scripted model, with other steps between its own. */
 async function play(
   replies: Reply[],
   options: Partial<AnthropicOptions> = {},
@@ -58,7 +58,7 @@ async function play(
 }
 
 describe("the cache of a conversation", () => {
-  test("each turn reads what the one before has written, however many calls that made", async () => {
+  test("each turn reads the previous turn's prefix, however many calls that turn made", async () => {
     const turns = [looks(1), looks(30), looks(45), looks(2)];
     const { counts } = await play([...turns.map((tools) => ({ tools })), { text: "done" }]);
     expect(counts).toHaveLength(5);
@@ -68,7 +68,7 @@ describe("the cache of a conversation", () => {
     }
   });
 
-  test("a role's next step reads what its last one has, however many steps are between", async () => {
+  test("a role's next step reads the prefix of its last step, however many steps are between", async () => {
     const { counts } = await play([{ text: "done" }], {}, { rounds: 4, between: 30 });
     for (const [at, { cacheRead }] of counts.entries()) {
       const before = counts[at - 1];
@@ -85,7 +85,7 @@ describe("the cache of a conversation", () => {
     expect(Math.max(...writes) - Math.min(...writes)).toBeLessThan(8);
   });
 
-  test("lives an hour where that is asked for, at its price", async () => {
+  test("is kept for an hour on request, at its price", async () => {
     const short = await play([{ tools: looks(1) }, { text: "done" }], { cache: "5m" });
     const long = await play([{ tools: looks(1) }, { text: "done" }], { cache: "1h" });
     expect(new Set(short.marks.flat().map((mark) => JSON.stringify(mark)))).toEqual(
@@ -96,18 +96,20 @@ describe("the cache of a conversation", () => {
     );
     const [cheap, dear] = [short, long].map(({ steps }) => steps[0]?.meta.cost as number);
     const written = long.counts.reduce((sum, { cacheWrite }) => sum + cacheWrite, 0);
-    // $4 a million tokens of input: $5 written for 5 minutes, $8 for an hour.
+    // $4 per million input tokens: $5 to write for 5 minutes, $8 for an hour.
     expect((dear ?? 0) - (cheap ?? 0)).toBeCloseTo((written * 3) / 1e6, 8);
   });
 
-  test("is none where that is asked for, and no other time is known", async () => {
+  test("can be turned off, and other lifetimes are refused", async () => {
     const { marks } = await play([{ text: "done" }], { cache: false });
     expect(marks.flat()).toEqual([]);
-    expect(() => anthropicAgent({ model: "m", cache: "2h" as "1h" })).toThrow(/cache is "2h"/);
+    expect(() => anthropicAgent({ model: "m", cache: "2h" as "1h" })).toThrow(
+      /cache can't be "2h"/,
+    );
   });
 });
 
-describe("the history that an agent sees", () => {
+describe("the history of an agent", () => {
   const textsOf = (message: unknown): string[] => {
     const { content } = message as Message;
     return typeof content === "string" ? [content] : content.map(({ text }) => String(text));
@@ -120,13 +122,13 @@ describe("the history that an agent sees", () => {
     `<step number="${n}" role="${name}">\n${text}\n</step>`;
   const last = block(3, "worker", "did 2");
 
-  test("is all of the thread's steps", async () => {
+  test("has all of the thread's steps", async () => {
     const all = [block(1, "lead", "done"), block(2, "worker", "did 1"), last];
     expect(await shown({})).toEqual([["user", "look", ...all]]);
     expect(await shown({ history: "all" })).toEqual([["user", "look", ...all]]);
   });
 
-  test("is the last step", async () => {
+  test("has only the last step", async () => {
     expect(await shown({ history: "last" })).toEqual([["user", "look", last]]);
   });
 
@@ -144,9 +146,9 @@ describe("the history that an agent sees", () => {
     ]);
   });
 
-  test("that is none is refused at once", () => {
+  test("is refused at definition when it is invalid", () => {
     const history = "some" as "all";
-    expect(() => anthropicAgent({ model: "m", history })).toThrow(/history is "some"/);
+    expect(() => anthropicAgent({ model: "m", history })).toThrow(/history can't be "some"/);
     const both = { history: "last", messages: () => [] } as const;
     expect(() => anthropicAgent({ model: "m", ...both })).toThrow(/both history and messages/);
   });

@@ -67,7 +67,7 @@ describe("a command agent", () => {
     expect(payloadOf(run, "llm_done")).toMatchObject({ has_tool_use: false, model: null });
   });
 
-  test("gets its arguments as they are, in the thread's directory", async () => {
+  test("gets its arguments unchanged, in the thread's directory", async () => {
     const odd = "--force {session} $(ls) 'x'";
     const args = ["--p={prompt}", ["--system", "{system}"], ["--resume", "{session}"]];
     const start = { ...threadOf().start, content: odd };
@@ -79,7 +79,7 @@ describe("a command agent", () => {
     });
   });
 
-  test("gets what is left of the thread's maxCost, where its argv has a placeholder for it", async () => {
+  test("gets the rest of the thread's maxCost where its argv has the placeholder", async () => {
     const schema = z.object({ args: z.array(z.string()) });
     const args = [["--budget", "{budget}"]];
     const play = role({
@@ -101,7 +101,7 @@ describe("a command agent", () => {
     expect(await failureOf(budgetOf({ maxTokens: 10 }))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
-  test("gets no variable that is not on its list", async () => {
+  test("gets only the variables on its list", async () => {
     const { text } = await observe("env", { set: { CI: "1" } });
     const { PATH, ...rest } = JSON.parse(text) as Record<string, string>;
     expect(PATH).toBe(env.PATH);
@@ -124,7 +124,7 @@ describe("a command agent", () => {
     expect(typesOf(run).at(-1)).toBe("llm_done");
   });
 
-  test("keeps its session for the role's next step, which gets only what is new", async () => {
+  test("keeps its session for the role's next step, which gets only new input", async () => {
     const memory = {};
     const options = { output: reader, args: [["{session}"]] };
     await observe("lines", options, { role: "coder" }, { memory });
@@ -139,7 +139,7 @@ describe("a command agent", () => {
     expect(fresh.text).toContain("fix the sum");
   });
 
-  test("hears in its session what has changed since: the prompt, and instructions that only begin one", async () => {
+  test("gets changes since its session began: a new prompt, and instructions that only open a session", async () => {
     const first = threadOf({ cwd, env, role: "coder" });
     const own = { ...first, steps: steps.slice(0, 1) };
     const again = { ...own, start: { ...first.start, content: "fix the product" } };
@@ -157,7 +157,7 @@ describe("a command agent", () => {
     expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
   });
 
-  test("starts a new session when a step that the last session saw was edited, its own too", async () => {
+  test("starts a new session after an edit to a step that the last session saw, also to its own step", async () => {
     const play = role({
       description: "",
       agent: agent("lines", { output: reader, args: [["{session}"]] }),
@@ -175,7 +175,7 @@ describe("a command agent", () => {
     expect(await said(planned, { ...own, content: "edited" })).toStartWith("fix the sum\n\n<step");
   });
 
-  test("is asked twice more in its session when its answer does not fit the role's schema", async () => {
+  test("is asked at most twice more in its session when its answer does not fit the role's schema", async () => {
     const args = [["{session}"], ["--system", "{system}"]];
     const play = role({
       description: "",
@@ -190,7 +190,7 @@ describe("a command agent", () => {
     expect(raw).not.toContain("fix the sum");
   });
 
-  test("runs without a missing session", async () => {
+  test("starts a new session when the old one is missing", async () => {
     const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
       console.log(require("fs").readFileSync(0, "utf8"))`;
@@ -203,7 +203,7 @@ describe("a command agent", () => {
     expect(run.text).toStartWith("fix the sum\n\n<step");
   });
 
-  test("has spent what it reported of its answers when it breaks off, and else what it reports of all", async () => {
+  test("counts the usage reported so far when it breaks off, else the reported total", async () => {
     const usageOf = (input_tokens: number) => ({ ...noUsage, input_tokens });
     const counts: LineReader = () => (value) => {
       const { answer, tokens, all, text } = value as Record<string, string & number>;
@@ -233,14 +233,14 @@ describe("a command agent", () => {
     expect(whole.events.filter(({ type }) => type === "llm_start")).toHaveLength(1);
   });
 
-  test("can't be made of an argv that makes no sense", () => {
+  test("is refused with an invalid argv", () => {
     const made = (options: CommandOptions) => () => commandAgent(options);
     expect(made({ argv: [] })).toThrow("must begin with the command's name");
     expect(made({ argv: ["{prompt}"] })).toThrow("must begin with the command's name");
   });
 });
 
-describe("a command that goes wrong", () => {
+describe("a failing command", () => {
   const wrong = async (run: Promise<Observed>) => {
     const ended = await run;
     const { error, code } = payloadOf(ended, "llm_error");
@@ -251,11 +251,13 @@ describe("a command that goes wrong", () => {
     return `${codeOf(ended)}: ${messageOf(ended)}`;
   };
 
-  test("is named when it is missing, or its directory is", async () => {
+  test("is named when the command or its directory is missing", async () => {
     const missing = commandAgent({ argv: ["no-such-agent"] });
     const run = observed(() => missing(threadOf({ cwd, env }), ""));
-    expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not there');
-    expect(await wrong(observe("echo", {}, { cwd: join(cwd, "gone") }))).toContain("is not there");
+    expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not found');
+    expect(await wrong(observe("echo", {}, { cwd: join(cwd, "gone") }))).toContain(
+      "does not exist",
+    );
     expect(await wrong(observe("echo", {}, { cwd: undefined }))).toContain("NO_CWD");
     expect(await wrong(observe("args", { args: ["{prompt}"] }, long))).toContain(
       "too long arguments",
@@ -269,14 +271,14 @@ describe("a command that goes wrong", () => {
     expect(await wrong(observe("killed"))).toContain('the command "node" was ended by SIGKILL');
   });
 
-  test("may say nothing, or no answer among its lines", async () => {
+  test("is reported when it prints nothing, or no answer among its lines", async () => {
     expect(await wrong(observe("nothing"))).toBe(
       'COMMAND_SAID_NOTHING: the command "node" gave no answer',
     );
     expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });
 
-  test("may print a secret, also in two pieces", async () => {
+  test("has the secrets in its output masked, also in two pieces", async () => {
     const run = await observe("secret");
     expect(run.text).toBe("my token is ***, keep it");
     const deltas = run.events
@@ -285,16 +287,16 @@ describe("a command that goes wrong", () => {
     expect(deltas).toBe("my token is ***, keep it");
   });
 
-  test("is ended when it prints 100 MB", async () => {
+  test("is ended after 100 MB of output", async () => {
     expect(await wrong(observe("flood", { maxOutput: 1024 * 1024 }))).toContain(
-      "COMMAND_SAID_TOO_MUCH: the command put out more than 1048576 characters",
+      "COMMAND_SAID_TOO_MUCH: the command printed more than 1048576 characters",
     );
     expect(await wrong(observe("floodLine", { output: reader }))).toContain(
       "COMMAND_SAID_TOO_MUCH",
     );
   }, 180_000);
 
-  test("is ended with all that it started when its time is up", async () => {
+  test("is ended at its timeout, with all its processes", async () => {
     const run = await wrong(observe("hang", { timeoutMs: 500, graceMs: 200 }));
     expect(run).toBe('COMMAND_TIMEOUT: the command "node" was ended after 500 ms');
     expect(readFileSync(join(cwd, "asked-to-end"), "utf8")).toBe("yes");

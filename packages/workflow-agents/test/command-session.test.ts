@@ -5,9 +5,9 @@ import { commandAgent } from "../src/command/command.ts";
 import { fieldsOf } from "../src/command/reader.ts";
 import { observed, threadOf } from "./published.ts";
 
-/* Which session a step goes on with that an earlier execution of it has begun. */
+/* Which session of an earlier execution a step continues. */
 
-/** A journal in memory, without a thread. */
+/** Returns a journal in memory, without a thread. */
 function journal(): Journal {
   const entries: { key: string; entry: unknown }[] = [];
   return {
@@ -42,7 +42,7 @@ const play = async (env: Record<string, string>, more: Partial<ThreadContext> = 
   return await observed(() => agent(ctx, "You code."));
 };
 
-test("a step goes on with the session that it has begun, until it is there no more", async () => {
+test("a step continues the session that it started, while the session exists", async () => {
   expect((await play({ SESSION: "one", FAILS: "1" })).error).toMatchObject({
     code: "COMMAND_FAILED",
   });
@@ -57,7 +57,7 @@ test("a step goes on with the session that it has begun, until it is there no mo
   expect(lost.text).toBe("none: You code.\n\nfix the sum");
 });
 
-test("another step, and a step with another request, begins its own", async () => {
+test("another step, and a step with another request, starts its own session", async () => {
   expect((await play({ SESSION: "five" }, { key: "coder 2" })).text).toContain("none: ");
   const start = { ...threadOf().start, content: "fix the product" };
   expect((await play({ SESSION: "six" }, { start })).text).toContain("none: ");

@@ -9,14 +9,12 @@ import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";
 import type { Reply } from "./wire.ts";
 
-/*
- * A role whose worker is killed with -9 where its conversation is summarised: the summary that was recorded is the one.
- */
+/* A role whose worker is killed with -9 during the summary of its conversation: the recorded summary is used. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-compaction-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
 
-/** The request at which the worker is killed, once. */
+/** The request that kills the worker, once. */
 let fatal: ((text: string) => boolean) | null = null;
 let summaries = 0;
 
@@ -32,7 +30,7 @@ function reply(body: object): Reply {
   }
   const seen = [...text.matchAll(/(?:found|until) (\d+)/g)].map(([, n]) => Number(n));
   const last = Math.max(0, ...seen);
-  // Another one each time: it shows which of them the model goes on with.
+  // Each summary differs, so that the request shows which one the model continues from.
   if (isSummary(text)) return { text: `Summary ${(summaries += 1)}: I looked until ${last}.` };
   if (last >= 8) return { text: "done" };
   return { tools: [{ name: "look", input: { n: last + 1 } }] };
@@ -71,7 +69,7 @@ async function played(name: string, at: typeof fatal) {
   return server.came.map(({ body }) => withoutIds(JSON.stringify(body)));
 }
 
-test("a conversation that is summarised goes on after its process died, with the same summary", async () => {
+test("a conversation continues after a kill during its summary, with the same summary", async () => {
   const whole = await played("whole", null);
   expect(whole.filter(isSummary).length).toBeGreaterThan(0);
   const moments = { asked: isSummary, taken: isAfterSummary };

@@ -12,7 +12,7 @@ import { observed, type Observed } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* A conversation that fills its model's window is summarised, once, also when its process ends meanwhile. */
+/* A conversation that fills its model's window is summarised once, also when its process ends during the summary. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -30,7 +30,7 @@ const textOf = (body: object): string => JSON.stringify((body as Body).messages)
 const isSummary = (body: object): boolean => textOf(body).includes("Your context is nearly full");
 const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
-/** A model that looks `times` times and then ends. It counts the looks in its input, including summaries. */
+/** Returns a model that looks `times` times and then ends. It counts the looks in its input, including summaries. */
 const looking =
   (times: number, asSummary: (text: string) => Reply = noted) =>
   (body: object): Reply => {
@@ -44,7 +44,7 @@ const seenIn = (text: string): number =>
   Math.max(0, ...[...text.matchAll(/(?:found|looked until) (\d+)/g)].map(([, n]) => Number(n)));
 const noted = (text: string): Reply => ({ text: `I looked until ${seenIn(text)}.` });
 
-/** A model with an undocumented window of 4,000 tokens. It refuses longer requests. */
+/** Returns a model with an undocumented window of 4,000 tokens. It refuses longer requests. */
 function refusing(times: number, message: string) {
   let count = 0;
   const fault: Fault = { kind: "status", status: 400, type: "invalid_request_error", message };
@@ -74,7 +74,7 @@ async function run(
   return { ran, server, bodies: server.came.map(({ body }) => body as unknown as Body) };
 }
 
-/** Each call of a tool has its result right behind it, and each result its call. */
+/** Expects each tool call to be followed by its result, and each result to follow its call. */
 function expectPaired({ messages }: Body): void {
   const ids = (value: unknown, pattern: RegExp) =>
     [...JSON.stringify(value ?? "").matchAll(pattern)].map(([, id]) => id);
@@ -96,7 +96,7 @@ function expectPaired({ messages }: Body): void {
 const eventsOf = ({ ran }: Run, type: string) => ran.events.filter((event) => event.type === type);
 
 describe.each(some(models))("a conversation over $name", (one) => {
-  test("is summarised when its window is nearly full, and goes on from there", async () => {
+  test("is summarised when its window is nearly full, and continues from the summary", async () => {
     const ended = await run(one, looking(20));
     expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 20 times"]);
     const summaries = ended.bodies.filter(isSummary);
@@ -114,19 +114,19 @@ describe.each(some(models))("a conversation over $name", (one) => {
     const roles = messages.map(({ role }) => role).filter((role) => role !== "system");
     expect(roles.slice(0, 3)).toEqual(["user", "user", "assistant"]);
     expect(countOf(JSON.stringify(messages), "found")).toBe(1);
-    // All is paid for, and known.
+    // Every call is paid and known.
     const output = ended.ran.spent.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
     expect(output).toBe(ended.server.counted.output);
   });
 
-  test("is not where that is turned off, or its window is far", async () => {
+  test("is not summarised when that is turned off, or the window is far from full", async () => {
     for (const context of [false, { window: 100_000 }] as const) {
       const ended = await run(one, looking(10), { context });
       expect([ended.ran.text, ended.bodies.filter(isSummary)]).toEqual(["looked 10 times", []]);
     }
   });
 
-  test("goes on whole where it can't be summarised, and says so", async () => {
+  test("continues whole when the summary fails, and reports that", async () => {
     const fault: Fault = { kind: "status", status: 500, type: "api_error", message: "broken" };
     for (const reply of [{ fault }, { tools: [{ name: "look", input: { n: 9 } }] }]) {
       const ended = await run(
@@ -140,7 +140,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     }
   });
 
-  test("is summarised without what is long where it did not fit at once", async () => {
+  test("is summarised without its long parts when the summary request was too long", async () => {
     long.of = 60_000;
     try {
       const tooLong: Fault = {
@@ -164,7 +164,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     }
   });
 
-  test("learns from one refusal how large its model's window is", async () => {
+  test("learns the size of its model's window from one refusal", async () => {
     for (const message of [
       "9000 tokens > 4000 maximum",
       "maximum context length is 4,000 tokens",
@@ -175,7 +175,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
       expect(ended.bodies.filter(isSummary).length).toBeGreaterThan(3);
       for (const body of ended.bodies) expectPaired(body);
     }
-    // Without a number it is about what has fitted; a number that is a lie is none.
+    // Without a number the window is about the largest accepted request. An implausible number is ignored.
     for (const message of ["", ": 10 tokens > 1 maximum", ": 10 tokens > 999999999 maximum"]) {
       const { reply, refused } = refusing(20, `prompt is too long${message}`);
       const ended = await run(one, reply, unknown);
@@ -202,7 +202,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     },
   );
 
-  test("shows a large picture, and is not summarised for it", async () => {
+  test("is not summarised because of a large picture", async () => {
     const png = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(3e6, 7)]);
     const shoot = tool({
       ...{ name: "look", description: "Looks", input: z.object({ n: z.number() }) },
@@ -248,10 +248,10 @@ describe.each(some(models))("a conversation over $name", (one) => {
   );
 });
 
-/** The ids of calls contain the number of the request, which restarts with a second server. */
+/** The ids of calls contain the request number, which restarts with a second server. */
 const withoutIds = (text: string): string => text.replace(/"(toolu|call)_\d+_\d+(_\d+)?"/g, '"$1"');
 
-/** A journal in memory: each execution reads the entries of the previous ones. */
+/** Returns a journal in memory: each execution reads the entries of the previous ones. */
 function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "key" | "attempts"> {
   const read = entries.slice();
   const journal: Journal = {
@@ -267,7 +267,7 @@ function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "ke
   return { journal, key: "step", attempts: { open, outermost: crypto.randomUUID() } };
 }
 
-describe("the tokens at which a conversation is summarised", () => {
+describe("the threshold for a summary, in tokens,", () => {
   test.each([
     ["claude-opus-5-5", undefined, 160_000],
     ["gpt-5.2", undefined, 217_600],
@@ -279,9 +279,11 @@ describe("the tokens at which a conversation is summarised", () => {
   });
 
   test.each([{ window: 0 }, { window: 1.5 }, { compactAt: 0 }, { compactAt: 2 }])(
-    "can't be those of %j",
+    "cannot be that of %j",
     (context) => {
-      expect(() => compactAtOf("m", context)).toThrow(/an agent's context has the/);
+      expect(() => compactAtOf("m", context)).toThrow(
+        /an agent's context: (window|compactAt) can't be/,
+      );
     },
   );
 });

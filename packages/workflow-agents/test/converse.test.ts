@@ -31,7 +31,7 @@ describe.each(models)("a conversation over $name", (one) => {
     return { end, server };
   }
 
-  test("comes to the text, the thinking and the tokens of the answer, and streams them", async () => {
+  test("streams and returns the text, the thinking and the tokens of the answer", async () => {
     const tokens: string[] = [];
     const thoughts: string[] = [];
     const callbacks = {
@@ -57,7 +57,7 @@ describe.each(models)("a conversation over $name", (one) => {
     expect([tokens.join(""), thoughts.join("")]).toEqual(["hello you", "hm"]);
   });
 
-  test("hands tool calls to its caller when it has no tools of its own", async () => {
+  test("returns tool calls to its caller when it has no tools", async () => {
     const uses: ToolUse[] = [];
     const callbacks = { onToolUse: (use: ToolUse) => void uses.push(use) };
     const reply = { tools: [{ name: "add", input: { a: 1 } }] };
@@ -67,7 +67,7 @@ describe.each(models)("a conversation over $name", (one) => {
     expect(uses).toEqual(end.toolUses);
   });
 
-  test("goes on with tools of its own until the model ends its turn", async () => {
+  test("runs its own tools until the model ends its turn", async () => {
     const results: ToolResult[] = [];
     const callbacks = { onToolResult: (result: ToolResult) => void results.push(result) };
     const runner: ToolRunner = {
@@ -86,7 +86,7 @@ describe.each(models)("a conversation over $name", (one) => {
     expect(results).toMatchObject([{ content: "3", is_error: false }]);
   });
 
-  test("takes up another one in the documented blocks", async () => {
+  test("continues another conversation in the documented blocks", async () => {
     const { server } = await talk([{ text: "ok" }], {
       system: "Be brief.",
       messages: [
@@ -103,7 +103,7 @@ describe.each(models)("a conversation over $name", (one) => {
     for (const part of ["Be brief.", "And kind.", "add", "t1", "no"]) expect(asked).toContain(part);
   });
 
-  test("asks for the form of the answer", async () => {
+  test("requests the format of the answer", async () => {
     const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
     const format = { type: "json_schema" as const, schema };
     const { end, server } = await talk([{ text: '{"n": 1}' }], { format });

@@ -15,9 +15,9 @@ type Requests = readonly Pick<
 /** `cost` is the cost of each answer, if the models have no price. */
 type Served = { came: Requests; cost?: number };
 
-/** The spending on a model, in tokens of each kind and in dollars. */
+/** The spending by model: tokens of each kind, and dollars. */
 type Paid = Record<string, { usage: Usage; cost: number }>;
-/** All that was paid, and how many calls broke off before all of it was reported. */
+/** The paid total, and the number of calls that broke off before their usage was complete. */
 type Account = { models: Paid; unknown: number };
 
 const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): Usage => ({
@@ -28,13 +28,13 @@ const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): U
   cache_write_tokens: cacheWrite,
 });
 
-/** The usage that servers counted and reported in events. */
+/** Returns the usage that servers counted and reported in events. */
 function countedBy(servers: readonly Served[]): Account {
   const models: Paid = {};
   let unknown = 0;
   const all = servers.flatMap(({ came, cost }) => came.map((one) => ({ ...one, each: cost })));
   for (const { body, counted, reported, finished, each } of all) {
-    // A request that was declined has been answered, and counts nothing.
+    // A declined request has an answer and no usage.
     const isDeclined = counted.requests === 0 && finished;
     if (!isDeclined && (counted.requests === 0 || counted.output !== reported.output)) unknown += 1;
     const usage = usageOf(reported);
@@ -60,8 +60,8 @@ function accountOf(ledgers: readonly Ledger[]): Account {
 
 /**
  * Expects the ledgers of all threads that called servers to equal the servers' counts: by model the tokens of each kind
- * and their cost, and the number of broken calls. A worker that is killed within an answer has read only as much of it
- * as {@link untilRead} waited for. A call is recorded before it is sent, so a kill may leave more broken calls in the
+ * and their cost, and the number of broken calls. A worker that is killed during an answer has read only the part that
+ * {@link untilRead} waited for. A call is recorded before it is sent, so a kill may leave more broken calls in the
  * ledger than the servers have read: up to `mostUnknown`.
  */
 export async function expectCounted(
@@ -79,8 +79,8 @@ export async function expectCounted(
 }
 
 /**
- * Waits until the threads' logs have all usage that servers have reported, including unfinished answers. The end of an
- * answer may still be unread.
+ * Waits until the threads' logs have all usage that servers reported, including that of unfinished answers. The end of
+ * an answer may still be unread.
  */
 export async function untilRead(
   host: Host,

@@ -9,15 +9,15 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * The journal of a thread is damaged while a call of a role waits for an approval, its worker gone: the answer is
- * refused, nothing is done twice and no model asked again. The thread goes on once the file is back.
+ * A thread's journal is damaged while a call waits for an approval without a worker: the answer is refused, no call
+ * runs twice and no model is asked again. The thread continues when the file is restored.
  */
 setDefaultTimeout(60_000);
 let models: ModelRuns;
 let host: Host;
 
 const call = (name: string, n: number): ReplyTool => ({ name, input: { n } });
-// Each of `big` has as many MiB.
+// The sizes of the results of `big`, in MiB.
 const usual = [
   [call("big", 0.02), call("big", 0.03)],
   [call("big", 0.001)],
@@ -49,11 +49,11 @@ const journalOf = ({ hash, threadId }: ThreadRef): string =>
   journalPath(models.root, hash, threadId);
 const infoOf = ({ hash, threadId }: ThreadRef): string => infoPath(models.root, hash, threadId);
 const isEntry = (line: string): boolean => line.includes('"kind":"entry"');
-/** Where the n-th entry is among the lines, from 1; from the end, from -1. */
+/** Returns the line of the n-th entry, counted from 1, or from the end for negative numbers. */
 const entryAt = (lines: readonly string[], n: number): number =>
   lines.flatMap((line, at) => (isEntry(line) ? [at] : [])).at(n > 0 ? n - 1 : n) as number;
 
-/** A thread whose worker has left it waiting for the approval of its third turn. */
+/** Returns a thread that waits, without a worker, for the approval of its third turn. */
 async function waiting(prompt = "long", done = before): Promise<Run & { asked: number }> {
   turns = prompt === "long" ? usual : [[call("mark", 1)], [call("deploy", 2)]];
   const run = await models.start("approve", prompt);
@@ -82,7 +82,7 @@ async function answered({ ref, env, cwd }: Run) {
   return await settled(host, ref);
 }
 
-/** Expects that the damaged record refuses an answer and a retry. */
+/** Expects the damaged record to refuse an answer and a retry. */
 async function refusedFor({ ref, env, cwd }: Run, path: string): Promise<void> {
   const input = { content: "true", value: true };
   const { steps } = await host.read(ref);
@@ -118,7 +118,7 @@ const damages: Record<string, Damage> = {
 };
 
 describe("a journal that is damaged while a call waits for an approval (F29)", () => {
-  test("keeps the thread from going on, and has nothing done twice", async () => {
+  test("stops the thread, and no call runs twice", async () => {
     const [run, other] = [await waiting(), await waiting()];
     const { asked } = other;
     const path = journalOf(run.ref);
@@ -138,7 +138,7 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, asked + 1]);
   });
 
-  test("does not concern a fork without the question: it repeats the step", async () => {
+  test("does not affect a fork without the question: it repeats the step", async () => {
     const run = await waiting();
     rmSync(journalOf(run.ref));
     const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env: run.env });
@@ -149,7 +149,7 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     expect(marksIn(run)).toEqual([...before, ...marks].sort());
   });
 
-  test("is not the debug log: without that the thread goes on, and its ledger is the same", async () => {
+  test("is not the debug log: without that log the thread continues, and its ledger is the same", async () => {
     const run = await waiting();
     rmSync(infoOf(run.ref));
     expect((await answered(run)).status).toBe("completed");
@@ -158,7 +158,7 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     await models.expectCounted(run.ref);
   });
 
-  test("is found where a role asks that another one has called, and a retry goes on without its source", async () => {
+  test("is detected when a called role asks, and a retry continues without its source", async () => {
     const run = await waiting("outer", ["1"]);
     const path = journalOf(run.ref);
     const whole = readFileSync(path, "utf8");

@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged-fallback-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
 
-// The real command: its package holds a binary for each platform in a package of its own.
+// The real command. Its package has the binary of each platform in a separate package.
 const require = createRequire(import.meta.url);
 const wrapper = createRequire(require.resolve("@anthropic-ai/claude-code/package.json"));
 const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
@@ -66,15 +66,15 @@ async function killInAnswer(): Promise<void> {
 }
 const kill = (): Reply => {
   const text = "I begin to do what I am asked";
-  // Survivors see no end of the answer: otherwise a command would retry before it ends with its worker.
+  // Survivors see no end of the answer; otherwise a command would retry before it ends with its worker.
   return { text, held: killInAnswer(), fault: { kind: "silence", after: 5 } };
 };
 const overloaded: Reply = {
   fault: { kind: "status", status: 529, type: "overloaded_error", message: "Overloaded" },
 };
 
-describe("an agent that has taken over", () => {
-  test("goes on after a crash, and in a retry, and the first is not asked again", async () => {
+describe("an agent that took over", () => {
+  test("continues after a crash and in a retry, without a request to the first agent", async () => {
     let at: "mark" | "die" | "fail" | "end" = "mark";
     answer = {
       claude: () => overloaded,
@@ -111,7 +111,7 @@ describe("an agent that has taken over", () => {
     await expectCounted(host, [ref, again], Object.values(servers));
   }, 180_000);
 
-  test("is not asked first after a crash when it has recorded nothing", async () => {
+  test("is not the first choice after a crash when it has recorded nothing", async () => {
     let isOver = true;
     answer = {
       claude: () => (isOver ? overloaded : { text: "well again" }),

@@ -44,7 +44,7 @@ describe.each(models)("a fallback from $name", (model) => {
     return { ...run, asked: server.came.length };
   }
 
-  test("is asked no more when it answers", async () => {
+  test("is not asked when the first agent answers", async () => {
     const run = await play([{ text: "by the first" }]);
     expect([run.text, run.asked]).toEqual(["by the first", 1]);
   });
@@ -58,12 +58,12 @@ describe.each(models)("a fallback from $name", (model) => {
     expect([run.text, run.asked]).toEqual(["by the second", asked]);
   });
 
-  test("takes over when its provider no longer has the model", async () => {
+  test("takes over when the provider no longer has the model", async () => {
     const run = await play([{ text: "by the first" }], {}, "no-such-model");
     expect([run.text, run.asked]).toEqual(["by the second", 1]);
   });
 
-  test("does not take over after what another would fail with too, unless `on` names it", async () => {
+  test("does not take over after an error that every agent would have, unless `on` names it", async () => {
     const run = await play([refused(400)]);
     expect(run.error).toMatchObject({ code: "LLM_BAD_REQUEST" });
     expect((await play([refused(400)], { on: ["bad_request"] })).text).toBe("by the second");
@@ -97,7 +97,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect(run.spent.at(-1)?.model).toBe("claude-haiku-5-5");
   });
 
-  test("takes over when the provider drops the model in mid-conversation", async () => {
+  test("takes over when the provider drops the model during a conversation", async () => {
     const look = tool({
       ...{ name: "look", description: "Looks", input: z.object({}) },
       execute: () => "seen",
@@ -116,7 +116,7 @@ describe.each(models)("a fallback from $name", (model) => {
     expect(run.spent[0]?.usage.output_tokens).toBe(output);
   });
 
-  test("ends with the thread, without a fallback", async () => {
+  test("stops with the thread, without trying the next agent", async () => {
     const server = await model.serve([{ fault: { kind: "hang" } }]);
     stops.push(server.stop);
     const stop = new AbortController();
@@ -127,7 +127,7 @@ describe.each(models)("a fallback from $name", (model) => {
   });
 });
 
-test("all that fail are asked once, and the last one's error is the fallback's", async () => {
+test("asks each agent once, and fails with the last error", async () => {
   const asked: number[] = [];
   const failing = (n: number): AgentFn => {
     const missing = commandAgent({ argv: [`no-such-command-${n}`] });
@@ -139,7 +139,7 @@ test("all that fail are asked once, and the last one's error is the fallback's",
   expect(error).toMatchObject({ code: "COMMAND_MISSING", message: expect.stringContaining("-3") });
 });
 
-test("each command goes on with the session that it had itself", async () => {
+test("continues each command's own session", async () => {
   const session = (name: string) =>
     commandAgent({
       argv: [
@@ -174,7 +174,7 @@ test("each command goes on with the session that it had itself", async () => {
 test.each([
   [[], {}, "fallback needs a list of agents"],
   [[second, "claude"], {}, "fallback needs a list of agents"],
-  [[second], { on: "all" }, "fallback needs a list of codes or a function as on"],
+  [[second], { on: "all" }, "fallback's on must be a list of codes or a function"],
 ])("invalid options are refused at once", (agents, options, message) => {
   expect(() => fallback(agents as AgentFn[], options as FallbackOptions)).toThrow(message);
 });

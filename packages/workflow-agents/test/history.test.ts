@@ -5,14 +5,14 @@ import { z } from "zod";
 import { role } from "../src/role/role.ts";
 import { roleSteps } from "../src/role/durable.ts";
 
-/** A workflow of roles, plain steps, questions, a failure and parallel parts, and the input of its agents. */
+/** Returns a workflow of roles, plain steps, questions, a failure and parallel parts, and the input of its agents. */
 function observed() {
   const seen: Record<string, string[]> = {};
   let calls = 0;
   const agent: AgentFn = async ({ role: name = "", start, steps }) => {
     const key = `${name} ${start.content}`;
     seen[key] = steps.map((step) => `${step.role}: ${step.content}`);
-    // The later parts are done first: the log has them in another order than they were started.
+    // Later parts finish first, so that the log's order differs from the order of the starts.
     calls += 1;
     for (let turn = 10; turn > calls % 7; turn -= 1) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -46,7 +46,7 @@ function observed() {
   return { seen, run };
 }
 
-test("an agent sees the same steps, those of the log, after any crash as without one", async () => {
+test("an agent sees the steps of the log, the same after any crash as without one", async () => {
   const { seen, run } = observed();
   const answers = () => "the boss";
   const options = { prompt: "fix it", answers, now: () => 1 };

@@ -34,7 +34,7 @@ describe("Anthropic", () => {
     content: [{ type: "web_search_result", url: "https://example.com", encrypted_content: "x" }],
   };
 
-  test("goes on after a pause, with the unchanged blocks of its own tools", async () => {
+  test("continues after a pause with the unchanged blocks of its own tools", async () => {
     const paused = { hosted: [search, found], stop: "pause_turn", container: "container_1" };
     const replies = [paused, { text: "It is 3." }];
     const server = await anthropicServer(replies);
@@ -133,7 +133,7 @@ describe("OpenAI's Responses API", () => {
     expect(toolEvents(run)[0]).toMatchObject({ name: "web_search", tool_use_id: "ws_1" });
   });
 
-  test("is asked without encryption where its model has none, and the next time at once", async () => {
+  test("is requested without encryption for a model that has none, and at once the next time", async () => {
     const message = "Encrypted content is not supported with this model.";
     const refusing = (body: object): Reply =>
       "include" in body
@@ -156,7 +156,7 @@ describe("OpenAI's Responses API", () => {
     expect(bodies()).toEqual([]);
   });
 
-  test("reports an answer that failed as it ends", async () => {
+  test("reports a failed answer as it ends", async () => {
     const { server, agent, thread } = await serve([
       { text: "I be", failed: "rate_limit_exceeded" },
     ]);

@@ -44,7 +44,7 @@ const anthropic = async (options: Record<string, unknown>, at: { url: string; ke
   });
 
 describe("a limited call of Anthropic", () => {
-  test("far below its limit is not counted before it is made", async () => {
+  test("is not counted before it is sent when it is far below its limit", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     expect(await anthropic({ maxTokens: 60_000 }, at)).toEqual({ status: "completed", code: null });
@@ -53,7 +53,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.counts).toEqual([]);
   });
 
-  test("that its bytes alone do not reserve is counted, and made when the count admits it", async () => {
+  test("is counted when its bytes exceed the limit, and sent when the count fits", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     expect(await anthropic({ maxTokens: 12_000 }, at)).toEqual({ status: "completed", code: null });
@@ -63,18 +63,18 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(1);
   });
 
-  test("that its count does not reserve is not made", async () => {
+  test("is not sent when its count exceeds the limit", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     const refused = { status: "failed", code: "BUDGET_EXCEEDED" } as const;
     expect(await anthropic({ maxTokens: 10_500 }, at)).toEqual(refused);
-    // 10,000 tokens written to the cache are $0.05, 1,000 of the answer $0.02.
+    // 10,000 tokens written to the cache cost $0.05, 1,000 of the answer $0.02.
     expect(await anthropic({ maxCost: 0.069 }, at)).toEqual(refused);
     expect(at.counts).toHaveLength(2);
     expect(at.came).toHaveLength(0);
   });
 
-  test("fails as a call does when counting fails", async () => {
+  test("fails with the error of the count request", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     at.refuseCounts({ kind: "status", status: 529, type: "", message: "busy" });
@@ -86,7 +86,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(0);
   });
 
-  test("is given up with the thread while it is counted", async () => {
+  test("is cancelled with the thread while it is counted", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     at.refuseCounts({ kind: "hang" });
@@ -100,7 +100,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(0);
   });
 
-  test("with a picture is always counted: its bytes do not determine its tokens", async () => {
+  test("is always counted with a picture: its bytes do not determine its tokens", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     const source = { type: "url", url: "https://example.com/a.png" };
@@ -112,7 +112,7 @@ describe("a limited call of Anthropic", () => {
   });
 });
 
-test("a limited call of another provider is judged by its bytes", async () => {
+test("a limited call of another provider is measured by its bytes", async () => {
   const at = await openaiServer([{ text: "done" }]);
   server = at;
   const agent = openaiAgent({ model, maxTokens });

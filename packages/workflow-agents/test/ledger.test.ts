@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Started = { threadId: string; status: string; result: { summary: string } };
 
-/** The report of a command that waits for a thread, also if the thread failed. */
+/** Returns the output of a command that waits for a thread, also when the thread failed. */
 async function ended(...args: string[]): Promise<Started> {
   const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
   if (stdout === "") throw new Error(stderr);
@@ -22,7 +22,7 @@ async function ended(...args: string[]): Promise<Started> {
 const run = (...args: string[]) => ended("run", "spend", ...args);
 const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
 
-test("thread shows what each role and all of them spent", async () => {
+test("thread shows the spending of each role and the total", async () => {
   const { threadId, status } = await run();
   expect(status).toBe("completed");
   const ledger = await ledgerOf(threadId);
@@ -34,7 +34,7 @@ test("thread shows what each role and all of them spent", async () => {
   expect(text).toContain("all      3,000       0     300         0  $0.0090");
 });
 
-test("--max-cost stops a thread before the call that could pass it; retry goes on", async () => {
+test("--max-cost stops a thread before the call that could exceed it, and retry continues", async () => {
   const { threadId, status, result } = await run("--max-cost", "0.02");
   expect(status).toBe("failed");
   expect(result.summary).toContain("maxCost $0.0200 would be passed: $0.0060 are spent");
@@ -56,14 +56,14 @@ test("--max-cost stops a thread before the call that could pass it; retry goes o
   expect(await store.ok(["thread", again.threadId])).toContain("saved by the fork");
 });
 
-test("--max-tokens does the same for tokens, and fork takes it too", async () => {
+test("--max-tokens does the same for tokens, and fork accepts it too", async () => {
   const { threadId, status } = await run("--max-tokens", "3000");
   expect(status).toBe("failed");
   const fork = await ended("fork", threadId, "--at-step", "0", "--max-tokens", "10000");
   expect(fork.status).toBe("completed");
 });
 
-test("a limit that is none is refused before anything starts", async () => {
+test("an invalid limit is refused before anything starts", async () => {
   for (const [option, value] of [
     ["--max-cost", "0"],
     ["--max-cost", "-1"],
@@ -88,14 +88,14 @@ test("an unreadable answer is kept whole, and its cost counts", async () => {
   expect(text).toContain("error     EXTRACTION_FAILED\n");
   expect(text).toContain("reply     I paid\n          something.\n");
   const { total, attempts } = await ledgerOf(threadId);
-  // It is asked for again twice.
+  // It is requested again twice.
   expect(total).toMatchObject({ tokens: 3300, cost: 0.009 });
   expect(attempts).toMatchObject([{ step: null, role: "planner", kind: "lost" }]);
   const events = await store.ok(["logs", threadId]);
   expect(events).toContain("step_error");
 });
 
-test("follow shows what each step spent, in a pipe as plain lines", async () => {
+test("follow shows the spending of each step, in a pipe as plain lines", async () => {
   const { threadId } = await run();
   const lines = (await store.ok(["follow", threadId])).split("\n");
   expect(lines[0]).toMatch(

@@ -16,10 +16,10 @@ import { toolRegistry } from "../src/tools/registry.ts";
 import { threadOf } from "./published.ts";
 
 const model = "claude-opus-5-5";
-// Dollars of a million tokens: an answer of 1,200 of these costs $0.12.
+// Dollars per million tokens: an answer of 1,200 tokens costs $0.12.
 const prices = { [model]: { input: 0, output: 100 } };
 
-/** A provider whose answers take some turns of the event loop, and so many tokens unless they may not. */
+/** Returns a provider whose answers take some turns of the event loop, and have this number of tokens unless capped. */
 function provider(outputTokens: number) {
   const seen = { requests: [] as ModelRequest[], running: 0, atOnce: 0 };
   const answering: ModelProvider = {
@@ -60,7 +60,7 @@ async function playOne(answering: ModelProvider, options: object, own: Partial<M
 }
 
 describe("a thread's limit", () => {
-  test("is enough for 20 agents at once whose answers it is enough for", async () => {
+  test("suffices for 20 concurrent agents whose answers fit into it", async () => {
     const { seen, answering } = provider(1200);
     const run = durable(async function* (step, input, options) {
       const play = roleSteps(step, input, options);
@@ -79,7 +79,7 @@ describe("a thread's limit", () => {
     expect(caps.at(-1)).toBe(2200);
   });
 
-  test("is enough for 20 roles called at once, each within its own budget, and a role with too little does not harm others", async () => {
+  test("suffices for 20 roles called at once within their budgets, and a role with too small a budget does not harm others", async () => {
     const { seen, answering } = provider(1200);
     const worker = player(answering);
     const tools = toolRegistry([
@@ -121,7 +121,7 @@ describe("a thread's limit", () => {
     expect(new Set(seen.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([2000]));
   });
 
-  test("that cuts an answer off is the error, and not the model", async () => {
+  test("is the reported cause when it cuts an answer off", async () => {
     const { answering } = provider(3000);
     const { error } = await playOne(answering, { maxCost: 0.2 });
     expect(error).toMatchObject({ code: "BUDGET_EXCEEDED" });
@@ -131,7 +131,7 @@ describe("a thread's limit", () => {
     });
   });
 
-  test("leaves less than an answer needs: then none is asked for", async () => {
+  test("refuses a call when the rest is too small for an answer", async () => {
     const { seen, answering } = provider(1);
     const { error } = await playOne(answering, { maxCost: 0.1 });
     expect(error?.message).toBe(
@@ -141,7 +141,7 @@ describe("a thread's limit", () => {
   });
 });
 
-test("a server that reports no usage is held to the limit by the most that each call can have used", async () => {
+test("a server without reported usage is charged the maximum that each call can have used", async () => {
   const server = await openaiServer(() => ({ text: "done", isUncounted: true }));
   const agent = openaiAgent({ model: "house-model", maxTokens: 1000 });
   const coder = role({ description: "", agent, systemPrompt: "", schema: z.object({}) });
@@ -173,7 +173,7 @@ describe("the reservations of calls in flight", () => {
     );
   });
 
-  test("stays reserved when the role that began them is over", async () => {
+  test("stay reserved after the role that started them ends", async () => {
     const thread = threadOf({ steps: [], options: { prices, maxCost: 0.15 } });
     const failed = openAccount(thread);
     const { release } = await failed.reserve(most);
@@ -187,7 +187,7 @@ describe("the reservations of calls in flight", () => {
     expect((await waiting).outputTokens).toBe(1000);
   });
 
-  test("is not waited for when the thread is ended", async () => {
+  test("are not waited for when the thread is ended", async () => {
     const { reserve } = open(0.15);
     await reserve(most);
     const abort = new AbortController();

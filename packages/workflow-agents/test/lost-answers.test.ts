@@ -33,7 +33,7 @@ const read = line({
   message: { content: [{ type: "tool_result", tool_use_id: "t" }] },
 });
 
-/** Runs an agent whose program is a script; it writes down its input and its arguments. */
+/** Runs an agent whose program is a script. The script writes its input and its arguments to files. */
 async function play(
   script: string,
   agent: AgentFn,
@@ -69,7 +69,7 @@ describe("an answer of Claude Code is taken, with a warning,", () => {
     expect(notes).toEqual([expect.stringContaining(warning)]);
   });
 
-  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("behind %s", async (before) => {
+  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("after %s", async (before) => {
     const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
     expect([text, notes]).toEqual(["the answer", []]);
   });
@@ -93,7 +93,10 @@ describe("an answer of Claude Code is not taken", () => {
   test.each([
     ["from an aside before a call", message("I look.", call) + read + result("")],
     ["from text before a call", message("I look.", call) + read],
-    ["where it goes on after its result", `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`],
+    [
+      "when it continues after its result",
+      `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`,
+    ],
     ["where it ends with 1 before its result", `${message("the answer")}exit 1\n`],
   ])("%s", async (_, script) => {
     const { error } = await claude(init() + script);
@@ -143,7 +146,7 @@ describe("an answer of Claude Code is not taken", () => {
   });
 });
 
-test("instructions and threads of any length reach their command, and no list of processes", async () => {
+test("instructions and threads of any length reach their command, and stay out of process lists", async () => {
   const long = "x".repeat(200_000);
   const asked = await play(result("ok"), claudeCode(), "claude", long);
   expect(asked.text).toBe("ok");
@@ -158,7 +161,7 @@ describe("the spending of Claude Code", () => {
   const used = { inputTokens: 1000, outputTokens: 100 };
   const spent = (more: object) => claude(init("claude-opus-4-8[1m]") + result("ok", more));
 
-  test("is that of the model, without the mark of its context", async () => {
+  test("is that of the model, without the suffix for its context", async () => {
     const since = { "claude-opus-4-8[1m]": { ...used, costUSD: 0.5 } };
     const run = await spent({ model_usage_since_last_result: since });
     expect(run.spent).toMatchObject([{ model: "claude-opus-4-8", cost: 0.5 }]);
@@ -168,14 +171,14 @@ describe("the spending of Claude Code", () => {
     expect(costOf("claude-opus-4-8", usage)).toBeGreaterThan(0);
   });
 
-  test("is the total that it reports where the price of its model is not known", async () => {
+  test("is the reported total when the model's price is unknown", async () => {
     const usage = { input_tokens: 1000, output_tokens: 100 };
     const results = [0.25, 0.75].map((total_cost_usd) => result("ok", { usage, total_cost_usd }));
     const run = await claude(init("claude-next") + results.join(""));
     expect(run.spent.map(({ cost }) => cost)).toEqual([0.25, 0.5]);
   });
 
-  test("is said at the start not to count toward a limit where its price is not known", async () => {
+  test("is reported at the start as not counted toward a limit when its price is unknown", async () => {
     const script = init("claude-next") + init("claude-next") + result("ok");
     const more = { limitsCost: true, withCost: (one: RoleRun["spent"][number]) => one };
     const { notes } = await play(script, claudeCode(), "claude", "s", more);

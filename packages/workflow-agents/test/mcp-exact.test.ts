@@ -7,13 +7,13 @@ import { answered } from "./mcp/digits.ts";
 import { allModels, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 
-/* An integer beyond 2^53 keeps its digits from the model to the server of a tool, and from its answer to the model. */
+/* An integer beyond 2^53 keeps its digits from the model to a tool's server, and from its answer to the model. */
 
 setDefaultTimeout(180_000);
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
-/** A server by HTTP that reads and writes JSON as text. */
+/** Starts an HTTP server that reads and writes JSON as text. */
 function byHttp({ isStream }: { isStream: boolean }): McpOptions {
   server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },

@@ -18,7 +18,7 @@ const context = (): ToolContext => ({
   env: { PATH: process.env.PATH ?? "" },
 });
 
-describe("a server by stdio that answers with", () => {
+describe("a server by stdio whose answer has", () => {
   test.each([
     "an unknown field",
     "both a result and a null error",
@@ -48,14 +48,14 @@ describe("a server by stdio that answers with", () => {
     }
   });
 
-  test("structured content alone keeps its digits", async () => {
+  test("keeps the digits of structured content without text", async () => {
     const args = [join(import.meta.dir, "mcp/odd.ts"), "long digits"];
     const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
     const { content, is_error } = await registry.run("m__now", {}, context());
     expect([content, is_error]).toEqual(['{"noon":12345678901234567890}', false]);
   });
 
-  test("tools that can't be used leaves them out, and says so", async () => {
+  test("leaves out unusable tools, and reports that", async () => {
     const args = [join(import.meta.dir, "mcp/odd.ts"), "no id"];
     const registry = toolRegistry([mcpTools({ name: "m", command: process.execPath, args })]);
     const { events } = await observed(async () => {
@@ -67,7 +67,7 @@ describe("a server by stdio that answers with", () => {
   });
 });
 
-test("tools may have names of inherited properties, and missing tools are refused", async () => {
+test("may name tools like inherited properties, and missing tools are refused", async () => {
   const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
   const properties = JSON.parse(
     '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',
@@ -109,7 +109,7 @@ test("tools may have names of inherited properties, and missing tools are refuse
   }
   for (const name of names) {
     const { content, is_error } = await registry.run(name, {}, context());
-    expect([is_error, content]).toEqual([true, expect.stringContaining(`no tool "${name}"`)]);
+    expect([is_error, content]).toEqual([true, expect.stringContaining(`unknown tool "${name}"`)]);
   }
   await server.stop(true);
 });
@@ -146,22 +146,19 @@ describe("a server by HTTP", () => {
     return { calls, call, stop: () => server.stop(true) };
   };
 
-  test.each([404, 400])(
-    "that answers %d to a session that it has lost gets a new one",
-    async (status) => {
-      let current = "first";
-      const gone = () => new Response("Bad Request: no valid session", { status });
-      const reply: Reply = (session) => (session === current ? null : gone());
-      const { call, calls, stop } = serverOf(reply, () => current);
-      expect(await call()).toEqual({ content: "noon", is_error: false });
-      current = "after a restart";
-      expect(await call()).toEqual({ content: "noon", is_error: false });
-      expect(calls.filter((method) => method === "initialize")).toHaveLength(2);
-      await stop();
-    },
-  );
+  test.each([404, 400])("gets a new session after it answers %d to a lost one", async (status) => {
+    let current = "first";
+    const gone = () => new Response("Bad Request: no valid session", { status });
+    const reply: Reply = (session) => (session === current ? null : gone());
+    const { call, calls, stop } = serverOf(reply, () => current);
+    expect(await call()).toEqual({ content: "noon", is_error: false });
+    current = "after a restart";
+    expect(await call()).toEqual({ content: "noon", is_error: false });
+    expect(calls.filter((method) => method === "initialize")).toHaveLength(2);
+    await stop();
+  });
 
-  test("that is busy is asked again with its own delay", async () => {
+  test("is retried after its own delay when it is busy", async () => {
     let busy = 2;
     const reply: Reply = (_, method) =>
       method === "tools/call" && busy-- > 0
@@ -174,7 +171,7 @@ describe("a server by HTTP", () => {
 
   test.each([
     [429, "call it again later: nothing was done"],
-    [502, "it is not known whether it was done"],
+    [502, "it may have been done"],
   ])("that answers %d has not died, and keeps its session", async (status, hint) => {
     let isWell = false;
     const headers = { "retry-after": "0" };
@@ -191,7 +188,7 @@ describe("a server by HTTP", () => {
     await stop();
   });
 
-  test("whose stream ends before the answer is an error at once", async () => {
+  test("fails at once when its stream ends before the answer", async () => {
     const headers = { "content-type": "text/event-stream" };
     const reply: Reply = (_, method) =>
       method === "tools/call" ? new Response(": nothing\n\n", { headers }) : null;
@@ -203,7 +200,7 @@ describe("a server by HTTP", () => {
     await stop();
   });
 
-  test("that sends JSON as text, or an empty body, is understood", async () => {
+  test("is understood when it sends JSON as text, or an empty body", async () => {
     let body = '{"id": 99, "result": {"content": [{"type": "text", "text": "noon"}]}}';
     const reply: Reply = (_, method) =>
       method === "tools/call"

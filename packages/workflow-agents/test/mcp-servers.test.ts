@@ -35,7 +35,7 @@ const rude = () => {
   return mcpTools({ name: "rude", command: process.execPath, args });
 };
 
-describe("the official server of everything", () => {
+describe('the official "everything" server', () => {
   test("gives its tools and its resources to a model", async () => {
     const registry = toolRegistry([official("everything")]);
     const call = (name: string, input: unknown = {}) => registry.run(name, input, context());
@@ -81,7 +81,7 @@ describe("the official server of everything", () => {
     await incomplete.catch(() => undefined);
   });
 
-  test("gives the text of a resource in a prompt, and refuses bytes in one line", async () => {
+  test("gives the text of a resource in a prompt, and refuses bytes with one line", async () => {
     const server = official("everything");
     const ask = (resourceType: string) =>
       server.prompt("resource-prompt", { resourceType, resourceId: "1" })(context());
@@ -92,13 +92,13 @@ describe("the official server of everything", () => {
     expect(refused).toMatchObject({
       code: "MCP_PROMPT_FAILED",
       message:
-        "the prompt resource-prompt has the bytes of demo://resource/dynamic/blob/1, and a system prompt is a text",
+        "the prompt resource-prompt contains the bytes of demo://resource/dynamic/blob/1, but a system prompt is text",
     });
   });
 });
 
 describe("the official server of files", () => {
-  test("works in its folder, and refuses what lies outside in words", async () => {
+  test("works in its folder, and explains the refusal of paths outside", async () => {
     writeFileSync(join(cwd, "a.txt"), "one\n");
     const registry = toolRegistry([official("filesystem", cwd)]);
     const call = (name: string, input: unknown) =>
@@ -122,7 +122,7 @@ describe("the official server of files", () => {
   });
 });
 
-test("a server that asks for a model's answer is refused, with the reason, and seen", async () => {
+test("a server's request for a model's answer is refused with a reason, and published", async () => {
   const registry = toolRegistry([rude()]);
   let content = "";
   const { events } = await observed(async () => {
@@ -145,7 +145,7 @@ test("a program that crashes again after a restart is not started a third time",
   const call = (name: string) => registry.run(`rude__${name}`, {}, context());
   const started = () => readFileSync(join(cwd, "pids"), "utf8").trim().split("\n").length;
   await call("die");
-  // An answer in between, and it may die once more.
+  // After an answer, one more crash is allowed.
   expect((await call("ask")).is_error).toBe(false);
   await call("die");
   expect((await call("die")).content).toContain("died while its tool die ran");
@@ -154,7 +154,7 @@ test("a program that crashes again after a restart is not started a third time",
   expect(started()).toBe(3);
 });
 
-test("a prompt is asked for once in a step that has a journal", async () => {
+test("a prompt is requested once in a step with a journal", async () => {
   const entries: JournalEntry[] = [];
   const journal: Journal = {
     read: async () => entries,

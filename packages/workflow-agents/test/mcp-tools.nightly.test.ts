@@ -46,7 +46,7 @@ async function startHttp(port = "0"): Promise<string> {
   return said.trim();
 }
 
-/** Shell: lets a server have its input if that begins with `initialize`. */
+/** Shell: starts a server after input that begins with `initialize`. */
 const initialisedFirst =
   'read -r line; case "$line" in *\'"method":"initialize"\'*) ;; *) exit 1;; esac; { printf "%s\\n" "$line"; cat; } |';
 
@@ -57,7 +57,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
   const registryOf = async (limits = {}) =>
     toolRegistry([by === "stdio" ? stdio() : http(await startHttp())], limits);
 
-  test("are known by the server's name and theirs, and are called", async () => {
+  test("are named after the server and the tool, and can be called", async () => {
     const registry = await registryOf();
     const definitions = await registry.definitions(context());
     expect(definitions.map(({ name }) => name)).toEqual([
@@ -85,7 +85,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
     expect(pids()).toHaveLength(1);
   });
 
-  test("answer a wrong call, a failure and a throw in words", async () => {
+  test("answer a wrong call, a failure and an exception with words", async () => {
     const registry = await registryOf();
     const call = (name: string, input: unknown = {}) => registry.run(name, input, context());
     expect(await call("sums__fail")).toEqual({ content: "no such sum", is_error: true });
@@ -97,7 +97,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
     expect((await call("sums__add", { a: 2, b: 2 })).content).toBe("4");
   });
 
-  test("have a time limit, and go on after it", async () => {
+  test("have a timeout, and work after it", async () => {
     const registry = await registryOf({ timeoutMs: 200 });
     await registry.definitions(context());
     const hung = await registry.run("sums__hang", {}, context());
@@ -108,7 +108,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
 });
 
 describe("an MCP server by stdio", () => {
-  test("runs in the thread's directory, and gets and prints no secret but its own", async () => {
+  test("runs in the thread's directory, and gets and prints only its own secrets", async () => {
     const registry = toolRegistry([stdio()]);
     let content = "";
     const { events } = await observed(async () => {
@@ -128,7 +128,7 @@ describe("an MCP server by stdio", () => {
     ]);
   });
 
-  test("that dies in a call is a named error, and is started again for the next", async () => {
+  test("that dies in a call is a named error, and restarts for the next call", async () => {
     const registry = toolRegistry([stdio()]);
     const died = await registry.run("sums__die", {}, context());
     expect(died.is_error).toBe(true);
@@ -138,7 +138,7 @@ describe("an MCP server by stdio", () => {
     expect(pids()).toHaveLength(2);
   });
 
-  test("ends with all that it started, also where it is a wrapper that heeds no signal", async () => {
+  test("ends with all its processes, also as a wrapper that ignores signals", async () => {
     const kids = join(cwd, "kids");
     const script =
       'trap "" TERM; echo $$ >"$1"; sleep 600 & echo $! >>"$1"; shift; "$@"; sleep 600';
@@ -151,7 +151,7 @@ describe("an MCP server by stdio", () => {
     await until(() => !all.some(isAlive));
   }, 180_000);
 
-  test("whose children hold its output dies all the same when it does", async () => {
+  test("dies with its children when they hold its output", async () => {
     const script = 'sleep 600 & exec "$@"';
     const args = ["-c", script, "sh", process.execPath, program, "stdio", log()];
     const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })]);
@@ -159,7 +159,7 @@ describe("an MCP server by stdio", () => {
     expect(died.content).toContain("the MCP server sums died while its tool die ran");
   });
 
-  test("that died between two calls is started again, once its death was noticed", async () => {
+  test("restarts after it died between two calls, once its death was noticed", async () => {
     const registry = toolRegistry([stdio()]);
     await registry.definitions(context());
     process.kill(pids()[0] ?? 0, "SIGKILL");
@@ -194,7 +194,7 @@ describe("an MCP server by stdio", () => {
     expect(names).toContain("sums__add");
   });
 
-  test("that can't be started, or is not an MCP server, is a named error", async () => {
+  test("is a named error when it cannot be started, or is not an MCP server", async () => {
     const definitions = (command: string, args: string[]) =>
       toolRegistry([mcpTools({ name: "bad", command, args })]).definitions(context());
     const unreachable = { code: "MCP_UNREACHABLE" };
@@ -208,14 +208,14 @@ describe("an MCP server by stdio", () => {
 });
 
 describe("an MCP server by HTTP", () => {
-  test("that does not accept the key is a named error, and shows no key", async () => {
+  test("that refuses the key is a named error without the key", async () => {
     const registry = toolRegistry([http(await startHttp(), "wrong-9876543210")]);
     const answer = await registry.definitions(context()).then(String, (error: unknown) => error);
     expect(answer).toMatchObject({ code: "MCP_REFUSED" });
     expect(String(answer)).not.toContain("wrong-9876543210");
   });
 
-  test("whose headers can't be made is a named error", async () => {
+  test("with invalid headers is a named error", async () => {
     const headers = () => {
       throw new Error("no such vault");
     };
@@ -225,12 +225,12 @@ describe("an MCP server by HTTP", () => {
     expect(String(error)).toContain("no such vault");
   });
 
-  test("that is not there is a named error", async () => {
+  test("that is unreachable is a named error", async () => {
     const gone = toolRegistry([http("http://127.0.0.1:9/mcp")]).definitions(context());
     expect(gone).rejects.toMatchObject({ code: "MCP_UNREACHABLE" });
   });
 
-  test("that dies in a call is a named error, and is reached again when it is back", async () => {
+  test("that dies in a call is a named error, and is used again when it is back", async () => {
     const url = await startHttp();
     const made = mcpTools({
       name: "sums",
@@ -245,7 +245,7 @@ describe("an MCP server by HTTP", () => {
   });
 });
 
-test("a server's options are checked at once", () => {
+test("a server's options are checked at definition", () => {
   expect(() => mcpTools({ name: "a__b", command: "x" })).toThrow("invalid name");
   expect(() => mcpTools({ name: "a", url: "not a url" })).toThrow("is not a URL");
 });

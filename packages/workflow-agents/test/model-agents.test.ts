@@ -12,7 +12,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
 });
 
-/** Tools that note how many of them ran at once. */
+/** Returns tools that record the largest number of concurrent calls. */
 function testTools(): ToolRunner & { ran: string[]; most: number } {
   let running = 0;
   const tools = {
@@ -56,7 +56,7 @@ describe.each(models)("the $name agent", (model) => {
     });
   });
 
-  test("shows the model the prompt, the steps so far and the role's system prompt", async () => {
+  test("sends the model the prompt, the steps so far and the role's system prompt", async () => {
     const server = await serve([{ text: "ok" }]);
     const steps = [{ role: "planner", content: "1. read", meta: {}, timestamp: 1 }];
     await model.agent()(threadAt(model, server, { steps }), "You code");
@@ -100,7 +100,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(payloadOf(run, "llm_done").has_tool_use).toBe(true);
   });
 
-  test("gives a tool's failure and broken arguments to the model, and runs neither", async () => {
+  test("returns a tool's failure and broken arguments to the model", async () => {
     const server = await serve([
       {
         tools: [{ name: "nothing" }, { name: "add", json: '{"a": 1' }, { name: "add", json: "7" }],
@@ -149,7 +149,7 @@ describe.each(models)("the $name agent", (model) => {
     });
   });
 
-  test("reports of each call what it uses, as soon as the provider does, with its price", async () => {
+  test("reports the usage and price of each call as soon as the provider does", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }, { text: "It is 3." }]);
     const agent = model.agent({ tools: testTools() });
     const run = await observed(() => agent(threadAt(model, server), ""), {
@@ -172,7 +172,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(first?.payload.state).toBe("open");
   });
 
-  test("asks before each call whether it may spend, and makes none when it may not", async () => {
+  test("checks the limit before each call, and sends none beyond it", async () => {
     const server = await serve([{ text: "ok" }]);
     const reserve = () => {
       throw new Error("too dear");
@@ -207,13 +207,13 @@ describe.each(models)("the $name agent", (model) => {
     expect(await failureOf(play(within(1000)))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
-  test("answers with the last words of a model that ends its work without one", async () => {
+  test("answers with the last text of a model that ends without one", async () => {
     const server = await serve([{ text: "I add.", tools: [{ name: "add" }] }, {}]);
     const agent = model.agent({ tools: testTools() });
     expect(await agent(threadAt(model, server), "")).toBe("I add.");
   });
 
-  test("stops after the turns that it was given", async () => {
+  test("stops after the allowed number of turns", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }]);
     const agent = model.agent({ tools: testTools(), maxTurns: 3 });
     const run = await observed(() => agent(threadAt(model, server), ""));
@@ -221,7 +221,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came.length).toBe(3);
   });
 
-  test("reports what its tools are given and give in full, however long", async () => {
+  test("reports the full input and output of its tools, however long", async () => {
     const large = "x".repeat(20_000);
     const server = await serve([{ tools: [{ name: "add", input: { large } }] }, { text: "ok" }]);
     const tools = { ...testTools(), run: async () => ({ content: large, is_error: false }) };
@@ -231,7 +231,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(JSON.stringify(server.came[1]?.body).split(large).length).toBe(3);
   });
 
-  test("has no working directory to run tools in when the thread has none", async () => {
+  test("has no working directory for tools when the thread has none", async () => {
     const server = await serve([{ text: "ok" }]);
     const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined as never };
     const run = await observed(() => model.agent({ tools: testTools() })(thread, ""));

@@ -11,13 +11,13 @@ import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/** By which protocol a model is asked: `responses` is OpenAI's other one. */
+/** The protocol of a model's server. `responses` is OpenAI's second protocol. */
 export type Model = "claude" | "gpt" | "responses";
 export type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
 
 type Servers = Record<Model, WireServer<{ model: string }>>;
 
-/** Threads in real workers, whose models are a server of each protocol. */
+/** Threads in real workers, with a model server for each protocol. */
 export class ModelRuns {
   readonly folder: string;
   readonly host: Host;
@@ -45,7 +45,7 @@ export class ModelRuns {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
-  /** Starts a thread in a folder of its own. The file `die` there tells the bundle where to die. */
+  /** Starts a thread in its own folder. The file `die` there tells the bundle where to die. */
   async start(workflow: string, prompt: string, die = ""): Promise<Run> {
     const cwd = join(this.folder, `run-${(this.#count += 1)}`);
     mkdirSync(cwd);
@@ -70,19 +70,19 @@ export class ModelRuns {
     return signalWorkers(this.root, "SIGKILL");
   }
 
-  /** Kills the worker within an answer, once it has read what its server has reported of it. */
+  /** Kills the worker during an answer, after it has read the usage that the server reported. */
   async killInAnswer(): Promise<void> {
     const ref = await this.#last;
     if (ref) await untilRead(this.host, [ref], Object.values(this.servers));
     await this.kill();
   }
 
-  /** Expects the ledgers of the last thread and of its forks to be what the servers have counted. */
+  /** Expects the ledgers of the last thread and of its forks to equal the servers' counts. */
   async expectCounted(...threads: ThreadRef[]): Promise<void> {
     await expectCounted(this.host, threads, Object.values(this.servers));
   }
 
-  /** The lines that the bundle's tools have left in the file `marks`. */
+  /** Returns the lines that the bundle's tools left in the file `marks`. */
   marksOf({ cwd }: Run): string[] {
     const file = join(cwd, "marks");
     return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];

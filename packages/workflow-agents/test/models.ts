@@ -41,7 +41,7 @@ export const models: Model[] = [
   },
 ];
 
-/** OpenAI by its other protocol: for the suites that try what is its own. */
+/** OpenAI's second protocol, for suites that test its own features. */
 const responses: Model = {
   name: "responses",
   serve: responsesServer,
@@ -52,7 +52,7 @@ const responses: Model = {
 
 export const allModels: Model[] = [...models, responses];
 
-/** A thread that is started in an environment that leads to a server. */
+/** Returns a thread whose environment points to a server. */
 export const threadAt = (
   one: Model,
   server: { url: string; key: string },

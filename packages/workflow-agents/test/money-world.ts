@@ -30,13 +30,13 @@ import { asTool, describe, modelAgent, role, tool, toolRegistry } from "../src/e
 import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provider.ts";
 
 /*
- * Threads whose roles call scripted models, driven by the real engine on real files, in this process. The acts of a
- * worker are counted: after its death each further system call throws, and its waits never end.
+ * Threads whose roles call scripted models, run by the real engine on real files, in this process. The acts of a worker
+ * are counted: after its death each further system call throws, and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
 
-/** A worker. It dies at its `left`-th act. */
+/** A worker. It dies at act number `left`. */
 export class Life {
   left: number;
   isDead = false;
@@ -50,7 +50,7 @@ export class Life {
     });
   }
 
-  /** Counts an act. Gives whether the worker is still there. */
+  /** Counts an act. Returns whether the worker is still alive. */
   act(): boolean {
     if (!this.isDead && (this.left -= 1) < 0) {
       this.isDead = true;
@@ -63,7 +63,7 @@ export class Life {
 const lives = new AsyncLocalStorage<Life>();
 const never = new Promise<never>(() => undefined);
 
-/** Counts an act of the current worker. A dead worker waits for ever. */
+/** Counts an act of the current worker. A dead worker waits forever. */
 async function act(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   if (lives.getStore()?.act() === false) await never;
@@ -71,7 +71,7 @@ async function act(): Promise<void> {
 
 const changing: (keyof Files)[] = ["open", "write", "truncate", "syncData", "rename", "remove"];
 
-/** The real system, on which a dead worker can do nothing. Nothing is synced. */
+/** Installs the real system, except that a dead worker can do nothing and no file is synced. */
 export function useMortalSystem(): void {
   const files = { ...realSystem.files } as Record<string, (...given: never[]) => unknown>;
   for (const [name, call] of Object.entries(files)) {
@@ -101,7 +101,7 @@ export type Turn = {
 
 export type Plan = { roles: { name: string; turns: Turn[] }[]; nested: Turn[] };
 
-/** One call of a model, as its service knows it. */
+/** One model call, as its service knows it. */
 export type Served = { reported: Usage; isAnswered: boolean };
 
 const text = { early: null, calls: [] };
@@ -120,7 +120,7 @@ const model = "claude-sonnet-5-5";
 export class World {
   readonly root: Root;
   readonly served: Served[] = [];
-  /** How often each call of a tool was carried out. */
+  /** The number of runs of each tool call. */
   readonly done = new Map<string, number>();
   readonly #folder = mkdtempSync(join(tmpdir(), "money-"));
   readonly #bundle: Bundle;
@@ -148,12 +148,12 @@ export class World {
     await store.close();
   }
 
-  // A worker that has died has not released its claims: the next one has a store of its own.
+  // A dead worker has not released its claims, so the next one has its own store.
   #store = (): DiskStore => new DiskStore(this.root, { lockedHash: hash });
 
   /**
-   * Drives a thread until it waits, ends, or its worker dies. An answer is given while it is driven, unless the worker
-   * exits while it waits.
+   * Drives a thread until it waits, ends, or its worker dies. A person may answer meanwhile, unless the worker exits
+   * while the thread waits.
    */
   async drive(
     threadId: string,
@@ -227,7 +227,7 @@ export class World {
     }
   }
 
-  /** Answers a thread that no worker drives, and drives it on. */
+  /** Answers a thread without a worker, and drives it further. */
   async answer(threadId: string, driving: Driving = {}): Promise<"died" | "waiting" | "ended"> {
     let isAnswered = false;
     const { exits = () => true } = driving;
@@ -241,7 +241,7 @@ export class World {
     });
   }
 
-  /** Ends a thread that no worker drives. */
+  /** Ends a thread without a worker. */
   async kill(threadId: string): Promise<void> {
     const store = this.#store();
     const claim = (await store.claim({ hash, threadId }, { owner: "", leaseMs: 1e9 })) as Claim;
@@ -269,11 +269,11 @@ export class World {
 }
 
 export type Driving = {
-  /** After so many acts the worker dies. */
+  /** The number of acts after which the worker dies. */
   left?: number;
-  /** Whether the worker exits now that its thread waits. */
+  /** Whether the worker exits while its thread waits. */
   exits?: () => boolean;
-  /** Whether a person ends the thread that waits. */
+  /** Whether a person ends the waiting thread. */
   kills?: () => boolean;
 };
 

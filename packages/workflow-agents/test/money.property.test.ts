@@ -15,8 +15,8 @@ import {
 
 /*
  * A thread's spending is the same in every order of turns, tool calls, approvals, deaths of workers, idle exits and
- * retries, with or without its debug log: the decision of its limit, its steps' records, and its ledger. A call that
- * was cut off is paid and lost.
+ * retries, with or without its debug log: the decision of its limit, the records of its steps, and its ledger. A call
+ * that was cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
 const seeds = isWhole ? 1000 : 200;
@@ -56,7 +56,7 @@ function planOf(random: Random): Plan {
   };
 }
 
-/** A line of threads of which each is a retry of the one before. */
+/** A chain of threads. Each is a retry of the previous one. */
 type Line = { world: World; threads: string[] };
 
 const metaOf = ({ world, threads }: Line) =>
@@ -116,14 +116,14 @@ async function disturbed(
 
 const id = (n: number): string => `01J000000000000000000000${String(n).padStart(2, "0")}`;
 
-/** Compares what a seed has led to. */
+/** Compares a seed's result with the expected one. */
 const expectOf = (seed: number, found: object, expected: object): void =>
   expect({ seed, ...found }).toEqual({ seed, ...expected });
 
 const tokensOf = (all: readonly { tokens: number }[]): number =>
   all.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** The spending that a thread's limit had counted when it failed the thread: dollars, or a number of tokens. */
+/** Returns the spending that failed the thread at its limit: dollars, or a number of tokens. */
 function countedIn(message = ""): string {
   const [, cost, tokens = ""] = /(?:(\$[\d.]+)|([\d,]+) tokens) are spent/.exec(message) ?? [];
   return cost ?? tokens.replaceAll(",", "");
@@ -135,7 +135,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
   const all = await ledgers(found);
   const last = all.at(-1) as Ledger;
   const end = endOf(found);
-  // No call is paid twice, and none that was not made.
+  // No call is paid twice, and every paid call was made.
   const reported = tokensOf(
     found.world.served.map((one) => ({ tokens: totalTokens(one.reported) })),
   );
@@ -145,7 +145,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
     const counted = end.content?.includes("maxCost") ? `$${cost.toFixed(4)}` : String(tokens);
     expectOf(seed, { counted: countedIn(end.content) }, { counted });
   }
-  // The debug logs explain, and no more.
+  // Debug logs only explain: without them the ledger is the same.
   for (const thread of found.threads) rmSync(found.world.info(thread), { force: true });
   const sums = (ledger: Ledger) => ({ ...ledger, attempts: [] });
   expectOf(seed, { all: (await ledgers(found)).map(sums) }, { all: all.map(sums) });
@@ -217,7 +217,7 @@ const damages: ((lines: Lines, random: Random, other: Lines) => Lines | string |
   },
 ];
 
-test("a damaged journal has nothing paid or done again: the thread does not go on until it is back", async () => {
+test("a damaged journal causes no second payment or call: the thread continues only when the journal is restored", async () => {
   let refused = 0;
   const foreign = new World({ roles: [{ name: "planner", turns: [plain(1, 1)] }], nested: [] });
   await foreign.create(id(9), {});

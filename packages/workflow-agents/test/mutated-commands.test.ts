@@ -11,7 +11,8 @@ import { mutationsOf } from "./mutations.ts";
 import { observed, threadOf } from "./published.ts";
 
 /*
- * Output of a command agent with each field in every type gives the answer or an error in words, never an empty answer.
+ * A command agent whose output has each field in every type returns the answer or an error in words, never an empty
+ * answer.
  */
 setDefaultTimeout(180_000);
 let folder: string;
@@ -37,7 +38,7 @@ const lines = [
 async function run(output: readonly unknown[], reader: LineReader = readClaudeCode) {
   const file = join(folder, "output");
   writeFileSync(file, output.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  // Steps of plans take an empty answer.
+  // Plan steps accept an empty answer.
   const agent = commandAgent({ argv: ["cat", file], output: reader, allowsEmpty: true });
   return await observed(() => agent(threadOf({ env: { PATH: process.env.PATH ?? "" } }), ""));
 }

@@ -7,8 +7,8 @@ import { toolRegistry } from "../src/tools/registry.ts";
 import { garbled, mutated, oneOf, randomOf } from "./random-mutations.ts";
 
 /*
- * Records a server of the official SDK and replays its answers with changes. Each gives the answer or an error in
- * words, at once.
+ * Records a server of the official SDK and replays its answers with changes. Each returns the answer or an error in
+ * words, without delay.
  */
 
 type Json = Record<string, unknown>;
@@ -18,7 +18,7 @@ const key = "key-0123456789";
 const secretHeaders = { authorization: `Bearer ${key}` };
 const notKnown = { code: -32601, message: "not known" };
 
-/** Answers by the method of the request. `modern` asks by the protocol of 2026, else by those before it. */
+/** Recorded answers by request method. `modern` uses the protocol of 2026, else the older ones. */
 export class RecordedMcp {
   readonly #recorded = new Map<string, Recorded>();
   readonly #isModern: boolean;
@@ -56,10 +56,7 @@ export class RecordedMcp {
     await this.#server?.stop(true);
   }
 
-  /**
-   * Sends the answers with the changes of a seed; fails where what comes of it is neither an answer nor an error in
-   * words.
-   */
+  /** Sends the answers with the changes of a seed. Expects an answer or an error in words. */
   async tryMutation(seed: number): Promise<void> {
     const random = randomOf(seed);
     const target = oneOf([...this.#recorded.keys(), "tools/call", "tools/call"], random);

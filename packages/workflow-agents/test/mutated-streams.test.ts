@@ -10,12 +10,12 @@ import { type Event, eventsIn, garbled, key, recordedOf } from "./stream-propert
 import type { Reply } from "./wire.ts";
 
 /*
- * Each field of a recorded answer, of each protocol, in every type that another program may send. The result is the
- * answer or an error in words, never a text made of an object.
+ * Each field of a recorded answer, in each protocol, in every type that another program may send. The result is the
+ * answer or an error in words, never a text made from an object.
  */
 setDefaultTimeout(180_000);
 
-/** A recorded event's name follows its type only where the protocol has no other. */
+/** Writes events as a stream. The recorded event name follows the type only in the protocol that requires it. */
 const streamOf = (events: readonly Event[]): string =>
   [
     ...events.map(
@@ -78,7 +78,7 @@ describe.each(allModels)("of the $name protocol", (model) => {
       expect([error, text]).toEqual([null, script.at(-1)?.text]);
     });
 
-    test("is the answer or an error in words, whatever a field is", async () => {
+    test("is the answer or an error in words, whatever type a field has", async () => {
       const [first = "", ...rest] = recorded;
       const events = eventsIn(first);
       const whole = script.map(({ text = "" }) => text).join("");

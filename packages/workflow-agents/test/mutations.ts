@@ -1,10 +1,10 @@
-/** A place in a JSON value. */
+/** A path to a value within a JSON value. */
 export type Path = (string | number)[];
 
 type Json = unknown;
 const drop = Symbol("drop");
 
-/** The places of all values within a value, its own included. */
+/** Returns the paths of all values within a value, including its own. */
 export function pathsIn(value: Json, path: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [path];
   const inner = Object.entries(value).flatMap(([key, one]) =>
@@ -13,7 +13,7 @@ export function pathsIn(value: Json, path: Path = []): Path[] {
   return [path, ...inner];
 }
 
-/** Replacements of a value by another program: nothing, another type, the same text as parts. */
+/** Replacements for a value: nothing, another type, the same text in parts. */
 const replacements: [string, (value: Json) => Json][] = [
   ["nothing", () => drop],
   ["null", () => null],
@@ -34,8 +34,8 @@ const replacements: [string, (value: Json) => Json][] = [
 export type Mutation = { name: string; at: number; path: Path; events: Json[] };
 
 /**
- * Each kind of change at each place of some events. Places of the same kind in other events are tried in the first and
- * the last event that have it.
+ * Yields each kind of change at each place of the events. Places of the same kind are changed only in the first and the
+ * last event that has them.
  */
 export function* mutationsOf(events: readonly Json[]): Iterable<Mutation> {
   const places = new Map<string, { at: number; path: Path }[]>();
@@ -71,20 +71,20 @@ function setAt(value: Json, path: Path, replace: (value: Json) => Json): void {
 /** A mutated stream: its events, and their form on the wire. */
 export type MutatedStream = { names: string[]; events: { name: string; data: Json }[]; wire: Wire };
 
-/** How events are written. Each is a way in which servers differ. */
+/** How events are written. Servers differ in these ways. */
 export type Wire = {
   lineEnd: "\n" | "\r\n";
-  /** Whether events have names, as only Anthropic's need. */
+  /** Whether events have names. Only Anthropic requires them. */
   isNamed: boolean;
   hasDone: boolean;
-  /** The most bytes that arrive at once; 0: all. */
+  /** The maximum chunk size in bytes. 0: the whole stream. */
   chunk: number;
 };
 
 const plainWire: Wire = { lineEnd: "\n", isNamed: true, hasDone: true, chunk: 0 };
 const numbers = [1e308, -1, 1.5, 2 ** 53, Number.MAX_SAFE_INTEGER];
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, the same for the same seed (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -95,9 +95,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/**
- * A stream in which one thing, or two, are dropped, set to null, of another type, doubled, split or in another order.
- */
+/** Returns a stream with one or two changes: parts that are dropped, null, of another type, doubled, split or moved. */
 export function mutatedStream(
   recorded: readonly { name: string; data: Json }[],
   seed: number,
@@ -168,7 +166,7 @@ export function mutatedStream(
   return { names, events, wire };
 }
 
-/** An event whose longest text is in two. */
+/** Splits the longest text of an event into two events. */
 function halvesOf(event: { name: string; data: Json } | undefined) {
   const texts = pathsIn(event?.data).filter((path) =>
     ["text", "content", "delta", "thinking", "partial_json", "arguments"].includes(
@@ -189,7 +187,7 @@ function halvesOf(event: { name: string; data: Json } | undefined) {
 const valueAt = (value: Json, path: Path): Json =>
   path.reduce<Json>((one, key) => (one as Record<string | number, Json> | null)?.[key], value);
 
-/** A stream as bytes that arrive one piece after the other. */
+/** Returns a stream's bytes, which arrive piece by piece. */
 export function bodyOf({
   events,
   wire,

@@ -6,7 +6,7 @@ import { allModels, type Model, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import { key } from "./stream-property.ts";
 
-/* Answers whose parts come in other events or other types than the protocol says. */
+/* Answers with other events or types than the protocol's. */
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 

@@ -14,7 +14,7 @@ afterEach(() => server?.stop(true));
 
 type Sent = { json?: unknown; sse?: unknown[]; status?: number; named?: boolean };
 
-/** Serves answers in turn; `bodies` are the requests as they stand on the wire. */
+/** Serves answers in turn. `bodies` are the raw request bodies. */
 function serving(...answers: Sent[]): { url: string; key: string; bodies: string[] } {
   const bodies: string[] = [];
   server = Bun.serve({
@@ -55,7 +55,7 @@ async function played(model: Model, answers: Sent[], options: object = {}) {
   return { ...run, inputs, bodies: at.bodies, code: (run.error as { code?: string } | null)?.code };
 }
 
-/** A whole answer, in place of a stream of it. */
+/** Whole answers without a stream. */
 const documents: Record<string, unknown> = {
   openai: { ...message({}), choices: [{ message: { content: "hi" }, finish_reason: "stop" }] },
   anthropic: { type: "message", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" },
@@ -99,14 +99,14 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     },
   );
 
-  test("may send its events as a list of JSON, leave out their names, and the mark of the end", async () => {
+  test("may send its events as a list of JSON, and leave out their names and the end mark", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
     const sse = eventsIn(stream).map(({ data }) => data);
     expect((await played(model, [{ sse }])).text).toBe("the whole answer");
     expect((await played(model, [{ json: sse }])).text).toBe("the whole answer");
   });
 
-  test("has its integers beyond 2^53 kept exact", async () => {
+  test("keeps integers beyond 2^53 exact", async () => {
     const reply = { tools: [{ name: "look", json: '{"id": 9007199254740993, "n": 1}' }] };
     const streams = await recordedOf(model, [reply, { text: "done" }]);
     const answers = streams.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) }));
@@ -135,7 +135,7 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     });
   });
 
-  test("has a paid answer read, whatever it counts", async () => {
+  test("has its paid answer read, whatever its counts are", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" }]);
     for (const count of [null, 1e308, -1, "7", {}]) {
       const text = JSON.stringify(eventsIn(stream)).replace(
@@ -183,7 +183,7 @@ describe("chat completions of other servers", () => {
       [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
       [{ n: 1 }],
     ],
-    ["a call that comes twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
+    ["a repeated call", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
     [
       "the old form",
       [message({ function_call: { name: "look", arguments: '{"n":1}' } })],
@@ -194,7 +194,7 @@ describe("chat completions of other servers", () => {
     expect([run.text, run.inputs]).toEqual(["done", expected]);
   });
 
-  test("may give content as parts, and leave out fields of chunks", async () => {
+  test("may send content as parts, and leave out fields of chunks", async () => {
     const part = (type: string, text: string) => ({ type, [type]: text });
     const sse = [
       ...[{}, { choices: null }, { choices: [{}] }, { choices: [{ delta: null }] }],
@@ -207,7 +207,7 @@ describe("chat completions of other servers", () => {
     expect([text, thought.map(({ payload }) => payload.delta)]).toEqual(["the answer", ["hm"]]);
   });
 
-  test("may refuse max_tokens, and are asked once more in their word", async () => {
+  test("may refuse max_tokens, and are asked once more with the other parameter", async () => {
     const refusal =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const { text, bodies } = await played(
@@ -233,7 +233,7 @@ describe("chat completions of other servers", () => {
     expect(less.text).toBe("<thin air>");
   });
 
-  test("never have words on the way stand in for an answer that was not understood", async () => {
+  test("fail with an error when only intermediate text is understood", async () => {
     const aside = [message({ content: "I look." }), call(0, "a", "{}"), message({}, "tool_calls")];
     const usage = { usage: { prompt_tokens: 3, completion_tokens: 40 } };
     for (const lost of [
@@ -283,27 +283,24 @@ describe("an answer whose parts all have the index 0", () => {
     expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
   });
 
-  test.each([true, false])(
-    "has each of its items, also where none is said to end: %s",
-    async (ends) => {
-      const called = (id: string, n: number) => {
-        const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
-        const whole = { ...item, arguments: `{"n":${n}}` };
-        return [
-          { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
-          {
-            type: "response.function_call_arguments.delta",
-            ...{ output_index: 0, item_id: id, delta: whole.arguments },
-          },
-          ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
-        ];
-      };
-      const response = { id: "r", status: "completed", output: [] };
-      const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
-      const run = await played(by("responses"), [{ sse }, done("responses")]);
-      expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
-    },
-  );
+  test.each([true, false])("has each of its items, also without end events: %s", async (ends) => {
+    const called = (id: string, n: number) => {
+      const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
+      const whole = { ...item, arguments: `{"n":${n}}` };
+      return [
+        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+        {
+          type: "response.function_call_arguments.delta",
+          ...{ output_index: 0, item_id: id, delta: whole.arguments },
+        },
+        ...(ends ? [{ type: "response.output_item.done", output_index: 0, item: whole }] : []),
+      ];
+    };
+    const response = { id: "r", status: "completed", output: [] };
+    const sse = [...called("a", 1), ...called("b", 2), { type: "response.completed", response }];
+    const run = await played(by("responses"), [{ sse }, done("responses")]);
+    expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
+  });
 });
 
 describe("the fields that a server requires with a tool's result", () => {
@@ -317,7 +314,7 @@ describe("the fields that a server requires with a tool's result", () => {
   const answer = { sse: [message({ content: "hi" }), end] };
   const refusal = (said: string) => ({ status: 400, json: { error: { message: said } } });
 
-  test("thinking is sent only to a server that asks for it, and to it from then on", async () => {
+  test("thinking is sent only to a server that asks for it, from then on", async () => {
     const thought = called({ reasoning_content: "let me look" });
     const missing = refusal("Missing `reasoning_content` field in the assistant message");
     const run = await played(chat, [{ sse: thought }, missing, { sse: thought }, answer]);
@@ -335,7 +332,7 @@ describe("the fields that a server requires with a tool's result", () => {
     expect(JSON.parse(bodies[2] as string).messages[2].reasoning_details).toEqual(details);
   });
 
-  test("a call's signature goes back with the call", async () => {
+  test("a call's signature is sent back with the call", async () => {
     const extra_content = { google: { thought_signature: "signed" } };
     const { bodies } = await played(chat, [{ sse: called({}, { extra_content }) }, answer]);
     const [sent] = JSON.parse(bodies[1] as string).messages[2].tool_calls;
@@ -344,7 +341,7 @@ describe("the fields that a server requires with a tool's result", () => {
 });
 
 test.each(["error", "abort", "insufficient_system_resource", "malformed_function_call"])(
-  "an answer that ends with %s is asked for again",
+  "an answer that ends with %s is requested again",
   async (reason) => {
     const broken = { sse: [message({ content: "half" }), message({}, reason)] };
     const whole = { sse: [message({ content: "whole" }), end] };
@@ -360,7 +357,7 @@ test("events without an empty line between them are read one by one", async () =
   expect(text).toBe("ab");
 });
 
-test("arguments that are a text of JSON are read", async () => {
+test("arguments in a JSON string are read", async () => {
   const text = JSON.stringify(JSON.stringify({ a: 1 }));
   const { inputs } = await played(chat, [
     { sse: [call(0, "c", text), message({}, "tool_calls")] },

@@ -11,14 +11,14 @@ import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
 /*
- * Threads whose recorded turns a service refuses as they are: earlier versions have recorded such turns. The command line
- * resumes, retries and forks them, and each service takes the conversation.
+ * Threads of earlier versions whose recorded turns a service would refuse. The command line resumes, retries and forks
+ * them, and each service accepts the conversation.
  */
 setDefaultTimeout(120_000);
 let models: ModelRuns;
 let host: Host;
 
-/** Act of the test, once, at the third turn. */
+/** The event at the third turn, once. */
 let atThird: "is killed" | "fails" | null = null;
 
 const calls = [[1, 2], [3]];
@@ -72,7 +72,7 @@ function renameCall(entries: Entry[], turn: number, nth: number, id: string): vo
   block.id = use.id = id;
 }
 
-/** Another turn at the end, before the third is asked for. */
+/** Appends a turn before the third is requested. */
 function withTurn(entries: Entry[], given: Partial<ModelAnswer>): Entry[] {
   const [first] = entries.filter(({ kind }) => kind === "answer");
   if (!first) throw new Error("no answer");
@@ -125,7 +125,7 @@ const changes: Record<string, Change> = {
     withTurn(entries, { stop: "paused", text: " ", blocks: [{ type: "text", text: " \n" }] }),
 };
 
-/** Writes a thread's logs again, with new sums. */
+/** Rewrites a thread's logs with new checksums. */
 function change({ ref }: Run, to: Change): void {
   const journal = journalPath(models.root, ref.hash, ref.threadId);
   type Line = { kind: string; entry?: Entry };
@@ -175,7 +175,7 @@ const ended = ({ status, error }: Printed) => ({ status, error });
 const completed = { status: "completed", error: undefined };
 const marksIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
 
-/** The words of the fork that an error names. */
+/** Returns the arguments of the fork command that an error names. */
 function forkIn({ error, threadId }: Printed): string[] {
   const [, words = ""] = /: uncaged-workflow (.+)$/.exec(error?.hint ?? "") ?? [];
   expect(words).toBe(`fork ${threadId} --anew`);
@@ -185,7 +185,7 @@ function forkIn({ error, threadId }: Printed): string[] {
 const kinds = ["claude", "gpt"] as const;
 
 describe.each(kinds)("a thread of %s whose records have", (model) => {
-  test.each(some(Object.entries(changes), 3))("%s goes on", async (name, to) => {
+  test.each(some(Object.entries(changes), 3))("%s continues", async (name, to) => {
     const interrupted = await startedAt(model, "is killed", to);
     const resumed = await command(interrupted, "resume", interrupted.ref.threadId);
     expect(ended(resumed)).toEqual(completed);
@@ -203,7 +203,7 @@ describe.each(kinds)("a thread of %s whose records have", (model) => {
   });
 });
 
-test("a thought that is not signed can't be taken back, and the fork that the error names goes on", async () => {
+test("an unsigned thought is refused by the service, and the fork that the error names continues", async () => {
   const to: Change = (entries) => {
     answer(entries, 1).blocks.unshift({ type: "thinking", thinking: "I think" });
   };

@@ -1,4 +1,4 @@
-/** A request that came to a server, as it was sent. */
+/** A received request. */
 export type Request = {
   path: string;
   method: string;
@@ -32,6 +32,6 @@ export function origin(answer: (url: URL) => Response | null = () => null): Orig
   };
 }
 
-/** A redirect, with `location` as it is. */
+/** Returns a redirect with an unchanged `location`. */
 export const redirect = (status: number, location?: string): Response =>
   new Response("moved", { status, headers: location === undefined ? {} : { location } });

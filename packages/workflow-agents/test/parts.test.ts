@@ -9,7 +9,7 @@ import { allModels as models, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
-/* Pictures and documents on their way to a model: with the prompt, from a tool, from an MCP server. */
+/* Pictures and documents in the input of a model: from the prompt, a tool, or an MCP server. */
 const png = Buffer.from("\x89PNG\r\n\x1a\n....", "latin1");
 const pdf = Buffer.from("%PDF-1.7 ....", "latin1");
 const data = png.toString("base64");
@@ -49,7 +49,7 @@ describe.each(models)("to $name", (model) => {
   };
   const picture = pictureOf[model.name] ?? {};
 
-  test("a picture, a PDF and a text go with the prompt", async () => {
+  test("a picture, a PDF and a text are sent with the prompt", async () => {
     const files = () => [image("shot.png"), file("report.pdf"), file("notes.txt")];
     const { run, bodies } = await play([{ text: "seen" }], { files });
     expect(run.error).toBeNull();
@@ -66,13 +66,13 @@ describe.each(models)("to $name", (model) => {
     }
   });
 
-  test("a file that can't be read fails the role before it is asked", async () => {
+  test("an unreadable file fails the role before its first call", async () => {
     const { run, bodies } = await play([{ text: "seen" }], { files: () => [image("none.png")] });
     expect(run.error).toMatchObject({ code: "BAD_FILE" });
     expect(bodies).toEqual([]);
   });
 
-  test("a tool gives pictures among its texts, and events have notes", async () => {
+  test("a tool returns pictures among its texts, and events have notes", async () => {
     const look = tool({
       ...{ name: "look", description: "Looks", input: z.object({ path: z.string() }) },
       execute: ({ path }) => ["It is this:", image(path), { n: 1 }],
@@ -119,7 +119,7 @@ describe.each(models)("to $name", (model) => {
     expect(ran).toBe(1);
   });
 
-  test("an MCP server's pictures and documents are shown, and its sounds and broken ones noted", async () => {
+  test("an MCP server's pictures and documents are shown, and its sounds and broken parts noted", async () => {
     const program = join(import.meta.dir, "mcp/server.ts");
     const sums = mcpTools({ name: "sums", command: process.execPath, args: [program, "stdio"] });
     const { run, bodies } = await play([{ tools: [{ name: "sums__seen" }] }, { text: "seen" }], {

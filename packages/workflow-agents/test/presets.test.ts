@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-/** Runs an agent whose command, found in PATH, plays recorded lines and writes down its arguments. */
+/** Runs an agent with a command in PATH that replays recorded lines and writes down its arguments. */
 async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Observed> {
   const file = join(cwd, name);
   const program = JSON.stringify(join(commands, "agent.mjs"));
@@ -35,7 +35,7 @@ const reported = (run: Observed) =>
   });
 
 describe("Codex", () => {
-  test("is run without its screen, and its lines are understood", async () => {
+  test("runs without its screen, and its lines are understood", async () => {
     const memory = {};
     const run = await play(codex({ model: "gpt-5.5-codex" }), "codex", "codex.jsonl", memory);
     expect(run.text).toBe("The sum is fixed.");
@@ -66,7 +66,7 @@ describe("Codex", () => {
     expect(run.spent).toMatchObject([{ model: "gpt-5.5-codex", usage, cost: null }]);
   });
 
-  test("goes on with its session", async () => {
+  test("continues its session", async () => {
     await play(codex(), "codex", "codex.jsonl", {
       sessions: [{ command: "codex", session: "abc", steps: 0 }],
     });
@@ -83,7 +83,7 @@ describe("Codex", () => {
 });
 
 describe("Cursor", () => {
-  test("is run without its screen, and its lines are understood", async () => {
+  test("runs without its screen, and its lines are understood", async () => {
     const memory = { sessions: [{ command: "cursor-agent", session: "before", steps: 0 }] };
     const run = await play(cursor(), "cursor-agent", "cursor.jsonl", memory);
     expect(run.text).toBe("I'll read it. The sum is fixed.");

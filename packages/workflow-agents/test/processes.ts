@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Whether a process runs. A zombie does not. */
+/** Returns whether a process runs. A zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -15,7 +15,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The number that stands in a file, 0 while there is none. */
+/** Returns the number in a file, or 0 while the file is missing. */
 export function numberIn(file: string): number {
   try {
     return Number.parseInt(readFileSync(file, "utf8"), 10) || 0;
@@ -24,7 +24,7 @@ export function numberIn(file: string): number {
   }
 }
 
-/** The pids of the processes that work in a folder, also of those in a PID namespace of their own. */
+/** Returns the pids of the processes that work in a folder, also of those in their own PID namespace. */
 export function processesIn(folder: string): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => isAlive(pid) && folderOf(pid) === folder);

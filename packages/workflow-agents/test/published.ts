@@ -2,16 +2,13 @@ import { channel } from "node:diagnostics_channel";
 import { eventsChannel, type ThreadContext, type WorkflowEvent } from "@uncaged/workflow";
 import { type RoleRun, type Spent, withRun } from "../src/run/run.ts";
 
-// Bun forgets a channel's subscribers when nothing holds the channel.
+// Bun drops a channel's subscribers when the channel has no reference.
 const eventsOn = channel(eventsChannel);
 
 /** The events, spending and result of a run. */
 export type Observed = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
 
-/**
- * Runs an agent as a role would, and sees what it publishes. Nothing is thrown. `result` fills while it
- * runs.
- */
+/** Runs an agent as a role does, and collects its events. Never throws. `result` fills while the agent runs. */
 export async function observed(
   work: () => Promise<string>,
   call: Partial<RoleRun> = {},
@@ -37,24 +34,24 @@ export async function observed(
 
 const forLedger = ["llm_start", "llm_usage", "session"];
 
-/** The published events without those for the ledger and later steps. */
+/** Returns the published events without those for the ledger and later steps. */
 export const agentEventsOf = ({ events }: Observed): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 
-/** The types of a run's agent events in order, without repetitions. */
+/** Returns the types of a run's agent events in order, without repetitions. */
 export const typesOf = (run: Observed): string[] =>
   agentEventsOf(run)
     .map(({ type }) => type)
     .filter((type, at, all) => type !== all[at - 1]);
 
-/** The payload of the only event of a type. */
+/** Returns the payload of the only event of a type. */
 export function payloadOf({ events }: Observed, type: string): Record<string, unknown> {
   const [event, second] = events.filter((one) => one.type === type);
   if (!event || second) throw new Error(`there is not one ${type}`);
   return event.payload;
 }
 
-/** A thread as a role sees it. */
+/** Returns a thread as a role sees it. */
 export function threadOf(more: Partial<ThreadContext> = {}): ThreadContext {
   const threadId = "01JTEST0000000000000000000";
   const meta = { maxRounds: 10, threadId };

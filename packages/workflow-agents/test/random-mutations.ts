@@ -1,7 +1,7 @@
 import { type Path, pathsIn } from "./mutations.ts";
 
 /*
- * Random changes of another program's messages, by a seed: a field is dropped, null, of another type, doubled, split or
+ * Random changes to another program's messages, by a seed: a field is dropped, null, of another type, doubled, split or
  * moved; a message is dropped, doubled or moved.
  */
 

@@ -10,7 +10,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { expectCounted } from "./counted.ts";
 import { limitedServer } from "./limited/server.ts";
 
-/* Threads of several versions, so in several processes, share what a provider allows them. */
+/* Threads of several versions, and so in several processes, share a provider's rate limit. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-limits-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -50,7 +50,7 @@ const envOf = ({ url, key }: { url: string; key: string }) => ({
 
 type Server = Awaited<ReturnType<typeof serve>>;
 
-/** Starts threads of some versions, one of each in turn. The prompt has the thread's number, counted from `first`. */
+/** Starts threads of some versions in turn. The prompt has the thread's number, counted from `first`. */
 const begin = (provider: Provider, server: Server, count: number, of: number, first = 0) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -69,14 +69,14 @@ const notCompleted = async (threads: readonly ThreadRef[]) => {
 };
 
 describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (provider) => {
-  test("are all answered, and say how long they wait", async () => {
+  test("are all answered, and report how long they wait", async () => {
     const server = await serve(provider);
     const threads = await begin(provider, server, 50, versions);
     expect(await notCompleted(threads)).toEqual([]);
     expect(server.served).toHaveLength(150);
     const last = await host.attempts(threads.at(-1) as ThreadRef);
     const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
-    // It may have begun before the first answer had said what the limits are.
+    // It may have started before the first answer reported the limits.
     expect(waits.map(({ payload }) => payload)).toContainEqual({
       delay_ms: expect.any(Number),
       reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
@@ -111,7 +111,7 @@ test("waiting calls of a killed worker don't delay others, and are not counted",
   expect((await settled(host, other as ThreadRef)).status).toBe("completed");
   expect(server.served.length - killed).toBe(3);
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
-  // The limit let so many calls go. The kill may have cut a call after it was recorded and before it was read.
+  // The limit admitted these calls. The kill may have cut a call after its record and before the server read it.
   const mostUnknown = sent.requests - killed;
   await expectCounted(host, [...first, other as ThreadRef], [server], mostUnknown);
 }, 180_000);

@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 const key = "sk-0123456789";
-/** A server that redirects to a path of another origin. */
+/** Returns a server that redirects to a path of another origin. */
 function moved(status: number) {
   const other = origin();
   const own = origin(() => redirect(status, `${other.url}/secret-path`));
@@ -22,12 +22,12 @@ function moved(status: number) {
 const statuses = [301, 302, 303, 307, 308];
 
 describe.each(allModels)("the $name agent", (model) => {
-  test.each(statuses)("sends key and prompt to no other origin by a %i", async (status) => {
+  test.each(statuses)("sends key and prompt to no other origin after a %i", async (status) => {
     const { other, own } = moved(status);
     const thread = threadAt(model, { url: own.url, key });
     const { error } = await observed(() => model.agent()(thread, "You code"));
     expect(other.came).toEqual([]);
-    // It is not made again: the server redirects the next call, too.
+    // The call is not repeated: the server redirects the next call, too.
     expect(own.came).toHaveLength(1);
     const { message } = error as Error;
     expect(message).toContain(`${own.url} redirects to ${other.url}`);
@@ -37,7 +37,7 @@ describe.each(allModels)("the $name agent", (model) => {
   });
 });
 
-test.each(statuses)("an MCP server's headers go to no other origin by a %i", async (status) => {
+test.each(statuses)("an MCP server's headers reach no other origin after a %i", async (status) => {
   const { other, own } = moved(status);
   const abort = new AbortController();
   stops.push(() => abort.abort());

@@ -1,6 +1,6 @@
 /*
- * The services' refusals of requests, in the wording of public reports. The test servers answer with them, so that a
- * request that passes here passes there.
+ * The refusals of the services, in the wording of public reports. The test servers answer with them, so a request that
+ * passes here also passes at the real service.
  */
 
 type Fields = Record<string, unknown>;
@@ -10,14 +10,14 @@ const isObject = (value: unknown): value is Fields =>
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The first problem; null when there is none. */
+/** The first problem, or null. */
 type Problems = Iterable<string>;
 const firstOf = (problems: Problems): string | null => {
   for (const problem of problems) return problem;
   return null;
 };
 
-/** Whether all text of a value is well-formed, that within JSON texts too. */
+/** Returns whether all text of a value is well-formed, also within JSON texts. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") {
     return value.isWellFormed() && !/\\ud[89ab]..(?!\\ud[c-f])/i.test(value);

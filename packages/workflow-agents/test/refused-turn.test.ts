@@ -5,17 +5,14 @@ import { programWords } from "../../cli-workflow/test/command.ts";
 import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
-/*
- * A recorded turn that its service refuses to take back: a retry sends it again, the fork that the error names does
- * not.
- */
+/* A service refuses a recorded turn: a retry sends it again, the fork that the error names does not. */
 let models: ModelRuns;
 let host: Host;
 let isBad = true;
 const invalid = "messages.1.content.0: this block can't be taken back";
 let refusal = invalid;
 
-// A service refuses the second turn because of content in the recorded first turn.
+// The service refuses the second turn because of content in the recorded first turn.
 function reply(body: object): Reply {
   const sent = JSON.stringify(body);
   if (sent.includes("marked 666")) {
@@ -46,7 +43,7 @@ describe.each<[Model, string]>([
   ["responses", invalid],
   ["gpt", unsafe],
 ])("a turn of %s that is refused: %s", (model, message) => {
-  test("fails each retry, and names the fork that goes on", async () => {
+  test("fails each retry, and names the fork that continues", async () => {
     isBad = true;
     refusal = message;
     const { ref, cwd, env } = await models.start("turns", model);

@@ -5,7 +5,7 @@ import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* An answer that does not fit is asked for again in its conversation, which is recorded as all of it is. */
+/* An invalid answer is requested again in its conversation. The journal records these turns like all others. */
 let models: ModelRuns;
 let host: Host;
 let servers: ModelRuns["servers"];
@@ -43,7 +43,7 @@ const bodiesOf = (model: Model): string[] =>
 const bad = ['{"done":"yes"}', '{"done":"no"}'];
 
 describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => {
-  test("go on after a kill as if nothing had been", async () => {
+  test("continue after a kill as if it had not happened", async () => {
     expect((await start(model, bad)).view.status).toBe("completed");
     const whole = bodiesOf(model);
     expect(whole).toHaveLength(3);
@@ -52,12 +52,12 @@ describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => 
       expect(view.status).toBe("interrupted");
       await host.control(ref, { kind: "resume", ...surroundings });
       expect((await settled(host, ref)).status).toBe("completed");
-      // The turn at which it died, once more, and no other.
+      // Only the turn of the kill is repeated.
       expect(bodiesOf(model)).toEqual(whole.toSpliced(turn, 0, whole[turn] ?? ""));
     }
   });
 
-  test("go on in a retry after an overload, and restart if they failed", async () => {
+  test("continue in a retry after an overload, and restart if they failed", async () => {
     const fault: Fault = { kind: "status", status: 529, type: "overloaded_error", message: "busy" };
     const busy = await start(model, bad, { turn: 2, fault });
     expect(busy.view.status).toBe("failed");

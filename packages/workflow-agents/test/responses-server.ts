@@ -11,7 +11,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** A server that speaks OpenAI's Responses API: `POST /v1/responses`, streamed, nothing stored. */
+/** A server for OpenAI's Responses API: `POST /v1/responses`, streamed, nothing stored. */
 export async function responsesServer(
   script: Script<ResponseCreateParams & { model: string }>,
 ): Promise<WireServer<ResponseCreateParams & { model: string }>> {
@@ -185,7 +185,7 @@ function problemIn(input: Item[]): string | null {
   return null;
 }
 
-/** A prefix that was sent before counts as cached. */
+/** Counts tokens. A prefix that was sent before counts as cached. */
 function count(
   body: ResponseCreateParams,
   { thinking = "", text = "", tools = [], repeat = 1 }: Reply,

@@ -7,7 +7,7 @@ import { type Model, models, threadAt } from "./models.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* How a role's calls of models are made again: by its policy, seen as they wait, and no longer than it says. */
+/* Retries of a role's model calls: by its policy, visible while they wait, and within its deadline. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -19,7 +19,7 @@ const refused = (status: number, headers: Record<string, string> = {}): Reply =>
 const broken: Fault = { kind: "half-event", after: 3 };
 const soon = { backoff: "1ms" };
 
-// Bun forgets a channel's subscribers when nothing holds the channel.
+// Bun drops a channel's subscribers when the channel has no reference.
 const eventsOn = channel(eventsChannel);
 
 async function play(model: Model, replies: Reply[], retry?: CallRetry) {
@@ -45,7 +45,7 @@ async function play(model: Model, replies: Reply[], retry?: CallRetry) {
 }
 
 describe.each(some(models))("a role of $name", (model) => {
-  test("is asked again as often as its policy says", async () => {
+  test("retries as often as its policy says", async () => {
     const replies = [refused(529), refused(500), refused(429), { text: "done" }];
     const run = await play(model, replies, { ...soon, attempts: 4 });
     expect([run.text, run.asked]).toEqual(["done", 4]);
@@ -57,7 +57,7 @@ describe.each(some(models))("a role of $name", (model) => {
     ]);
   });
 
-  test("is asked again for an answer that broke off", async () => {
+  test("retries after an answer that broke off", async () => {
     const run = await play(model, [{ text: "half of it", fault: broken }, { text: "whole" }], soon);
     expect([run.text, run.asked]).toEqual(["whole", 2]);
   });
@@ -70,7 +70,7 @@ describe.each(some(models))("a role of $name", (model) => {
     expect(byFunction.text).toBe("ok");
   });
 
-  test("waits as long as the provider asks, and no longer than its deadline", async () => {
+  test("waits as long as the provider asks, up to its deadline", async () => {
     const asks = refused(429, { "retry-after": "1" });
     const run = await play(model, [asks, { text: "ok" }], soon);
     expect(run.text).toBe("ok");
@@ -88,14 +88,14 @@ describe.each(some(models))("a role of $name", (model) => {
 });
 
 test.each([
-  [{ attempts: 0 }, "a role's retry can't have 0 attempts"],
-  [{ attempts: 1e9 }, "a role's retry can't have 1000000000 attempts"],
-  [{ backoff: "soon" }, "a role's retry can't have the backoff soon"],
-  [{ deadline: -1 }, "a role's retry can't have the deadline -1"],
-  [{ tries: 3 } as CallRetry, "a role's retry has no tries"],
+  [{ attempts: 0 }, "a role's retry: attempts can't be 0"],
+  [{ attempts: 1e9 }, "a role's retry: attempts can't be 1000000000"],
+  [{ backoff: "soon" }, "a role's retry: backoff can't be soon"],
+  [{ deadline: -1 }, "a role's retry: deadline can't be -1"],
+  [{ tries: 3 } as CallRetry, "a role's retry: unknown option tries"],
   [
     { on: "all" } as unknown as CallRetry,
-    "a role's retry needs a list of codes or a function as on",
+    "a role's retry: on must be a list of codes or a function",
   ],
 ])("a policy that is none is refused: %j", (retry, message) => {
   const agent = async () => "";

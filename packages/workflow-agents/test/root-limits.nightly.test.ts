@@ -10,7 +10,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 
-/* The threads of several versions, so in several processes, keep to the limits of their storage root together. */
+/* Threads of several versions, and so in several processes, share the limits of their storage root. */
 setDefaultTimeout(120_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-root-limits-"));
 const versions = 3;
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** A storage root with limits, and requests to it. */
+/** Creates a storage root with limits, and requests to it. */
 async function rootWith(limits: object) {
   const root = openRoot({ path: join(mkdtempSync(join(folder, "case-")), "root") });
   const host = openLocalHost({ path: root });
@@ -72,7 +72,7 @@ const questionOf = (view: ThreadView): Question | null =>
 const nextDay = (): number => new Date(Date.now() + 86_400_000).setUTCHours(0, 0, 0, 0);
 const answer = { kind: "answer", input: { content: "again" } } as const;
 
-test("twenty threads of three processes stop at the limit, and go on when it is raised", async () => {
+test("twenty threads of three processes stop at the limit, and continue when it is raised", async () => {
   // Each call costs about $0.02, and each thread makes three.
   words = 1000;
   const { host, limit, begin, spentBy, counted, env } = await rootWith({ costPerDay: 0.2 });

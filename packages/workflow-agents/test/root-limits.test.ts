@@ -60,7 +60,7 @@ const limit = (file: string, limits: object) => writeFileSync(file, JSON.stringi
 const bookNow = () =>
   Object.values((JSON.parse(readFileSync(spendingPath(root), "utf8")) as { days: object }).days);
 
-/** Does something in a thread of the storage root, and sees what it publishes. */
+/** Runs work in a thread of the storage root, and collects its events. */
 async function spending<T>(work: (spending: ThreadSpending) => Promise<T>) {
   const own = new ThreadSpending(root, new SpendingBook(root, "0000000000001"), {
     ...{ threadId, cwd: join(root, ".."), env: {} },
@@ -81,7 +81,7 @@ async function spending<T>(work: (spending: ThreadSpending) => Promise<T>) {
   }
 }
 
-/** A thread of so many steps that each ask a model once. */
+/** Returns a thread with this number of steps, each of which calls a model once. */
 function thread(steps: number, asked = model): WorkflowFn {
   const asker = role({
     ...{ description: "Asks", systemPrompt: "", schema: z.object({}) },
@@ -97,7 +97,7 @@ const warnings = (events: readonly WorkflowEvent[]) =>
   events.filter(({ type }) => type === "tool_message").map(({ payload }) => payload?.message);
 
 describe("a thread under the limits of its storage root", () => {
-  test("waits until the day is over, and asks again when it goes on too early", async () => {
+  test("waits until the next day, and asks again when it continues too early", async () => {
     limit(configPath(root), { costPerDay: 0.25 });
     const { result } = await spending((own) =>
       runThread(thread(5), { threadId, answers: ["again"], options: { prices, spending: own } }),
@@ -127,7 +127,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(bookNow()).toEqual([{ cost: 0.5, unpriced: 0 }]);
   });
 
-  test("waits in its step where a step can't ask, and says so once", async () => {
+  test("waits in its step where a step cannot ask, and reports that once", async () => {
     limit(configPath(root), { costPerDay: 0.05 });
     const request = { model, system: "", messages: [], tools: [], maxTokens: 1000 };
     const { result, events } = await spending(async (own) => {
@@ -135,7 +135,7 @@ describe("a thread under the limits of its storage root", () => {
       const work = paid(ctx, { stepID: "s" }, () => converse(provider, request, { env: {} }));
       let isOver = false;
       void work.then(() => (isOver = true));
-      // It looks again and again.
+      // It checks repeatedly.
       let looks = 0;
       const reserve = own.reserve.bind(own);
       own.reserve = (call) => reserve(call).finally(() => (looks += 1));
@@ -148,7 +148,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(warnings(events)).toEqual([expect.stringContaining("waiting: costPerDay $0.0500")]);
   });
 
-  test("counts calls of an unknown price as unknown, and says so once at the start", async () => {
+  test("counts calls of an unknown price as unknown, and reports that once at the start", async () => {
     limit(configPath(root), { costPerDay: 0.01 });
     const { result, events } = await spending((own) =>
       runThread(thread(3, "house-model"), { threadId, options: { spending: own } }),
@@ -214,7 +214,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(calls).toBe(0);
   });
 
-  test("goes on under the limits as they were while their file can't be read", async () => {
+  test("continues under the last read limits while their file is unreadable", async () => {
     limit(configPath(root), { costPerDay: 5 });
     const { result } = await spending((own) => {
       expect(own.left()).toBe(5);

@@ -41,7 +41,7 @@ const memory = (): number => {
 };
 
 describe("runCommand", () => {
-  test("runs an argv array in the thread's directory, and no shell reads it", async () => {
+  test("runs an argv array in the thread's directory, without a shell", async () => {
     expect(await said({ argv: ["pwd"] })).toBe(cwd);
     expect(await said({ argv: ["echo", "$HOME; ls", "*"] })).toBe("$HOME; ls *");
     expect(await said({ argv: ["cat"], input: "given" })).toBe("given");
@@ -53,15 +53,15 @@ describe("runCommand", () => {
 
   test("reports the exit code and both outputs", async () => {
     const { content, is_error } = await run(sh("echo out; echo err >&2; exit 3"));
-    // Two pipes: which of them is read first is not defined.
+    // Two pipes: their relative order is not defined.
     expect(content).toBeOneOf(["out\nerr\n[exit code 3]", "err\nout\n[exit code 3]"]);
     expect(is_error).toBe(false);
     expect(await said(sh("kill -9 $$"))).toBe("[ended by SIGKILL]");
   });
 
-  test("takes a shell's line only when it is allowed to", async () => {
+  test("accepts a shell's line only when that is allowed", async () => {
     const line = { command: "echo $((1 + 1)) | cat" };
-    expect(await said(line)).toContain("the arguments of runCommand are wrong: argv");
+    expect(await said(line)).toContain("invalid arguments of runCommand: argv");
     expect(await said(line, { allowShell: true })).toBe("2");
     expect(await said({ ...line, argv: ["pwd"] }, { allowShell: true })).toContain("either argv");
   });
@@ -90,14 +90,14 @@ describe("runCommand", () => {
     ]);
   });
 
-  test("names a command that is missing or may not be run", async () => {
+  test("names a command that is missing or not executable", async () => {
     writeFileSync(join(cwd, "plain"), "no program");
     expect(await said({ argv: ["no-such-command"] })).toContain(
-      'the command "no-such-command" is not there',
+      'the command "no-such-command" is not found',
     );
-    expect(await said({ argv: [join(cwd, "plain")] })).toContain("may not be run");
+    expect(await said({ argv: [join(cwd, "plain")] })).toContain("is not executable");
     expect(await said({ argv: [""] })).toContain("is not a command");
-    expect(await said({ argv: [] })).toContain("arguments of runCommand are wrong");
+    expect(await said({ argv: [] })).toContain("invalid arguments of runCommand");
     expect(await said({ argv: ["echo", "a\0b"] })).toContain("a zero byte");
     expect(await said({ argv: ["echo", "x".repeat(4_000_000)] })).toContain("too long arguments");
   });
@@ -116,7 +116,7 @@ describe("runCommand", () => {
     await until(() => memory() - before < 60 * 1024 * 1024);
   });
 
-  test("ends a command's whole group at a timeout, and reports what it printed", async () => {
+  test("ends a command's whole group at a timeout, and reports its output", async () => {
     const script =
       'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
     const timeoutMs = 2_000;
@@ -127,7 +127,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("ends with the thread, in the grace that it has", async () => {
+  test("ends with the thread, within its grace period", async () => {
     const abort = new AbortController();
     const running = run(
       sh('echo $$ >pid; trap "" TERM; sleep 60'),
@@ -141,12 +141,12 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("leaves nothing running that a command forked before it exited", async () => {
+  test("ends processes that a command forked before it exited", async () => {
     expect(await said(sh("sleep 600 & echo $! >pid; echo done"))).toBe("done");
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("waits for no daemon that left the group and kept the output open", async () => {
+  test("does not wait for a daemon that left the group and kept the output open", async () => {
     const daemon =
       'require("child_process").spawn("sleep",["600"],{detached:true,stdio:"inherit"}).unref()';
     const script = daemon.replace(".unref()", ".pid");
@@ -156,7 +156,7 @@ describe("runCommand", () => {
   });
 
   test.if(hasBubblewrap)(
-    "ends what a command has daemonized, with an empty environment",
+    "ends the daemons of a command, also with an empty environment",
     async () => {
       const daemon =
         "env -i setsid /bin/sh -c '(echo $$ >pid; exec sleep 600) & exit' >/dev/null 2>&1 <&1 &";
@@ -175,7 +175,7 @@ describe("runCommand", () => {
     expect(processesIn(cwd)).toEqual([]);
   });
 
-  test("gives a command that is asked to end the time that it needs", async () => {
+  test("gives a command a grace period before it ends it", async () => {
     const script = 'trap "echo asked; exit 3" TERM; echo $$ >pid; while :; do sleep 0.05; done';
     const answer = await run({ ...sh(script), timeoutMs: 1_000 }, { graceMs: 60_000 });
     expect(answer.content).toContain("\nasked\n");
@@ -220,7 +220,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("is ended when the process that runs it is killed", async () => {
+  test("ends when its process is killed", async () => {
     const program = join(cwd, "runner.ts");
     const source = JSON.stringify(join(import.meta.dir, "../src/child/child.ts"));
     writeFileSync(

@@ -28,7 +28,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// An ordinary user must be able to use them too, and a sandbox has a /tmp of its own.
+// An ordinary user must be able to use these paths too, and a sandbox has its own /tmp.
 let folder = "";
 let home = "";
 let cwd = "";
@@ -169,7 +169,7 @@ describe.skipIf(!hasSandbox)("where bubblewrap is missing", () => {
   const as = [bwrap, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", bwrap, "--"];
   const problem = "bubblewrap is not installed";
 
-  test("a command runs without it and says so, or is refused where it is required", async () => {
+  test("a command runs without a sandbox and reports that, or is refused when one is required", async () => {
     const [tool, agent, required, network, agentRequired] = await played(
       [
         { tool: "echo ran", options: auto },
@@ -206,9 +206,9 @@ test.skipIf(!hasSandbox)("a directory that no sandbox can show is said, or refus
 });
 
 test.each([
-  [{ sandbox: "read-only" }, 'sandbox is "read-only"'],
-  [{ sandbox: "auto", network: "off" }, 'network is "off"'],
-  [{ sandbox: "auto", allow: ["here"] }, 'allow has "here"'],
+  [{ sandbox: "read-only" }, 'sandbox can\'t be "read-only"'],
+  [{ sandbox: "auto", network: "off" }, 'network can\'t be "off"'],
+  [{ sandbox: "auto", allow: ["here"] }, 'allow: "here" is not host:port'],
   [{ network: "none" }, "network and allow need a sandbox"],
 ])("options that make no sense are refused at once: %j", (options, message) => {
   const given = options as object;

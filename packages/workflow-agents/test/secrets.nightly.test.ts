@@ -146,7 +146,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<Threa
   }
   expect([view.status, view]).toEqual([name === "refused" ? "failed" : "completed", view]);
   await expectCounted(host, [ref], [claude, gpt, responses]);
-  // They were there to be written: the model was sent each of them.
+  // The secrets could have been written: the model received each of them.
   for (const secret of planted) expect([secret, sent.includes(secret)]).toEqual([secret, true]);
   const infos = readdirSync(join(host.root, "logs", ref.hash))
     .filter((file) => file.startsWith(ref.threadId))
@@ -164,7 +164,7 @@ test.each(Object.entries(cases))(
   180_000,
 );
 
-test("an agent's answer has its secrets masked, in the fields of its step too", async () => {
+test("an agent's answer has its secrets masked, also in the fields of its step", async () => {
   const noted = { text: JSON.stringify({ done: true, note: `it is "${all}"` }) };
   const ref = await play("noted", { replies: [leaking(), noted], shows: "step_done" });
   const { steps } = await host.read(ref);
@@ -172,8 +172,8 @@ test("an agent's answer has its secrets masked, in the fields of its step too", 
   expect(leaks()).toEqual([]);
 }, 180_000);
 
-// It shows that the tests above see what is there.
-test("a role's own code may record what it likes: that step is the author's", async () => {
+// This proves that the tests above would find a secret.
+test("a role's own code may record anything: that step belongs to the author", async () => {
   await play("author", { replies: [leaking(), clean], shows: "llm_tool_result" });
   expect(leaks().map((leak) => leak.includes(`It is ${key}`))).toEqual([true]);
 }, 180_000);

@@ -13,7 +13,7 @@ export const key = "sk-test-0123456789abcdef";
 export const garbled =
   /\[object |undefined|\bNaN\b|TypeError|answer that is not? JSON|is not a|Cannot read|can't access/;
 
-/** The events of a stream, without a last line that is not JSON. */
+/** Returns the events of a stream, without a last line that is not JSON. */
 export const eventsIn = (stream: string): Event[] =>
   stream.split("\n\n").flatMap((text) => {
     const name = /^event: (.*)$/m.exec(text)?.[1] ?? "";
@@ -27,7 +27,7 @@ const look = (inputs: unknown[] = []) =>
     execute: async (input) => void inputs.push(input),
   });
 
-/** Records the stream of a server of the protocol, as on the wire. */
+/** Records the stream of a server, as on the wire. */
 export async function recordedOf(model: Model, script: Reply[]): Promise<string[]> {
   const server = await model.serve(script);
   const streams: string[] = [];
@@ -71,7 +71,7 @@ const scripts: Record<string, Reply[]> = {
   ],
 };
 
-/** Fields without which an answer is the same. */
+/** Fields that do not affect the answer. */
 const idle =
   /(^|\.)(usage|model|created|object|logprobs|sequence_number|role|stop_sequence|item_id|service_tier|annotations)(\.|$)/;
 
@@ -151,9 +151,9 @@ async function problemOf(
   if (isHarmless) return error === null && text === last ? null : { isHarmless, said, text };
   if (error === null) {
     if (text.trim() === "") return { text };
-    // Doubled or reordered parts can't be told from a model's own text.
+    // Doubled or reordered parts look like a model's own text.
     if (names.some((name) => /doubled|moved|split/.test(name))) return null;
-    // No end has come, or all of it.
+    // The stream has no end, or its whole end.
     const isCut = more.length === 0 && first.startsWith("cut");
     return text === last || (!isCut && isMadeOf(text, last)) ? null : { text };
   }

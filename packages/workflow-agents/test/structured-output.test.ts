@@ -29,7 +29,7 @@ type Body = {
   response_format?: { json_schema: { schema: object; strict: boolean } };
 };
 
-/** The requests that came, where they differ in the words of one protocol. */
+/** Returns the received requests. Tests compare the parts that differ between protocols. */
 const bodiesOf = ({ came }: WireServer<object>): Body[] =>
   came.map(({ body }) => {
     const { input, instructions, ...given } = body as Body & Own;
@@ -37,7 +37,7 @@ const bodiesOf = ({ came }: WireServer<object>): Body[] =>
   });
 const formatOf = ({ output_config, response_format, text }: Body) =>
   output_config?.format ?? response_format?.json_schema ?? text?.format;
-/** The prompt without the schema. */
+/** Returns the prompt without the schema. */
 const promptOf = ({ system, messages }: Body): string =>
   JSON.stringify([system ?? messages.filter(({ role: by }) => by === "system")]);
 
@@ -61,7 +61,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     return { outcome, server, bodies: bodiesOf(server) };
   }
 
-  test("come with one call, by the provider's mode", async () => {
+  test("are returned by one call, in the provider's mode", async () => {
     const { outcome, bodies, server } = await play([fits]);
     expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
     const [body] = bodies;
@@ -80,7 +80,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     } else expect(outcome.status).toBe("failed");
   });
 
-  test("name the role that goes on, which is one of those given", async () => {
+  test("name the next role, which must be one of the given roles", async () => {
     const server = await model.serve([
       { text: '{"handoff":"nobody"}' },
       { text: '{"handoff":"billing"}' },
@@ -136,7 +136,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(JSON.stringify(bodies[2]?.messages)).toContain("a.ts, 1");
   });
 
-  test("are read from the text where the mode does not allow the schema", async () => {
+  test("are read from the text when the mode does not allow the schema", async () => {
     const any = z.object({ counts: z.record(z.string(), z.number()) });
     const text = 'So:\n```json\n{"counts":{"a":1}}\n```';
     const { outcome, bodies } = await play([{ text }], { schema: any });
@@ -145,7 +145,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(bodies).toHaveLength(1);
   });
 
-  test("stand at the end of a text where the role answers with one", async () => {
+  test("end a text when the role answers with text", async () => {
     const text = 'It is a.ts.\n```json\n{"files":["a.ts"]}\n```';
     const { outcome, bodies } = await play([{ text: "It is a.ts." }, { text }], { answer: "text" });
     expect(outcome.steps).toMatchObject([{ content: text, meta: { files: ["a.ts"] } }]);
@@ -153,7 +153,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(promptOf(bodies[0] as Body)).toContain("End your answer with one JSON code block");
   });
 
-  test("are not asked for again after a refusal, a cut or silence", async () => {
+  test("are not requested again after a refusal, a cut-off answer or silence", async () => {
     const cut = model.name !== "anthropic" ? "length" : "max_tokens";
     const stop = model.name !== "anthropic" ? "content_filter" : "refusal";
     const ends: [Reply, string][] = [
@@ -168,7 +168,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     }
   });
 
-  test("are the agent's own business where it does not ask for them as the role does", async () => {
+  test("are left to the agent when it does not request them itself", async () => {
     const inner = model.agent({ maxRetries: 0 });
     const agent: AgentFn = async (ctx) => `{"files":["${await inner(ctx, "Name a file.")}"]}`;
     const { outcome, bodies } = await play([{ text: "a.ts" }], { agent });
@@ -187,7 +187,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
       return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
     };
 
-  test("are asked for in another way where the service refuses its mode, and the next time at once", async () => {
+  test("are requested in another way when the service refuses its mode, and at once the next time", async () => {
     const script = refusing(
       (body) => formatOf(body) !== undefined || body.tool_choice !== undefined,
       () => ({ text: '```json\n{"files":["a.ts"]}\n```' }),
@@ -209,7 +209,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(server.came).toHaveLength(model.name === "anthropic" ? 4 : 3);
   });
 
-  test("are asked for as before when a request was refused for something else", async () => {
+  test("are requested in the same way after an unrelated refusal", async () => {
     let isBroken = true;
     const bad = {
       kind: "status",
@@ -235,7 +235,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
 
   if (model.name !== "anthropic") return;
 
-  test("are the input of a tool that must be called, where the service knows no schema", async () => {
+  test("are the input of a required tool when the service supports no schema", async () => {
     const script = refusing(
       (body) => formatOf(body) !== undefined,
       ({ tools = [], messages }) => {

@@ -33,14 +33,14 @@ describe.each(models)("a request of the $name agent", (model) => {
     return server;
   }
 
-  /** Sets all that the provider's client knows to read from its process. */
+  /** Sets every variable that the provider's client reads from its process. */
   function setForeign(): void {
     for (const name of [...names, ...more]) process.env[`${prefix}_${name}`] = foreign;
     process.env[`${prefix}_CUSTOM_HEADERS`] =
       "X-Of-The-Process: yes\nAuthorization: Bearer foreign";
   }
 
-  test("holds nothing of its own process", async () => {
+  test("contains no value of its own process", async () => {
     const server = await serve({ text: "ok" });
     const ask = () => model.agent({ maxRetries: 0 })(threadAt(model, server), "");
     expect(await ask()).toBe("ok");
@@ -71,7 +71,7 @@ describe.each(models)("a request of the $name agent", (model) => {
   });
 
   test.each(["no colon", "a b: c", "X-A: \u0001", ": x"])(
-    "is not made with %p for a header",
+    "is not sent with %p as a header",
     async (line) => {
       const server = await serve({ text: "ok" });
       const env = { ...model.env(server), [`${prefix}_CUSTOM_HEADERS`]: `X-Good: yes\n${line}` };

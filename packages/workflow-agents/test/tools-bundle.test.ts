@@ -15,8 +15,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * Builds a workflow whose only step is the value of an expression of these imports, runs it with Bun
- * and Node, and reports its size.
+ * Builds a workflow whose only step is the value of an expression of these imports, runs it with Bun and Node, and
+ * reports its size.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(
@@ -61,7 +61,7 @@ test("a command agent is small, without a schema library or a model's client", a
     claudeCode: "command/claude-code.ts",
   });
   expect(claude.said).toEqual(["COMMAND_SAID_NOTHING\n", "COMMAND_SAID_NOTHING\n"]);
-  // The prices of models are part of it.
+  // The prices of models are included.
   expect(claude.size).toBeLessThan(150_000);
 }, 180_000);
 
@@ -80,7 +80,7 @@ test("the tools are small, without the MCP client", async () => {
   expect(made.text).not.toContain("jsonrpc");
 }, 180_000);
 
-test("the MCP client stands in a bundle, and works there", async () => {
+test("the MCP client is included in a bundle, and works there", async () => {
   const address = JSON.stringify({ command: process.execPath, args: [mcpServer, "stdio"] });
   const tools = `toolRegistry([mcpTools({ name: "sums", ...${address} })])`;
   const made = await stepOf(`(await ${tools}.run("sums__add", { a: 1, b: 2 }, ctx)).content`, {

@@ -29,8 +29,8 @@ let event: Event | null = null;
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
 /**
- * The turn that a request asks for. Each has words of the model's own: by them the Responses API's items are counted,
- * too.
+ * Returns the turn that a request asks for. Each turn has text of the model, which also counts the Responses API's
+ * items.
  */
 const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
@@ -73,14 +73,14 @@ async function start(model: Model, { die = "", at = null as Event | null } = {})
 
 const markedIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
 
-/** The server's ids of tool calls and items have the number of the request: here that of the turn. */
+/** Replaces request numbers in the ids of tool calls and items by the turn. */
 function withOwnIds(text: string): string {
   const id = /"(toolu|call|fc|rs|msg)_(\d+)/g;
   const requests = [...new Set([...text.matchAll(id)].map(([, , n]) => n))];
   return text.replace(id, (_, name: string, n: string) => `"${name}_${requests.indexOf(n)}`);
 }
 
-/** The received bodies by turn. */
+/** Returns the received bodies by turn. */
 function bodiesOf(model: Model): Map<number, string[]> {
   const bodies = new Map<number, string[]>();
   for (const { body } of servers[model].came) {
@@ -91,7 +91,8 @@ function bodiesOf(model: Model): Map<number, string[]> {
 }
 
 /**
- * Has the thread go on once its worker is gone, and gives how it ends: its ledger is then what its server has counted.
+ * Resumes the thread after its worker is gone, and returns how it ends. Expects its ledger to equal its server's
+ * counts.
  */
 async function resumed({ ref, env, cwd }: Run) {
   expect((await settled(host, ref)).status).toBe("interrupted");
@@ -118,7 +119,7 @@ async function conversationOf(model: Model): Promise<Map<number, string[]>> {
   return bodies;
 }
 
-/** Every request was one of the undisturbed run, byte for byte; those of `twice` came again. */
+/** Expects every request to equal one of the undisturbed run, byte for byte. Those of `twice` were sent again. */
 function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
   const bodies = bodiesOf(model);
   for (let turn = 1; turn <= last; turn += 1) {
@@ -132,7 +133,7 @@ function expectSame(model: Model, whole: Map<number, string[]>, twice: number[])
 
 const numbers = calls.flat();
 
-describe("a role goes on after its process was killed", () => {
+describe("a role continues after its process was killed", () => {
   const turns = Array.from({ length: last }, (_, at) => at + 1);
   const kinds = ["asked", "answering"] as const;
   const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
@@ -159,7 +160,7 @@ describe("a role goes on after its process was killed", () => {
     }
   });
 
-  test("when the last answer was there and its step was not committed", async () => {
+  test("after the last answer and before the commit of its step", async () => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { die: "end" });
     expect((await resumed(run)).status).toBe("completed");
@@ -187,13 +188,13 @@ async function retried({ ref, env }: Run) {
   return view;
 }
 
-describe("a retry goes on", () => {
+describe("a retry continues", () => {
   const faults: Record<string, Fault> = {
     "a turn that was refused": { kind: "status", ...overloaded },
     "an overload in mid-stream": { kind: "error-event", after: 3, ...overloaded },
     "a lost connection": { kind: "half-event", after: 3 },
   };
-  test.each(Object.entries(faults))("behind %s", async (_name, fault) => {
+  test.each(Object.entries(faults))("after %s", async (_name, fault) => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { at: { turn: 4, fault } });
     expect((await settled(host, run.ref)).status).toBe("failed");
@@ -202,7 +203,7 @@ describe("a retry goes on", () => {
     expect(markedIn(run)).toEqual(numbers);
   });
 
-  test("behind a tool that exits the process", async () => {
+  test("after a tool that exits the process", async () => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { die: "exit 3" });
     const failed = await settled(host, run.ref);
@@ -212,7 +213,7 @@ describe("a retry goes on", () => {
     expect(markedIn(run)).toEqual(numbers);
   });
 
-  test("and asks again for an answer that did not fit, and for nothing else", async () => {
+  test("and requests again only the answer that did not fit", async () => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { at: { turn: last, text: "no fields" } });
     expect((await settled(host, run.ref)).status).toBe("failed");
@@ -222,7 +223,7 @@ describe("a retry goes on", () => {
     expect(came.length).toBe(last + 3);
     const [text = ""] = whole.get(last) ?? [];
     expect(bodiesOf("claude").get(last)).toEqual([text, text]);
-    // It was asked for twice more in the first try, in its conversation.
+    // The first try requested it twice more, in its conversation.
     expect([last + 1, last + 2].map((turn) => bodiesOf("claude").get(turn)?.length)).toEqual([
       1, 1,
     ]);
@@ -230,14 +231,14 @@ describe("a retry goes on", () => {
   });
 });
 
-test("a call that may not be made twice is reported to the model as unknown", async () => {
+test("a call that must not run twice is reported to the model as unknown", async () => {
   toolName.current = "pay";
   try {
     for (const moment of ["before", "after"]) {
       const run = await start("claude", { die: `${moment} 3` });
       expect((await resumed(run)).status).toBe("completed");
       const shown = bodiesOf("claude").get(3)?.join("") ?? "";
-      expect(shown).toContain("it is not known whether pay was done");
+      expect(shown).toContain("the outcome of pay is unknown");
       expect(markedIn(run)).toEqual(numbers.filter((n) => n !== 3 || moment === "after"));
     }
   } finally {
@@ -245,7 +246,7 @@ test("a call that may not be made twice is reported to the model as unknown", as
   }
 });
 
-test("an unreadable record stops the thread, and nothing is repeated", async () => {
+test("an unreadable record stops the thread, and no call is repeated", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
   const { ref, env, cwd } = run;

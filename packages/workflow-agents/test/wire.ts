@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A tool call that a reply makes. `json` sends these very characters as its arguments. */
+/** A tool call in a reply. `json` is sent unchanged as its arguments. */
 export type ReplyTool = { name: string; input?: object; json?: string };
 
 /** A fault that ends a reply early. */
@@ -20,29 +20,29 @@ export type Fault =
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
- * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each
- * token; `repeat` sends the text that many times, each time as one token. After `heldAfter` events (4) the server
- * waits for `held`.
+ * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each token;
+ * `repeat` sends the text that many times, each time as one token. After `heldAfter` events (4) the server waits for
+ * `held`.
  */
 export type Reply = {
   thinking?: string;
   text?: string;
   tools?: ReplyTool[];
   stop?: string;
-  /** Ends a response as failed, with this code. */
+  /** Ends the response as failed, with this code. */
   failed?: string;
-  /** Where Anthropic's own tools have run. */
+  /** The container in which Anthropic's own tools ran. */
   container?: string;
-  /** Blocks or items of the provider's own tools; before the text. */
+  /** Blocks or items of the provider's own tools, before the text. */
   hosted?: object[];
   detail?: { category: string; explanation: string };
   tokenMs?: number;
   held?: Promise<unknown> | undefined;
   heldAfter?: number;
   repeat?: number;
-  /** Without what it counted. */
+  /** Whether the reply has no usage. */
   isUncounted?: boolean;
-  /** The head of an answer, besides its own. */
+  /** Additional response headers. */
   headers?: Record<string, string>;
   fault?: Fault;
 };
@@ -58,8 +58,8 @@ export type Counted = {
 };
 
 /**
- * A received request as JSON, its counts, and the part of them that the sent events reported. `closed` resolves
- * when its connection closes.
+ * A received request as JSON, its counts, and the counts that the sent events reported. `closed` resolves when its
+ * connection closes.
  */
 export type Came<Body> = {
   path: string;
@@ -68,11 +68,11 @@ export type Came<Body> = {
   counted: Counted;
   reported: Counted;
   closed: Promise<void>;
-  /** Whether the whole answer had been sent when the connection closed. */
+  /** Whether the whole answer was sent before the connection closed. */
   readonly finished: boolean;
   /**
-   * Breaks the connection. The client loses sent data that it has not read yet: wait until it shows that it has
-   * read it.
+   * Breaks the connection. The client loses sent data that it has not read yet, so wait until it shows that it has read
+   * it.
    */
   disconnect: () => void;
 };
@@ -80,7 +80,7 @@ export type Came<Body> = {
 /** A server's replies in order; the last one repeats. A function is called for each request. */
 export type Script<Body> = Reply[] | ((body: Body, nth: number) => Reply);
 
-/** A server that speaks a provider's protocol on a port of this machine. */
+/** A server for a provider's protocol on a local port. */
 export type WireServer<Body> = {
   url: string;
   key: string;
@@ -89,12 +89,12 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
-/** The counts of an answer, and the part that its events have reported. */
+/** The counts of an answer, and the counts that its events reported. */
 export type Sums = { counted: Counted; reported: Counted };
 
-/** How a server writes the protocol that it speaks. */
+/** How a server writes its protocol. */
 export type Protocol<Body> = {
-  /** Answers a request that is not of the model's: 404 when it returns false. */
+  /** Answers a request to another endpoint. Returns false for a 404. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
   /** Returns the problem of a request, which is then refused, or null. */
@@ -102,16 +102,16 @@ export type Protocol<Body> = {
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
-  /** The events of a whole answer, each as it stands on the wire; counts what it sends. */
+  /** Yields the events of a whole answer in their form on the wire, and counts them. */
   events: (body: Body, reply: Reply, sums: Sums, nth: number) => Iterable<string>;
-  /** The answer as one JSON document. */
+  /** Returns the answer as one JSON document. */
   document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;
 };
 
-/** The tokens that a text has for these servers: four characters each. */
+/** Returns the number of tokens in a text for these servers: four characters each. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
 
-/** A text in its tokens. */
+/** Splits a text into tokens. */
 export function* tokens(text: string): Iterable<string> {
   for (let at = 0; at < text.length; at += 4) yield text.slice(at, at + 4);
 }

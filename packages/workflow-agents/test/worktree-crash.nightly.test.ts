@@ -21,7 +21,7 @@ import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Workers and git processes that are killed at each moment: a step begins with the files of the last committed one. */
+/* Workers and git processes are killed at each moment. A step begins with the files of the last committed one. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-crash-")));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -51,8 +51,8 @@ function repositoryOf(): TestRepository {
 }
 
 /**
- * A git that counts its calls, and stops at one of them: `dies` then kills the worker that has called it. Git may be in a PID
- * namespace of its own, from which it can't.
+ * A git that counts its calls and stops at one of them. `dies` then kills the worker that called it; git itself may be
+ * in its own PID namespace, where it cannot.
  */
 function dyingGit(repository: TestRepository): {
   path: string;
@@ -108,7 +108,7 @@ async function resumed(ref: ThreadRef, env: Record<string, string>) {
 const treesOf = (view: Awaited<ReturnType<typeof settled>>) =>
   view.steps.map(({ meta }) => meta.worktree as WorktreeMeta);
 
-/** Expects the writers' work complete, with nothing lost or repeated. */
+/** Expects the writers' work to be complete, with nothing lost or repeated. */
 function expectWhole(repository: TestRepository, view: Awaited<ReturnType<typeof settled>>): void {
   expect([view.status, view.steps.map(({ content }) => content)]).toEqual([
     "completed",
@@ -138,13 +138,13 @@ test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
 );
 
 describe("a worker that dies, with its git,", () => {
-  // As many calls as an undisturbed run makes: the test below counts them.
+  // The number of calls in an undisturbed run: the test below counts them.
   const calls = 42;
   const moments = Array.from({ length: calls }, (_, at) =>
     ["before", "in", "after"].map((when) => `${when}-${at + 1}`),
   ).flat();
 
-  test("at one of as many calls as there are", async () => {
+  test("dies at each call", async () => {
     const repository = repositoryOf();
     const git = dyingGit(repository);
     const { ref } = await start(repository, "writers", { PATH: git.path });
@@ -176,7 +176,7 @@ const build = {
   input: { argv: ["sh", "-c", "mkdir ignored; touch ignored/built"] },
 };
 
-describe("a conversation that goes on has the files that it knows of", () => {
+describe("a continued conversation has the files that it knows", () => {
   test("after its worker was killed", async () => {
     const repository = repositoryOf();
     let killed: Promise<unknown> | null = null;

@@ -19,13 +19,13 @@ import { runThread } from "@uncaged/workflow/testing";
 import { worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Agents that write programs into the git directories that our own git works with: none of them is started. */
+/* Agents write programs into the git directories that our own git uses. None of them may start. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-hostile-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;
 
-/** A folder in which each program that is started leaves a file. */
+/** Returns a folder in which each started program leaves a file. */
 function traps() {
   const place = join(folder, `traps-${(count += 1)}`);
   const ran = join(place, "ran");
@@ -44,7 +44,7 @@ const hookNames = [
   ...["reference-transaction", "post-index-change", "commit-msg", "prepare-commit-msg"],
 ];
 
-/** Makes all that git can be told to start stand in a git directory. */
+/** Writes all the settings that can make git start a program into a git directory. */
 function plant(gitDir: string, { place, hooks, program }: ReturnType<typeof traps>): void {
   cpSync(hooks, join(gitDir, "hooks"), { recursive: true });
   const included = join(place, "included");
@@ -102,7 +102,7 @@ function plant(gitDir: string, { place, hooks, program }: ReturnType<typeof trap
   writeFileSync(join(gitDir, "config.worktree"), config);
 }
 
-/** A team of two whose changes conflict and are merged; each member does something first. */
+/** Returns a team of two whose changes conflict and are merged. Each member runs `hostile` first. */
 function team(hostile: (cwd: string) => void) {
   const role = (name: string): Role<Record<string, unknown>> => {
     return async ({ cwd }) => {
@@ -128,7 +128,7 @@ const play = (repository: TestRepository, run: ReturnType<typeof team>) => {
 
 const newRepository = () => new TestRepository(join(folder, `repository-${(count += 1)}`));
 
-test("starts no program that an agent has put into its repository", async () => {
+test("starts no program that an agent put into its repository", async () => {
   const repository = newRepository();
   const trap = traps();
   const gitDir = join(repository.folder, ".git");
@@ -141,7 +141,7 @@ test("starts no program that an agent has put into its repository", async () => 
   const { status, steps } = await play(repository, run);
   expect(status).toBe("completed");
   expect(steps.at(-1)?.meta.conflicts).toEqual(["README.md"]);
-  // Another thread begins with the files that they have left.
+  // Another thread begins with the files that the agents left.
   expect(
     (
       await play(
@@ -153,7 +153,7 @@ test("starts no program that an agent has put into its repository", async () => 
   expect(trap.started()).toEqual([]);
 });
 
-test("starts none of a repository within, and of a submodule", async () => {
+test("starts no program of a nested repository or a submodule", async () => {
   const repository = newRepository();
   const trap = traps();
   const inner = newRepository();
@@ -170,7 +170,7 @@ test("starts none of a repository within, and of a submodule", async () => {
       rmSync(join(cwd, name), { recursive: true, force: true });
       cpSync(inner.folder, join(cwd, name), { recursive: true });
       plant(join(cwd, name, ".git"), trap);
-      // As long as it was: git has to read it to see that it has changed.
+      // The length is unchanged, so git must read the file to detect the change.
       writeFileSync(join(cwd, name, "README.md"), "# No\n");
     }
   });
@@ -178,7 +178,7 @@ test("starts none of a repository within, and of a submodule", async () => {
   expect(trap.started()).toEqual([]);
 });
 
-test("starts none when the repository is replaced between two of its commands", async () => {
+test("starts no program when the repository is replaced between two of its commands", async () => {
   const repository = newRepository();
   const trap = traps();
   const gitDir = join(repository.folder, ".git");

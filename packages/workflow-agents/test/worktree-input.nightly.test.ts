@@ -25,7 +25,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { worktree, type WorktreeOptions } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Repositories, settings and agents as a worktree may meet them. */
+/* Repositories, settings and agents that a worktree may meet. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-input-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -81,16 +81,16 @@ const all =
     for (const work of works) await work(cwd, env);
   };
 
-describe("a repository that can't be worked in ends the role with one line", () => {
+describe("an unusable repository ends the role with one line", () => {
   const bad: [string, RegExp, () => Play & { repository: TestRepository }][] = [
     [
       "no repository",
-      /^a worktree needs a git repository, and ".*" is in none$/,
+      /^a worktree needs a git repository, but ".*" is not in one$/,
       () => ({ repository: repositoryOf(), works: [write("a")], thread: { cwd: folder } }),
     ],
     [
       "a folder that is gone",
-      /^a worktree needs a git repository, and ".*" is not there$/,
+      /^a worktree needs a git repository, but ".*" does not exist$/,
       () => {
         const repository = repositoryOf();
         renameSync(repository.folder, next("moved"));
@@ -99,17 +99,17 @@ describe("a repository that can't be worked in ends the role with one line", () 
     ],
     [
       "no commit yet",
-      /^the repository .*\.git has no commit yet, which a worktree could begin with$/,
+      /^the repository .*\.git has no commit for a worktree to start from$/,
       () => ({ repository: repositoryOf({ commit: false }), works: [write("a")] }),
     ],
     [
       "no such branch",
-      /^the repository .*\.git has no commit "--all"$/,
+      /^no commit "--all" found in the repository .*\.git$/,
       () => ({ repository: repositoryOf(), works: [write("a")], options: { from: "--all" } }),
     ],
     [
       "no git",
-      /^a worktree needs git, which is not there$/,
+      /^a worktree needs git, which is not found$/,
       () => {
         const repository = repositoryOf();
         return { repository, works: [], thread: { env: { PATH: next("nothing") } } };
@@ -152,7 +152,7 @@ describe("a repository that can't be worked in ends the role with one line", () 
   });
 });
 
-describe("a worktree is made of", () => {
+describe("a worktree is created from", () => {
   test("a bare repository, a detached HEAD, and a folder within", async () => {
     const full = repositoryOf();
     full.write("packages/a b/it.txt", "it");
@@ -172,7 +172,7 @@ describe("a worktree is made of", () => {
     expect(bare.files(trees[0]?.commit ?? "")).toEqual(["README.md", "new", "packages/a b/it.txt"]);
   });
 
-  test("one with changes, which are not in it and stay as they are", async () => {
+  test("one with changes, which stay in place and out of the worktree", async () => {
     const repository = repositoryOf();
     repository.write("README.md", "changed");
     repository.write("staged", "staged");
@@ -209,7 +209,7 @@ describe("a worktree is made of", () => {
   });
 });
 
-test("half of a worktree, as a killed git leaves it, is recreated", async () => {
+test("a partial worktree of a killed git is recreated", async () => {
   const repository = repositoryOf();
   const worktrees = join(next("root"), "worktrees", "thread");
   const entry = join(repository.folder, ".git/worktrees/thread");
@@ -259,7 +259,7 @@ test("the committer has the user's name", async () => {
   expect(author.trim()).toBe("Me Myself <me@example.org>");
 });
 
-test("file names may have whatever a file system takes", async () => {
+test("file names may have any characters that a file system allows", async () => {
   const repository = repositoryOf();
   const names = ["a b", "new\nline", "tab\t", '"quoted"', "-dash", "ü", ":(top)x", "back\\slash"];
   const { trees } = await play(repository, { works: [all(...names.map((name) => write(name)))] });
@@ -267,7 +267,7 @@ test("file names may have whatever a file system takes", async () => {
 });
 
 describe("an agent may", () => {
-  test("commit, take a branch of its own, or reset: only its files count", async () => {
+  test("commit, create a branch, or reset: only its files count", async () => {
     const repository = repositoryOf();
     const { trees, error } = await play(repository, {
       works: [
@@ -281,14 +281,14 @@ describe("an agent may", () => {
     const [first = "", second = "", third = "", last = ""] = trees.map(({ commit }) => commit);
     expect(repository.git("log", "--format=%s", first)).toBe("worker\nmine\nfirst\n");
     expect(repository.files(last)).toEqual(["README.md", "a", "b", "c", "d", "e"]);
-    // Its branch is where it has left it.
+    // Its branch is where the agent left it.
     expect(repository.git("rev-parse", "of-agent").trim()).toBe(first);
     for (const commit of [second, third])
       repository.git("merge-base", "--is-ancestor", commit, last);
     repository.git("fsck", "--strict");
   });
 
-  test("remove the .git of the worktree: the repository around the storage root is not taken for it", async () => {
+  test("remove the .git of the worktree: the repository around the storage root is not used instead", async () => {
     const outer = repositoryOf();
     outer.write("theirs", "not committed");
     const before = outer.seen();
@@ -350,7 +350,7 @@ describe("an agent may", () => {
   });
 });
 
-test("two roles in one worktree at once are refused, and two in their own are not", async () => {
+test("two concurrent roles in one worktree are refused, and two in their own are not", async () => {
   const repository = repositoryOf();
   const both = async (of: "thread" | "role") => {
     const worktrees = join(next("root"), "worktrees", "thread");

@@ -43,10 +43,10 @@ async function ended(ref: ThreadRef) {
 const treeOf = ({ threadId }: ThreadRef) => join(root, "worktrees", threadId, "thread");
 const left = () => readdirSync(join(root, "worktrees"));
 const removal = (ref: ThreadRef) => host.remove(ref).catch((error: Error) => error.message);
-/** A worktree goes when its thread leaves the trash, a week later. */
+/** Removes the threads in the trash a week later, and with them their worktrees. */
 const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
 
-test("a worktree that its user has locked keeps its thread", async () => {
+test("a worktree that its user locked keeps its thread", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   repository.git("worktree", "lock", "--reason", "I look at it", treeOf(ref));
@@ -58,7 +58,7 @@ test("a worktree that its user has locked keeps its thread", async () => {
   expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
 }, 30_000);
 
-test("a repository that was moved, or deleted, does not keep a thread", async () => {
+test("a moved or deleted repository does not keep a thread", async () => {
   const [moved, deleted] = [repositoryOf(), repositoryOf()];
   const refs = [(await play(moved)).ref, (await play(deleted)).ref];
   renameSync(moved.folder, `${moved.folder}-moved`);
@@ -87,7 +87,7 @@ test("the leftovers of an interrupted removal are collected", async () => {
   await emptyTrash();
 }, 30_000);
 
-test("a removal that git keeps from being done is finished by a later gc", async () => {
+test("a removal that git prevents is finished by a later gc", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const config = join(repository.folder, ".git/config");
@@ -100,7 +100,9 @@ test("a removal that git keeps from being done is finished by a later gc", async
   expect(kept.problems).toEqual([
     {
       path: join(root, "worktrees", ref.threadId),
-      message: expect.stringContaining(`the refs of the thread's worktrees stay in ${git}: fatal:`),
+      message: expect.stringContaining(
+        `${git}: can't delete the refs of the thread's worktrees: fatal:`,
+      ),
     },
   ]);
   expect(left()).toEqual([ref.threadId]);
@@ -109,7 +111,7 @@ test("a removal that git keeps from being done is finished by a later gc", async
   expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
 }, 30_000);
 
-test("nothing but its own is removed, whatever its notes say", async () => {
+test("only a thread's own worktrees are removed, whatever its notes say", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const own = `${repository.folder}-own`;

@@ -14,7 +14,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { roleSteps, worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Roles in a worktree that ask, that are tried again, and that can't be in one. */
+/* Roles in a worktree that ask, that are retried, or that do not support one. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-roles-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -22,7 +22,7 @@ let count = 0;
 const next = (name: string) => join(folder, `${name}-${(count += 1)}`);
 const repositoryOf = () => new TestRepository(next("repository"));
 
-test("a role that asks has its files kept with the question", async () => {
+test("a role that asks keeps its files with the question", async () => {
   const repository = repositoryOf();
   const asker: Role<Record<string, unknown>> = async ({ cwd, steps }) => {
     if (steps.length > 0) return { content: readFileSync(join(cwd, "draft"), "utf8"), meta: {} };
@@ -45,16 +45,16 @@ test("a role that asks has its files kept with the question", async () => {
   expect(forked.steps.at(-1)?.content).toBe("drafted");
 });
 
-test("a role whose own field is called worktree is refused at once", () => {
+test('a role with its own field "worktree" is refused at definition', () => {
   const schema = { type: "object", properties: { worktree: { type: "string" } } };
   const role = Object.assign(async () => ({ content: "", meta: {} }), {
     descriptor: { description: "", schema },
   });
   expect(() => worktree()(role)).toThrow("has the field worktree, which records its commit");
-  expect(() => worktree({ name: "../x" })).toThrow('can\'t have the name "../x"');
+  expect(() => worktree({ name: "../x" })).toThrow('invalid name of a worktree: "../x"');
 });
 
-test("a try whose time was up leaves before the next one begins with the files of the step", async () => {
+test("a timed-out try ends before the next try begins with the files of the step", async () => {
   const repository = repositoryOf();
   let tries = 0;
   const slow: Role<Record<string, unknown>> = async ({ cwd, signal }) => {

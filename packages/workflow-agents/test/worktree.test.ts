@@ -14,7 +14,7 @@ const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 let server: WireServer<object>;
 
-/** The text of each member; the planner puts Bob's into the script that he runs. */
+/** The text of each member. The planner puts Bob's into the script that Bob runs. */
 let texts = { alice: "parse()", bob: "print()", shared: "" };
 
 function reply(body: object): Reply {
@@ -69,7 +69,7 @@ async function ended(ref: ThreadRef) {
   return { ref, view, trees };
 }
 
-test("codes in worktrees of its own, and a fork begins with the files of its step", async () => {
+test("codes in its own worktrees, and a fork begins with the files of its step", async () => {
   const repository = newRepository();
   const before = repository.seen();
   texts = { alice: "parse()", bob: "print()", shared: "" };
@@ -87,16 +87,16 @@ test("codes in worktrees of its own, and a fork begins with the files of its ste
     [...plan, "src/parser.js", "the printer.js"],
   ]);
   expect(trees.map(({ name }) => name)).toEqual(["thread", "alice", "bob", "thread", "thread"]);
-  // Bob is a command, and git works in his worktree as in any other.
+  // Bob is a command. Git works in his worktree as in any other.
   expect(view.steps[2]?.content.trim()).toBe("2");
   expect(view.steps[3]?.meta).toMatchObject({ merged: ["alice", "bob"], conflicts: [] });
-  // A step that changes nothing has the commit that it began with.
+  // A step without changes keeps the commit that it began with.
   expect(trees[4]?.commit).toBe(trees[3]?.commit as string);
   const asSeen = repository.seen();
   for (const what of ["status --porcelain", "stash list", "branch --all", "head"]) {
     expect([what, asSeen[what]]).toEqual([what, before[what]]);
   }
-  // People name what was made by its branch.
+  // People find the work by its branch.
   expect(repository.git("log", "--format=%s", "-1", trees[1]?.branch ?? "").trim()).toBe("alice");
 
   texts = { alice: "parse(again)", bob: "print(again)", shared: "" };
@@ -111,7 +111,7 @@ test("codes in worktrees of its own, and a fork begins with the files of its ste
   expect(repository.git("show", `${redone.trees[3]?.commit}:src/parser.js`)).toBe("parse(again)");
 
   expect((await host.verify()).problems).toEqual([]);
-  // The source goes, and its forks keep the commits that their steps name.
+  // The source is removed, and its forks keep the commits that their steps name.
   await host.remove(ref);
   const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
   await emptyTrash();

@@ -25,7 +25,7 @@ describe("the policy ask_user", () => {
     expect(statesIn(outcome.steps)).toEqual({ a: "failed", c: "succeeded" });
   });
 
-  test("tries again when that is the decision, and attempt numbers go on", async () => {
+  test("retries on that decision, and attempt numbers continue", async () => {
     const outcome = await runPlan(definition, { a: failing(2) }, { answers: ["retry", "retry"] });
     expect(result(outcome)).toEqual({ returnCode: 0, summary: "3 steps succeeded" });
     const attempts = outcome.steps.filter(({ meta, role }) => role === "a" && meta.attempt);
@@ -48,7 +48,7 @@ describe("the policy ask_user", () => {
     ]);
   });
 
-  test("skips what depends on the step, or aborts the run", async () => {
+  test("skips the step's dependents, or aborts the run", async () => {
     const answer = { decision: "skip", by: "me" };
     const skipped = await runPlan(
       definition,
@@ -64,7 +64,7 @@ describe("the policy ask_user", () => {
     expect(result(aborted)).toEqual({ returnCode: 1, summary: "step a failed: no" });
   });
 
-  test("asks about one step after the other in the order of failure, and starts nothing before", async () => {
+  test("asks about one step at a time, in the order of failure, and starts no step before the answer", async () => {
     const [first, second] = [gate(), gate()];
     const steps = [step("a"), step("b"), step("busy"), step("next", ["busy"]), step("x", ["b"])];
     const outcome = await runPlan(
@@ -99,7 +99,7 @@ describe("the policy ask_user", () => {
     expect(asked).toEqual(["b", "a"]);
   });
 
-  test("aborts after the answer timeout, if there is one", async () => {
+  test("aborts after the answer timeout, if one is set", async () => {
     const waiting = await runPlan(definition, { a: new Error("no") }, { answerMs: 60_000 });
     const left = Number(waiting.steps.at(-1)?.meta.expiresAt) - Date.now();
     expect(left > 0 && left <= 60_000).toBe(true);
@@ -109,7 +109,7 @@ describe("the policy ask_user", () => {
     expect(statesIn(outcome.steps)).toEqual({ a: "failed", b: "skipped", c: "succeeded" });
   });
 
-  test("takes an answer that was given while no worker ran", async () => {
+  test("accepts an answer that was given while no worker ran", async () => {
     const { steps } = await runPlan(definition, { a: new Error("no") });
     const answer = { role: "__input__", content: "retry", meta: {} };
     const outcome = await runPlan(definition, {}, { steps: [...steps, answer] });

@@ -10,11 +10,11 @@ import { cron, does, hello, poll, TestHome, workflow } from "./home.ts";
 import { positionIn } from "../src/home/notice.ts";
 import { plan } from "./parts.ts";
 
-/* Concurrent changes and errors around runs. Each change comes at the worst moment. */
+/* Concurrent changes and errors around runs. Each change happens at the worst moment. */
 setDefaultTimeout(120_000);
 afterEach(removeStores);
 
-/** A host with one method that runs other code before, or in place of, its own. */
+/** Returns a host with one method that runs other code before, or in place of, its own. */
 function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unknown): Host {
   return new Proxy(host, {
     get(target, key) {
@@ -29,7 +29,7 @@ function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unkno
 
 const slow = plan([does("slow", "wait"), does("next", "say next", ["slow"])]);
 
-/** A confirmed plan whose agents work in a folder of their own. */
+/** Returns a confirmed plan whose agents work in their own folder. */
 async function confirmed(home: TestHome, output: PlannerOutput) {
   const made = workflow(output);
   const cwd = join(home.store.folder, made.id);
@@ -41,7 +41,7 @@ async function confirmed(home: TestHome, output: PlannerOutput) {
   return { id, begun, go: () => writeFileSync(join(cwd, "go"), "") };
 }
 
-test("who sees a plan paused that is resumed meanwhile does not pause its run again", async () => {
+test("a process that resumes a plan while another resumes it does not pause its run again", async () => {
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();
@@ -75,7 +75,7 @@ test("a run is cancelled also when another process writes its end first", async 
   expect((await home.open({ host }).cancel(id)).workflow.phase).toBe("failed");
 });
 
-test("a draft that another one has replaced while it was confirmed stays, and is not confirmed", async () => {
+test("a draft that is replaced during its confirmation stays, and is not confirmed", async () => {
   const home = new TestHome();
   const { plans } = home;
   const { id } = await plans.create(workflow(hello({ trigger: cron })));
@@ -94,7 +94,7 @@ test("a draft that another one has replaced while it was confirmed stays, and is
   expect(await messageOf(plans.confirm(id))).toContain("is active and can't become active");
 });
 
-test("a run that can't be resumed keeps no other one from it, and no trigger from firing", async () => {
+test("a run that cannot be resumed stops neither other runs nor triggers", async () => {
   const home = new TestHome();
   const [bad, good] = [await confirmed(home, slow), await confirmed(home, slow)];
   const waiting = await confirmed(home, hello({ trigger: poll }));
@@ -121,7 +121,7 @@ test("a run that can't be resumed keeps no other one from it, and no trigger fro
   expect(home.plans.get(bad.id).phase).toBe("executing");
 });
 
-test("a plan of another program that was never confirmed here fails its run with one line", async () => {
+test("a plan of another program without a confirmation here fails its run with one line", async () => {
   const home = new TestHome();
   const { id } = await home.plans.create(workflow(hello({ trigger: cron })));
   home.plans.database.run("UPDATE workflows SET phase = 'active'");
@@ -131,7 +131,7 @@ test("a plan of another program that was never confirmed here fails its run with
   expect(runs[0]?.error).toContain("it was never confirmed");
 });
 
-test("rows that are made again do not undo an end that another process writes meanwhile", async () => {
+test("rebuilt rows do not undo an end that another process writes meanwhile", async () => {
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();

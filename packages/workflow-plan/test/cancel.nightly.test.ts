@@ -31,7 +31,7 @@ test("a cancelled change is gone, and the confirmed plan stays", async () => {
   });
 });
 
-test("the name of a removed plan is the next one's, and its threads and versions stay", async () => {
+test("the name of a removed plan is free for the next plan, and its threads and versions stay", async () => {
   const home = new TestHome();
   const { host, plans } = home;
   const add = async (description: string) => {
@@ -51,7 +51,7 @@ test("the name of a removed plan is the next one's, and its threads and versions
   expect(third.bundle?.name).toBe("builds");
 });
 
-test("a name that others use too stays when a plan of it is removed", async () => {
+test("a shared name stays when one of its plans is removed", async () => {
   const home = new TestHome();
   const { host, plans } = home;
   const confirmed = async (name: string) => {
@@ -59,13 +59,13 @@ test("a name that others use too stays when a plan of it is removed", async () =
     await plans.confirm(id);
     return { id, bundle: plans.get(id).metadata?.bundle ?? { name: "", hash: "" } };
   };
-  // Another program has given the name another version since.
+  // Meanwhile another program registered another version under the name.
   const one = await confirmed("One");
   const two = await confirmed("Two");
   await host.register(one.bundle.name, await bundleOf(home, two.bundle.hash));
   await plans.remove(one.id);
   expect(await host.workflow("one")).toMatchObject({ hash: two.bundle.hash });
-  // Another program had registered the very same plan under it before.
+  // Another program registered the same plan under it before.
   await plans.remove(two.id);
   const three = await confirmed("Three");
   await plans.remove(three.id);

@@ -21,7 +21,7 @@ const failing = async (script: string, limits?: CheckLimits): Promise<string> =>
   return message;
 };
 
-/** Waits until the processes whose ids a script has written are gone. */
+/** Waits until the processes whose ids a script wrote are gone. */
 const whenGone = async (file: string) => {
   const ids = () => readFileSync(join(cwd, file), "utf8").trim().split("\n").map(Number);
   await until(() =>
@@ -61,7 +61,7 @@ test("a check fails by its exit code or a signal, with its last report", async (
   expect(await failing("exec /no/such/program")).toContain("exit code 127");
 });
 
-test("a check that can't be run fails", async () => {
+test("a check that cannot be run fails", async () => {
   const none = new AbortController().signal;
   const command = { argv: ["/no/such/shell"], cwd, env };
   expect(runCheck(command, none)).rejects.toBeInstanceOf(TriggerError);
@@ -70,7 +70,7 @@ test("a check that can't be run fails", async () => {
   );
 });
 
-test("a check that takes too long is ended with all that it started", async () => {
+test("a check is ended at its timeout, with all its processes", async () => {
   const script =
     "echo $$ > late; sleep 60 & echo $! >> late; trap '' TERM; while :; do sleep 1; done";
   expect(await failing(script, { timeoutMs: 300 })).toBe(
@@ -79,7 +79,7 @@ test("a check that takes too long is ended with all that it started", async () =
   await whenGone("late");
 });
 
-test("endless output ends a check, and so does a byte too much", async () => {
+test("output over the limit ends a check, even by one byte", async () => {
   expect(await failing("echo $$ > endless; yes")).toBe("the check printed more than 1048576 bytes");
   await whenGone("endless");
   expect(await check("head -c 1048576 /dev/zero")).toHaveLength(1_048_576);

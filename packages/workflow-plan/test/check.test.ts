@@ -15,7 +15,7 @@ const referring = (text: string, depends_on = ["a"]): string[] =>
   inStep({ depends_on, inputs: { x: [{ y: text }] } }, step("a"));
 
 describe("a plan's check", () => {
-  test("takes a plan, fills in defaults and drops what the format does not have", () => {
+  test("accepts a plan, fills in defaults and drops unknown fields", () => {
     const steps = [{ ...step("a"), position: { x: 1, y: 2 }, more: 1 }];
     const { errors, plan: found } = checkPlan({
       ...plan([]),
@@ -214,14 +214,14 @@ describe("a plan's check", () => {
     expect(found).toEqual(expected);
   });
 
-  test("gives all that is wrong at once", () => {
+  test("reports all problems at once", () => {
     const steps = [step("a_b"), step("c", ["x"], { inputs: { y: "$steps." } })];
     expect(messagesOf({ ...plan(steps), trigger: { type: "cron", expression: "" } })).toHaveLength(
       4,
     );
   });
 
-  test("warns of references where none are resolved", () => {
+  test("warns of references in fields that are not resolved", () => {
     const { errors, warnings } = checkPlan(
       plan([step("a", [], { description: "$trigger_data!" })]),
     );
@@ -260,7 +260,7 @@ describe("a plan's check", () => {
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 
-  test("never throws, whatever it is given", () => {
+  test("never throws, whatever its input is", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         for (const value of [one, { ...plan([]), steps: one, trigger: other }]) {
@@ -281,7 +281,7 @@ function nested(depth: number): unknown {
   return value;
 }
 
-test("the layout of a plan has no two steps over each other, and each edge runs forward", () => {
+test("the layout of a plan has no overlapping steps, and each edge points forward", () => {
   for (let seed = 1; seed <= 60; seed += 1) {
     const steps = placed(generatedPlan(seed).steps);
     const at = new Map(steps.map(({ id, position }) => [id, position ?? { x: 0, y: 0 }]));
@@ -296,7 +296,7 @@ test("the layout of a plan has no two steps over each other, and each edge runs 
   }
 });
 
-test("a step may have a name that every object has", () => {
+test("a step may be named like a property of every object", () => {
   const after = { ...step("constructor"), depends_on: ["a"] };
   const at = placed([step("a"), after]).map(({ id, position }) => [id, position?.x]);
   expect(at).toEqual([

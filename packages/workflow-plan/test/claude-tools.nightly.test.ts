@@ -10,10 +10,7 @@ import { planBundle } from "../src/entry/index.ts";
 import { plan, result, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
-/*
- * The real Claude Code with our tools and our check of its commands, against a server that speaks the provider's
- * protocol.
- */
+/* The real Claude Code with our tools and our check of its commands, against a server of the provider's protocol. */
 const agents = createRequire(import.meta.resolve("@uncaged/workflow-agents"));
 const wrapper = createRequire(agents.resolve("@anthropic-ai/claude-code/package.json"));
 const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;

@@ -11,7 +11,7 @@ import { openEnvironment } from "../src/agent/agent.ts";
 import { type StepRequest } from "../src/entry/index.ts";
 import { claudeAgent } from "../src/agent/claude.ts";
 
-/* The real Claude Code as the agent of a step, against a server that speaks the provider's protocol. */
+/* The real Claude Code as the agent of a step, against a server of the provider's protocol. */
 const agents = createRequire(import.meta.resolve("@uncaged/workflow-agents"));
 const wrapper = createRequire(agents.resolve("@anthropic-ai/claude-code/package.json"));
 const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
@@ -59,7 +59,7 @@ test("a step's session has its chosen id, is resumed, and is replaced when it is
   };
   const sessionId = crypto.randomUUID();
   try {
-    // The agent is killed during its answer, as with its worker; only the chosen id is known.
+    // The agent is killed during its answer, as with its worker. Only the chosen id is known.
     const abort = new AbortController();
     const ended = failureOf(perform("do it", { sessionId }, abort.signal));
     await until(() => server.came.length > 0);

@@ -17,7 +17,7 @@ function sources(home = "", project: string | null = null, env: Record<string, s
   return { home: folder, project: join(folder, "project"), env };
 }
 
-/** Returns the message of the error for a text as config.yaml, without its path. */
+/** Returns the error message for a text as config.yaml, without its path. */
 function refused(text: string, env: Record<string, string> = {}): string {
   const given = sources(text, null, env);
   try {
@@ -42,7 +42,7 @@ test("without a file each setting has its default", () => {
   expect(config.telegram.allowed_users).toEqual([]);
 });
 
-test("the project's file goes before that of the plan home, the environment before both", () => {
+test("the environment overrides the project's file, which overrides the plan home's", () => {
   const home = "max_runs: 1\nmax_parallel_steps: 2\nagent:\n  command: one\n  model: m\n";
   const given = sources(home, "max_parallel_steps: 1\nagent: { model: two }\n", {
     UNCAGED_PLAN_AGENT_COMMAND: "three",
@@ -61,7 +61,7 @@ test("the project's file goes before that of the plan home, the environment befo
   });
 });
 
-test("${NAME} stands for a variable, else for a secret", () => {
+test("${NAME} inserts a variable, else a secret", () => {
   const given = sources("telegram: { token: 'a${ONE}b${TWO}' }\nmax_runs: ${MANY}\n", null, {
     ONE: "1",
     MANY: "7",
@@ -71,7 +71,7 @@ test("${NAME} stands for a variable, else for a secret", () => {
   expect(config.max_runs).toBe(7);
 });
 
-test("no credential is shown, whichever setting it stands in", () => {
+test("no credential is shown, in any setting", () => {
   const secrets = { A_SECRET: "hidden-value", BOT: "123:abcdef", SHORT: "short" };
   const given = sources(
     "agent: { command: 'run --key=${A_SECRET}', model: '${SHORT}' }\ntelegram: { token: 'bot${BOT}', allowed_users: ['${A_SECRET}', '7'] }\n",
@@ -88,7 +88,7 @@ test("no credential is shown, whichever setting it stands in", () => {
   expect(readConfig({ ...given, secrets }).agent.command).toBe("run --key=hidden-value");
 });
 
-describe("it names", () => {
+describe("an error names", () => {
   for (const [what, text, message] of [
     [
       "a variable that is not set",
@@ -115,7 +115,7 @@ describe("it names", () => {
       "agent:\n  comand: x\n",
       'config.yaml:2:11: unknown setting "agent.comand"',
     ],
-    ["a group that is none", "agent: x\n", "config.yaml:1:8: agent must have keys"],
+    ["a group of another type", "agent: x\n", "config.yaml:1:8: agent must have keys"],
     [
       "a value out of bounds",
       "max_runs: 0\n",
@@ -145,7 +145,7 @@ describe("it names", () => {
 });
 
 describe("a project's file", () => {
-  /** Returns the settings of a user's and a project's file, or the message of their refusal. */
+  /** Returns the settings from a user's and a project's file, or the message of their refusal. */
   function both(user: string, project: string): string | ReturnType<typeof readConfig> {
     const given = sources(user, project);
     try {
@@ -175,7 +175,7 @@ describe("a project's file", () => {
     ["", "telegram: { allowed_users: ['1'] }"],
     ["", "whatsapp: { enabled: true }"],
   ] as const) {
-    test(`can't have ${project} beside ${user || "the defaults"}`, () => {
+    test(`cannot have ${project} beside ${user || "the defaults"}`, () => {
       const found = both(user, project);
       expect(found).toMatch(
         /^uncaged\.plans\.yaml:1:\d+: a project's file can't (relax|set) [\w.]+$/,
@@ -183,7 +183,7 @@ describe("a project's file", () => {
     });
   }
 
-  test("can tighten, and name models", () => {
+  test("can tighten limits, and name models", () => {
     const project = `sandbox: { mode: bubblewrap, required: true, network: none }
 max_runs: 4
 answer_timeout_ms: 60000
@@ -197,7 +197,7 @@ agent: { model: m, command: claude }
     });
   });
 
-  test("can't have a secret stand for a value", () => {
+  test("cannot insert a secret into a value", () => {
     expect(both("", "agent: { model: '${TOKEN}' }")).toBe(
       "uncaged.plans.yaml:1:17: agent.model: a project's file can't refer to variables",
     );
@@ -233,7 +233,7 @@ describe("sandbox.network", () => {
     "-a:1",
     "http://a:1",
   ])
-    test(`can't allow ${address}`, () => {
+    test(`cannot allow ${address}`, () => {
       expect(refused(`sandbox: { network: { allow: ['${address}'] } }\n`)).toBe(
         `config.yaml: sandbox.network.allow has ${JSON.stringify(address)}, which is not host:port with a name or address (IPv6 in brackets) and a port from 1 to 65535`,
       );
@@ -250,8 +250,8 @@ describe("sandbox.network", () => {
   });
 });
 
-describe("a setting is set", () => {
-  test("in a file for its owner alone, and the rest of the file stays", () => {
+describe("a change of a setting", () => {
+  test("writes a file that only its owner can read, and keeps the rest of the file", () => {
     const given = sources("# mine\nagent:\n  command: one # first\n");
     setConfig(given, "max_runs", "9");
     setConfig(given, "agent.model", "m");
@@ -267,7 +267,16 @@ describe("a setting is set", () => {
     expect(readConfig(given).max_runs).toBe(5);
   });
 
-  test("or refused, and the file stays as it was", () => {
+  test("is removed where it is missing", () => {
+    const empty = sources();
+    setConfig(empty, "agent.model", null);
+    expect(readConfig(empty).agent.model).toBe(readConfig(sources()).agent.model);
+    const scalar = sources("sandbox: { network: none }\n");
+    setConfig(scalar, "sandbox.network.allow", null);
+    expect(readConfig(scalar).sandbox.network).toBe("none");
+  });
+
+  test("is refused when invalid, and the file stays unchanged", () => {
     const given = sources("max_runs: 2\n");
     for (const [key, value] of [
       ["max_runs", "0"],
@@ -281,14 +290,14 @@ describe("a setting is set", () => {
     expect(readFileSync(join(given.home, "config.yaml"), "utf8")).toBe("max_runs: 2\n");
   });
 
-  test("but not in a file that is broken", () => {
+  test("is refused in a broken file", () => {
     const given = sources("agent: [\n");
     expect(() => setConfig(given, "max_runs", "3")).toThrow(ConfigError);
     expect(readFileSync(join(given.home, "config.yaml"), "utf8")).toBe("agent: [\n");
   });
 });
 
-test("processes that set settings at once lose none", async () => {
+test("is not lost when several processes change settings at once", async () => {
   const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/entry/service.ts", import.meta.url).pathname)};
 const [, , home, key, first, second] = process.argv;
 const given = { home, env: {} };

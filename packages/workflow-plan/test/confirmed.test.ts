@@ -10,7 +10,7 @@ import { plan } from "./parts.ts";
 
 afterEach(removeStores);
 
-/** A plan home in a project, whose plans' confirmations are kept elsewhere. */
+/** Returns a plan home in a project whose plans' confirmations are kept elsewhere. */
 function inProject(runOptions: Record<string, unknown> = { agentCommand: command }) {
   const home = new TestHome();
   const project = join(home.store.folder, "project");
@@ -53,7 +53,7 @@ describe("a confirmed plan", () => {
     ["uncaged.json", '{ "root": "other" }\n', "has changed"],
     ["package.json", '{ "uncaged": { "root": "other" } }\n', "was made"],
   ] as const) {
-    test(`does not run once ${file} is another, until it is confirmed again`, async () => {
+    test(`does not run after a change of ${file}, until it is confirmed again`, async () => {
       const { home, plans, project, confirmed } = inProject();
       const id = await confirmed();
       if (file === "package.json") rmSync(join(project, "uncaged.json"));
@@ -72,7 +72,7 @@ describe("a confirmed plan", () => {
     });
   }
 
-  test("runs on when something changes that the host does not obey", async () => {
+  test("keeps running after a change that does not affect the host", async () => {
     const { home, plans, project, confirmed } = inProject();
     writeFileSync(join(project, "package.json"), '{ "name": "a" }\n');
     const id = await confirmed();
@@ -80,11 +80,11 @@ describe("a confirmed plan", () => {
     writeFileSync(join(project, "data.txt"), "text");
     await plans.run(id);
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
-    // Then nothing needs another confirmation.
+    // No new confirmation is needed then.
     expect(await refusal(() => plans.confirm(id))).toContain("active");
   });
 
-  test("is refused when a link takes a file's place, whatever it leads to", async () => {
+  test("is refused when a link replaces a file, whatever its target is", async () => {
     const { plans, project, confirmed, home } = inProject();
     writeFileSync(join(project, ".env"), "A=1\n");
     const id = await confirmed();
@@ -94,7 +94,7 @@ describe("a confirmed plan", () => {
     expect(await refusal(() => plans.run(id))).toStartWith(`${join(project, ".env")} has changed`);
   });
 
-  test("has no further step begin once a step has changed what the host obeys", async () => {
+  test("starts no further step after a step changed files that control the host", async () => {
     const { home, plans, confirmed, project } = inProject();
     const id = await confirmed(
       plan(
@@ -116,7 +116,7 @@ describe("a confirmed plan", () => {
     expect(events.filter(({ event }) => event === "succeeded")).toHaveLength(1);
   });
 
-  test("is not resumed, and its owner is told, once a step has changed what the host obeys", async () => {
+  test("is not resumed, and its owner is told, after a step changed files that control the host", async () => {
     const { home, plans, project, confirmed, userHome } = inProject();
     const id = await confirmed(plan([does("one", "wait for go")], {}, { trigger: cron }));
     await plans.run(id);
@@ -134,16 +134,16 @@ describe("a confirmed plan", () => {
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
   });
 
-  test("of a plan home that has no confirmation of it by this user is refused", async () => {
+  test("is refused in a plan home without a confirmation by this user", async () => {
     const { plans, confirmed, userHome } = inProject();
     const id = await confirmed();
     rmSync(userHome, { recursive: true });
     expect(await refusal(() => plans.run(id))).toBe(
-      `no confirmation of ${id} as it is now was kept by ${userHome}: ${again(id)}`,
+      `no confirmation of the current ${id} found in ${userHome}: ${again(id)}`,
     );
   });
 
-  test("that was changed is confirmed in its new state", async () => {
+  test("is confirmed in its new state after a change", async () => {
     const { home, plans, confirmed, project } = inProject();
     const id = await confirmed();
     writeFileSync(join(project, ".env"), "A=1\n");
@@ -182,7 +182,7 @@ describe("the agent of a confirmed plan", () => {
 
   const script = (comment = "") => `#!/bin/sh\n${comment}exec ${command} "$@"\n`;
 
-  /** Puts the agent of the tests into a folder of its own, found there by PATH. */
+  /** Copies the agent of the tests into its own folder, where PATH finds it. */
   function agentIn(folder: string): string {
     mkdirSync(folder, { recursive: true });
     const path = join(folder, "claude");
@@ -190,7 +190,7 @@ describe("the agent of a confirmed plan", () => {
     return path;
   }
 
-  test("is recorded by path and digest, and found as it was when it was confirmed", async () => {
+  test("is recorded by path and digest, and found unchanged after the confirmation", async () => {
     const { home, plans, project, userHome } = inProject();
     const bin = join(home.store.folder, "bin");
     const path = agentIn(bin);
@@ -200,7 +200,7 @@ describe("the agent of a confirmed plan", () => {
       workflow(hello({ trigger: cron }), { metadata: { cwd: project } }),
     );
     await own.confirm(id);
-    // A program that a step puts earlier on the PATH is not taken for it.
+    // A program that a step puts earlier on the PATH is not used instead.
     writeFileSync(agentIn(join(project, "bin")), "#!/bin/sh\nexit 7\n");
     await own.run(id);
     const started = (await eventsOf(home, plans, id)).find(({ event }) => event === "started");
@@ -230,7 +230,7 @@ describe("the agent of a confirmed plan", () => {
   });
 
   for (const where of ["project", "other project"])
-    test(`is refused where a step of its ${where} could have changed it`, async () => {
+    test(`is refused when a step of its ${where} could have changed it`, async () => {
       const { home, project, userHome } = inProject();
       const path = agentIn(
         join(where === "project" ? project : join(home.store.folder, "other"), "bin"),
@@ -251,7 +251,7 @@ describe("the agent of a confirmed plan", () => {
     });
 });
 
-test("a plan that was confirmed with a sandbox does not run without one, until it is confirmed again", async () => {
+test("a plan that was confirmed with a sandbox does not run without one until it is confirmed again", async () => {
   const { home, plans, project, userHome } = inProject();
   let mode: "off" | "bubblewrap" = "bubblewrap";
   const check = () => Promise.resolve({ mode });
@@ -263,13 +263,13 @@ test("a plan that was confirmed with a sandbox does not run without one, until i
   await own.run(id);
   const [run] = (await home.ended(id)).runs;
   expect(run?.error).toContain(
-    `the plan was confirmed with the sandbox bubblewrap, and there is none now: ${again(id)}`,
+    `the plan was confirmed with the sandbox bubblewrap, but none is available now: ${again(id)}`,
   );
   const confirmed = new Confirmations({ home: home.home, env: {}, cwd: project }, userHome);
   const question = { planHome: plans.folder, root: home.host.root, env: home.store.env };
   const script = () =>
     scriptCommand(own.get(id), "true", { ...question, confirmed: confirmed.kept(id) });
-  expect(await refusal(script)).toContain("there is none now");
+  expect(await refusal(script)).toContain("none is available now");
   mode = "off";
   await own.confirm(id);
   await own.run(id);

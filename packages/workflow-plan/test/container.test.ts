@@ -132,7 +132,7 @@ for (const { image, missing, name, path, title } of engines) {
       );
     });
 
-    // Each takes one wall away, and the container must be refused.
+    // Each case removes one barrier, and the container must be refused.
     inContainer.each([
       ["the network of this machine", `[ "$one" = none ] && one=host`, "connect ("],
       [

@@ -23,9 +23,9 @@ test("the other plans are listed, and each damaged one is named with its column"
   const { plans } = home;
   const columns = {
     trigger_json: ["{", "is not valid JSON"],
-    steps_json: ['{"a": 1}', "has no list"],
-    failure_policy_json: ["[]", "has no object"],
-    metadata_json: ["7", "has no object"],
+    steps_json: ['{"a": 1}', "is not a list"],
+    failure_policy_json: ["[]", "is not an object"],
+    metadata_json: ["7", "is not an object"],
   } as const;
   const expected: string[] = [];
   for (const [column, [value, problem]] of Object.entries(columns)) {
@@ -41,7 +41,7 @@ test("the other plans are listed, and each damaged one is named with its column"
   expect(String(await failureOf(plans.list()))).toContain("is damaged");
 });
 
-test("a damaged plan with a run that goes on keeps no other from being shown, run, confirmed and notified", async () => {
+test("other plans are shown, run, confirmed and notified beside a damaged plan with an open run", async () => {
   const { home, notices, plans, texts, write } = await bot();
   const owner = { channel: "telegram", chatJid: "42", sender: "7" };
   const waits = await plans.create(workflow(plan([does("a", "wait")], {}, { name: "Waits" })));
@@ -57,7 +57,7 @@ test("a damaged plan with a run that goes on keeps no other from being shown, ru
   const [list] = await write("/list");
   expect(list).toContain(`completed  Waits`);
   expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is not valid JSON`);
-  // Its run ends all the same; only its phase has to wait for the repair.
+  // Its run ends all the same. Only its phase waits for the repair.
   writeFileSync(join(home.store.folder, "go"), "");
   const runOf = () => plans.findRun(runId ?? "");
   await until(async () => (await plans.refresh(), runOf().status === "completed"));

@@ -34,7 +34,7 @@ const schemaOf = (database: Database) =>
     )
     .all();
 
-test("a new database has the tables and indexes of the protocol, to the letter", () => {
+test("a new database has exactly the tables and indexes of the protocol", () => {
   const plans = open();
   const own = new Database(join(plans.home, "plans.db"));
   const theirs = new Database(":memory:");
@@ -46,7 +46,7 @@ test("a new database has the tables and indexes of the protocol, to the letter",
   expect(statSync(join(plans.home, "plans.db")).mode & 0o777).toBe(0o600);
 });
 
-test("a database with the protocol's first tables opens, gets what it lacks, and keeps its rows", () => {
+test("a database with the protocol's first tables opens, gets the missing ones, and keeps its rows", () => {
   const home = newHome();
   mkdirSync(home, { mode: 0o700 });
   const old = new Database(join(home, "plans.db"), { create: true });
@@ -85,7 +85,7 @@ function closed() {
   return plans;
 }
 
-test("a home in a new storage root is kept out of git, and is nothing strange to the root", async () => {
+test("a home in a new storage root is excluded from git, and the root accepts it", async () => {
   const root = join(folder, "new-root");
   const host = openLocalHost({ path: root });
   openPlans({ host, home: planHome(root, {}), env: {}, cwd: folder }).close();
@@ -110,7 +110,7 @@ function lineOf(error: unknown): string {
   return `${code}: ${message.replaceAll(folder, "…")} (${hint ?? ""})`;
 }
 
-test("a damaged, a foreign and a newer database are refused and left as they are", async () => {
+test("a damaged, a foreign and a newer database are refused and left unchanged", async () => {
   const { home: damaged } = closed();
   const path = join(damaged, "plans.db");
   const whole = readFileSync(path);
@@ -124,18 +124,18 @@ test("a damaged, a foreign and a newer database are refused and left as they are
     join(foreign, "plans.db"),
     "no database at all, but a text of some length".repeat(50),
   );
-  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(put it back/);
+  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(restore it/);
   expect(readFileSync(join(foreign, "plans.db"), "utf8")).toStartWith("no database");
   const newer = open();
   await newer.create(workflow(hello()));
   newer.database.run("UPDATE workflows SET schema_version = '2.0'");
   newer.close();
   expect(refusal(() => open(newer.home))).toContain(
-    'schema version "2.0", and this program knows 1.0',
+    'schema version "2.0"; this program supports only 1.0',
   );
 });
 
-test("who finds the database locked waits, then gives up with one line, and nothing is written", async () => {
+test("a process waits for a locked database, then gives up with one line and writes nothing", async () => {
   const plans = open();
   const other = new Database(join(plans.home, "plans.db"));
   plans.database.run("PRAGMA busy_timeout = 20");
@@ -145,11 +145,11 @@ test("who finds the database locked waits, then gives up with one line, and noth
     "is locked by another process",
   );
   other.run("ROLLBACK");
-  expect(refusal(() => plans.get(id))).toContain("there is no plan");
+  expect(refusal(() => plans.get(id))).toContain(`no plan "${id}" found`);
   expect((await plans.create(workflow(hello(), { id }))).id).toBe(id);
 });
 
-test("a database that can't be written is read, and refuses a change with one line", async () => {
+test("a read-only database is read, and refuses a change with one line", async () => {
   const plans = open();
   const { id } = await plans.create(workflow(hello()));
   plans.database.run("PRAGMA query_only = 1");
@@ -164,7 +164,7 @@ test("a database that can't be written is read, and refuses a change with one li
   expect(refusal(() => open(linked))).toContain("plans.db can't be opened (check the owner");
 });
 
-test("a full disk lets no half of a fire be written", async () => {
+test("a full disk leaves no partial fire", async () => {
   const plans = open();
   const { id } = await plans.create(workflow(hello(), { phase: "planning" }));
   plans.database.run("UPDATE workflows SET phase = 'active'");
@@ -189,13 +189,13 @@ test("a full disk lets no half of a fire be written", async () => {
   expect(plans.get(id).phase).toBe("executing");
 });
 
-test("the home is in the storage root, or named by a variable; only its owner may write to it", () => {
+test("the home is in the storage root, or named by a variable, and only its owner may write to it", () => {
   expect(planHome("/root", {})).toBe("/root/plans");
   expect(planHome("/root", { UNCAGED_PLAN_HOME: "/elsewhere" })).toBe("/elsewhere");
   const { home } = open();
   Bun.spawnSync(["chmod", "777", home]);
   expect(refusal(() => open(home))).toBe(
-    `CONFIG_ERROR: the plan home ${home.replace(folder, "…")} can be written by others (run: chmod 700 ${home})`,
+    `CONFIG_ERROR: the plan home ${home.replace(folder, "…")} can be written by other users (run: chmod 700 ${home})`,
   );
   const file = join(folder, "file");
   writeFileSync(file, "");

@@ -4,11 +4,11 @@ import { dirname, join } from "node:path";
 
 /*
  * Container engines for tests. One is podman with an image of this machine's own files. The other is a script that
- * takes the arguments of an engine and starts bubblewrap with them; its image has the programs of this machine.
+ * takes an engine's arguments and starts bubblewrap with them; its image has the programs of this machine.
  */
 
 const bubblewrap = Bun.which("bwrap");
-// A filter of system calls that allows all, since an engine has one: `BPF_RET | SECCOMP_RET_ALLOW`.
+// An allow-all filter of system calls, because an engine sets a filter: `BPF_RET | SECCOMP_RET_ALLOW`.
 const allowAll = "\\006\\000\\000\\000\\000\\000\\377\\177";
 
 const script = (image: string): string => `#!/bin/bash
@@ -44,15 +44,15 @@ exec ${bubblewrap} --unshare-user --disable-userns --unshare-pid --unshare-ipc "
   -- "$program" "$@"
 `;
 
-/** Writes an engine that is bubblewrap. */
+/** Writes an engine that runs bubblewrap. */
 export function scriptedEngine(path: string, image: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, script(image), { mode: 0o755 });
 }
 
 /**
- * Writes an engine that wraps another one. `change` is shell code that reads each argument of a start, `$one`, and
- * may change it.
+ * Writes an engine that wraps another one. `change` is shell code that reads each start argument in `$one`, and may
+ * change it.
  */
 export function changedEngine(path: string, behind: string, change: string): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -70,7 +70,7 @@ exec ${behind} "\${args[@]}"
 
 const programs = "sh bash cat env id ls ln mkdir mv rm sleep touch true unshare".split(" ");
 
-/** The files of an image with a shell, which can't run without the C library. */
+/** Writes the files of an image with a shell, which cannot run without the C library. */
 function imageFiles(folder: string, hasLibraries: boolean): void {
   for (const name of ["usr/bin", "etc", "tmp", "proc", "sys", "dev", "workspace"])
     mkdirSync(join(folder, name), { recursive: true });
@@ -90,7 +90,7 @@ function imageFiles(folder: string, hasLibraries: boolean): void {
 const librariesOf = (path: string): string[] =>
   spawnSync("/usr/bin/ldd", [path], { encoding: "utf8" }).stdout.match(/\/\S+/g) ?? [];
 
-/** A podman with two images in a storage of its own, or why there is none. */
+/** A podman with two images in its own storage, or the reason for its absence. */
 export type Podman = { path: string; image: string; bare: string } | { missing: string };
 
 const image = "uncaged-test-agent";
@@ -114,7 +114,7 @@ export function preparedPodman(folder: string): Podman {
     ]);
     if (made.status !== 0) return { missing: "podman can't make an image here" };
   }
-  // If limits can't be raised, or control groups are of the old kind, podman needs these.
+  // Podman needs these if limits cannot be raised, or control groups are of the old version.
   for (const [runtime, limits] of [
     ["", ""],
     ["--runtime runc", ""],

@@ -6,7 +6,7 @@ import { runThread, type ThreadOutcome } from "@uncaged/workflow/testing";
 import { planBundle, type PlanDocument } from "../src/entry/index.ts";
 import { type Answers, plan, result, runPlan, step } from "./parts.ts";
 
-/* Threads of plans answered by the recording of another thread, without an agent. */
+/* Threads of plans, answered from the recording of another thread, without an agent. */
 function fixtureFrom(outcome: ThreadOutcome) {
   const known = { status: "completed", threadId: "T", workflow: "w", hash: "H", prompt: "" };
   return fixtureOf({ ...outcome, ...known } as unknown as ThreadView);
@@ -14,7 +14,7 @@ function fixtureFrom(outcome: ThreadOutcome) {
 
 type Fixture = ReturnType<typeof fixtureFrom>;
 
-/** Answers a plan as it is built from a file. Its agent is a missing command. */
+/** Answers a plan as if it was built from a file. Its agent is a missing command. */
 function answered(definition: PlanDocument, fixture: Fixture, steps: Step[] = []) {
   const log = [...steps];
   const { run } = planBundle(definition);
@@ -68,7 +68,7 @@ test("a fixture answers attempts, subtasks, notices and questions, and starts no
   expect(records(second)).toEqual(records(first));
   expect(second.steps.some(({ meta }) => "cost" in meta)).toBe(false);
   for (let kept = 1; kept < second.steps.length; kept += 1) {
-    // A question is answered before its thread goes on.
+    // A question is answered before its thread continues.
     if (second.steps[kept - 1]?.role === "__wait__") continue;
     const again = await answered(slow, fixtureFrom(first), second.steps.slice(0, kept));
     expect([kept, result(again)]).toEqual([kept, result(first)]);
@@ -77,7 +77,7 @@ test("a fixture answers attempts, subtasks, notices and questions, and starts no
   }
 });
 
-test("a step that another one's failure has cancelled is cancelled again", async () => {
+test("a step that was cancelled by another step's failure is cancelled again", async () => {
   const definition = plan([step("long"), step("bad")], { on_step_failure: "stop" });
   const first = await runPlan(definition, {
     long: async (_, { thread }) => {
@@ -98,14 +98,14 @@ test("a missing answer fails the thread, and not the step", async () => {
   const second = await answered(more, fixtureFrom(first));
   expect(second).toMatchObject({
     status: "failed",
-    message: "the fixture of T has no answer for attempt 1 at step other",
+    message: "the fixture of T has no answer for attempt 1 of step other",
     error: { code: "NO_RECORDED_ANSWER" },
   });
   const ends = second.steps.filter(({ role, meta }) => role !== "a" && meta.event !== "started");
   expect(ends).toEqual([]);
 });
 
-test("a question gets the answer that the same step's question had, in whatever order they are asked", async () => {
+test("a question gets the recorded answer of the same step's question, in any order", async () => {
   const policy = { on_step_failure: "ask_user" } as const;
   const [x, y] = [step("x"), step("y")];
   const failing = { x: new Error("x"), y: new Error("y") };

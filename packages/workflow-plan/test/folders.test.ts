@@ -6,11 +6,11 @@ import { tick } from "../src/entry/service.ts";
 import { checkPrefix } from "../src/step/check-folder.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* Folders left in the user's cache by killed workers and check scripts. */
+/* Folders that killed workers and check scripts left in the user's cache. */
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 
-test("the next pass removes the folders of ended threads and of its own check scripts alone", async () => {
+test("the next pass removes only the folders of ended threads and of its own check scripts", async () => {
   const home = new TestHome();
   const { host, plans, store } = home;
   const env = { ...store.env, PATH: process.env.PATH ?? "", XDG_CACHE_HOME: store.folder };

@@ -5,7 +5,7 @@ import { runGenerated } from "./generated/run.ts";
 
 const plans = process.env.TEST_CASES === "all" ? 2000 : 400;
 
-test(`${plans} generated plans run as the protocol has it, undisturbed and killed again and again`, async () => {
+test(`${plans} generated plans run as the protocol requires, undisturbed and with repeated kills`, async () => {
   const seen = {
     succeeded: 0,
     failed: 0,
@@ -48,7 +48,7 @@ test(`${plans} generated plans run as the protocol has it, undisturbed and kille
     }
     if (ends[0] === ends[1]) seen.same += 1;
   }
-  // The number of each event must be large enough for the test to mean anything.
+  // Each event must occur often enough for the test to mean anything.
   for (const [what, count] of Object.entries(seen)) {
     expect({ what, isEnough: count > plans / 50 }).toEqual({ what, isEnough: true });
   }

@@ -7,11 +7,11 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Of the logs of open runs only the new part is read. */
+/* Only the new part of an open run's log is read. */
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 
-/** A host that notes the observed threads. */
+/** Returns a host that records the observed threads. */
 function noting(host: Host): { host: Host; seen: string[] } {
   const seen: string[] = [];
   const shown = (item: Observed) => (item.kind === "step" ? `step ${item.number}` : item.kind);
@@ -24,7 +24,7 @@ function noting(host: Host): { host: Host; seen: string[] } {
   return { host: { ...host, observe }, seen };
 }
 
-test("a look at a run that goes on reads what is new since the last one, to the same rows", async () => {
+test("a repeated read of an open run reads only new records, and results in the same rows", async () => {
   const home = new TestHome();
   const { host, seen } = noting(home.host);
   const plans = home.open({ host });

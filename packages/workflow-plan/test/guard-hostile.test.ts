@@ -248,7 +248,7 @@ const hostile: Record<string, string[]> = {
   "unparsable scripts": [...["if [ a ]; then", "ls &&", "ls | "]],
 };
 
-describe("the check of commands refuses, however it is written,", () => {
+describe("the check of commands refuses, in any notation,", () => {
   test.each(Object.entries(hostile))("%s", (_, commands) => {
     const passed = commands.filter((command) => refusalOf(command, at) === null);
     expect(passed).toEqual([]);
@@ -337,7 +337,7 @@ const harmless = [
   ],
 ];
 
-test("the check of commands allows what is written out", () => {
+test("the check of commands allows plainly written commands", () => {
   const refusals = harmless.flatMap((command) => refusalOf(command, at) ?? []);
   expect(refusals).toEqual([]);
 });

@@ -292,7 +292,7 @@ describe("the check of commands refuses", () => {
   });
 });
 
-test("the check of commands lets pass what only looks like it", () => {
+test("the check of commands allows commands that only look forbidden", () => {
   const found = allowed.flatMap((command) => {
     const refusal = refusalOf(command, at);
     return refusal === null ? [] : [`${command}: ${refusal}`];
@@ -307,7 +307,7 @@ test("a command of any length and depth gets an answer", () => {
   expect(refusalOf("", at)).toBeNull();
 });
 
-test("the hook refuses with its exit code, also what it can't read", () => {
+test("the hook refuses with its exit code, also unreadable input", () => {
   const call = (tool_name: string, tool_input: unknown) =>
     guardCall(JSON.stringify({ cwd: "/home/me", tool_name, tool_input }), { HOME: "/home/me" });
   expect(call("Bash", { command: "ls" })).toEqual({ exitCode: 0, message: "" });
@@ -318,7 +318,7 @@ test("the hook refuses with its exit code, also what it can't read", () => {
   expect(call("Bash", {}).exitCode).toBe(2);
 });
 
-test("the hook refuses a new file in a folder that leads to the system's settings", () => {
+test("the hook refuses a new file in a folder that links to the system's settings", () => {
   const folder = mkdtempSync(join(tmpdir(), "uncaged-guard-"));
   symlinkSync("/etc", join(folder, "link"));
   const write = (name: string) => {

@@ -9,11 +9,11 @@ import { plan, step } from "./parts.ts";
 export const command = fileURLToPath(new URL("./agents/claude.mjs", import.meta.url));
 let made = 0;
 
-/** A step whose agent does the action that its description begins with. */
+/** Returns a step whose agent runs the action at the beginning of its description. */
 export const does = (id: string, description: string, depends_on: string[] = []): PlanStep =>
   step(id, depends_on, { description });
 
-/** A whole plan that waits for its confirmation. Its steps have no sandbox: sandbox.test.ts tests that. */
+/** Returns a whole plan that waits for its confirmation. Its steps have no sandbox: sandbox.test.ts tests that. */
 export function workflow(output: PlannerOutput, more: Partial<Workflow> = {}): Workflow {
   const at = new Date().toISOString();
   return {
@@ -27,7 +27,7 @@ export function workflow(output: PlannerOutput, more: Partial<Workflow> = {}): W
   };
 }
 
-/** A plan with one step that says hello. */
+/** Returns a plan with one step that says hello. */
 export const hello = (more: Partial<PlannerOutput> = {}): PlannerOutput =>
   plan([does("hello", "say hello")], {}, more);
 
@@ -39,7 +39,7 @@ export const poll = {
   diff_mode: "any_change",
 } as const;
 
-/** A plan home in a storage root of a test's own. */
+/** A plan home in a test's own storage root. */
 export class TestHome {
   readonly store = new TestStore();
   readonly home = join(this.store.root, "plans");
@@ -60,7 +60,7 @@ export class TestHome {
     });
   }
 
-  /** Waits until no run of a plan goes on, and returns the plan. */
+  /** Waits until a plan has no open run, and returns the plan. */
   async ended(id: string) {
     for (const late = Date.now() + 30_000; ; await Bun.sleep(25)) {
       const view = await this.plans.show(id);

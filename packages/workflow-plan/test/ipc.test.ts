@@ -44,7 +44,7 @@ const open = () =>
     hide: (text) => withoutSecrets(text, secrets),
   });
 
-/** Writes a file as a step does: aside, and then under its name. */
+/** Writes a file as a step does: under a temporary name, then renamed. */
 function put(name: string, text: string): void {
   const aside = join(path, "output", `.${name}.tmp`);
   writeFileSync(aside, text);
@@ -56,7 +56,7 @@ const errorsIn = () => readdirSync(join(path, "errors")).sort((a, b) => a.locale
 const answerTo = (name: string): unknown =>
   JSON.parse(readFileSync(join(path, "input", name), "utf8"));
 
-test("messages are read in the order of their names, each once, and answered under them", async () => {
+test("messages are read in the order of their names, each once, and answered under their names", async () => {
   mkdirSync(join(path, "input"), { recursive: true });
   writeFileSync(join(path, "input", "of-an-earlier-attempt.json"), "{}");
   writeFileSync(join(path, "_close"), "");
@@ -85,7 +85,7 @@ test("messages are read in the order of their names, each once, and answered und
   expect(readdirSync(path)).toEqual(["errors"]);
 });
 
-test("an invalid message is set aside without its secrets, and harms nothing", async () => {
+test("an invalid message is set aside without its secrets, and affects nothing else", async () => {
   const folder = open();
   const output = join(path, "output");
   const outside = join(path, "../outside");
@@ -112,7 +112,7 @@ test("an invalid message is set aside without its secrets, and harms nothing", a
   await folder.close();
 });
 
-test("ids in a message have no effect: a message is of the folder's step", async () => {
+test("ids in a message have no effect: a message belongs to its folder's step", async () => {
   const folder = open();
   const forged = { runId: "run_other", stepId: "other", workflow_id: "wf_other", by: "other" };
   put("1.json", JSON.stringify({ type: "notify", message: "hi", ...forged }));
@@ -128,7 +128,7 @@ test("ids in a message have no effect: a message is of the folder's step", async
   await folder.close();
 });
 
-test("a folder that was put in the place of another one is not read, and ends the step", async () => {
+test("a folder that replaces another is not read, and ends the step", async () => {
   const folder = open();
   const victim = join(path, "../victim");
   mkdirSync(victim);
@@ -141,7 +141,7 @@ test("a folder that was put in the place of another one is not read, and ends th
   expect(seen).toEqual([]);
 });
 
-test("a folder that goes away while it is answered ends the step, and nothing else", async () => {
+test("a folder that is removed during an answer ends only the step", async () => {
   const folder = StepFolder.open(path, {
     answer: async () => rmSync(join(path, "input"), { recursive: true }),
     onClose: () => (closes += 1),
@@ -152,7 +152,7 @@ test("a folder that goes away while it is answered ends the step, and nothing el
   await folder.close();
 });
 
-test("_close is seen, and once only", async () => {
+test("_close is reported exactly once", async () => {
   const folder = open();
   writeFileSync(join(path, "_close"), "");
   await until(() => closes > 0);

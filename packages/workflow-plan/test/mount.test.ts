@@ -46,7 +46,7 @@ const rules = (more: Partial<MountAllowlist> = {}, cwd = join(root, "site")) => 
 const mounted = (hostPath: unknown, more = {}, given = rules()) =>
   checkedMounts([{ hostPath: hostPath as string, ...more }], given);
 
-test("a folder below a root is mounted by its real path, for reading", () => {
+test("a folder below a root is mounted read-only by its real path", () => {
   const site = join(root, "site");
   expect(mounted("~/projects/a/../site/")).toEqual([
     { hostPath: site, containerPath: `/workspace/mounts${site}`, readonly: true },
@@ -76,7 +76,7 @@ describe("a mount is refused", () => {
     expect(() => mounted(path)).toThrow(ConfigError);
   });
 
-  test("by a link that leads outside, or to a blocked name", () => {
+  test("through a link that leads outside, or to a blocked name", () => {
     mkdirSync(join(top, ".ssh"));
     symlinkSync(join(top, ".ssh"), join(root, "keys"));
     symlinkSync(top, join(root, "up"));
@@ -92,15 +92,15 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("of a file and of a pipe", () => {
+  test("for a file and a pipe", () => {
     writeFileSync(join(root, "file"), "");
     execFileSync("mkfifo", [join(root, "pipe")]);
     for (const name of ["file", "pipe"]) {
-      expect(() => mounted(join(root, name))).toThrow(/is not a directory/);
+      expect(() => mounted(join(root, name))).toThrow(/not a directory/);
     }
   });
 
-  test("at a place outside of the mounts, or where another one is", () => {
+  test("at a place outside the mounts, or of another mount", () => {
     const site = join(root, "site");
     for (const containerPath of [
       "../x",
@@ -117,16 +117,16 @@ describe("a mount is refused", () => {
       "/workspace/mounts/etc",
     );
     const twice = [site, root].map((hostPath) => ({ hostPath, containerPath: "same" }));
-    expect(() => checkedMounts(twice, rules())).toThrow(/taken by another/);
+    expect(() => checkedMounts(twice, rules())).toThrow(/another mount has the path/);
   });
 });
 
-test("a mount is written only where its root allows it, and by another workflow than the main one only if that may", () => {
+test("a mount is writable only where its root allows it, and for other workflows than the main one only with that permission", () => {
   const writing = { readonly: false };
   const reading = { allowedRoots: [{ path: root, allowReadWrite: false }] };
-  expect(() => mounted(root, writing, rules(reading))).toThrow(/may only be read/);
+  expect(() => mounted(root, writing, rules(reading))).toThrow(/must be read-only/);
   const main = { nonMainReadOnly: true };
-  expect(() => mounted(root, writing, rules(main))).toThrow(/may only be read/);
+  expect(() => mounted(root, writing, rules(main))).toThrow(/must be read-only/);
   expect(mounted(root, writing, rules(main, root))).toHaveLength(1);
   expect(mayWriteProject(rules())).toBe(true);
   expect(mayWriteProject(rules(reading))).toBe(false);
@@ -135,23 +135,23 @@ test("a mount is written only where its root allows it, and by another workflow 
   expect(mayWriteProject(rules({}, join(top, "projects-old")))).toBe(false);
 });
 
-test("a folder with the home directory in it is not written, whatever its root allows", () => {
+test("a folder that contains the home directory is not writable, whatever its root allows", () => {
   const allowedRoots = [{ path: join(top, ".."), allowReadWrite: true }];
   for (const path of [top, join(top, "..")]) {
     expect(mayWriteProject(rules({ allowedRoots }, path))).toBe(false);
     const given = rules({ allowedRoots });
     expect(mounted(path, {}, given)).toHaveLength(1);
-    expect(() => mounted(path, { readonly: false }, given)).toThrow("has your home directory");
+    expect(() => mounted(path, { readonly: false }, given)).toThrow("contains your home directory");
   }
   expect(mayWriteProject(rules({ allowedRoots }))).toBe(true);
 });
 
-test("a root that is not there allows nothing", () => {
+test("a missing root allows nothing", () => {
   const none = rules({ allowedRoots: [{ path: join(top, "none"), allowReadWrite: true }] });
-  expect(() => mounted(join(root, "site"), {}, none)).toThrow(/none of the allowed roots/);
+  expect(() => mounted(join(root, "site"), {}, none)).toThrow(/outside the allowed roots/);
 });
 
-test("the allowlist is made on first use, and its problems are named", () => {
+test("the allowlist is created on first use, and its problems are named", () => {
   const home = join(top, "plans");
   const first = readAllowlist(home);
   expect(first.allowedRoots.map(({ path }) => path)).toEqual(["~/projects", "/tmp"]);

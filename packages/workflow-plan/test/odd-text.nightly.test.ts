@@ -7,10 +7,10 @@ import { plan } from "./parts.ts";
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** The output of the agent, with a replacement character for each half of a pair and each invalid byte. */
+/** The agent's output, with a replacement character for each half of a pair and each invalid byte. */
 const odd = 'a\0b\uFFFDc\uFFFD\uFFFD{"d": [';
 
-test("a zero byte, half of a pair, broken UTF-8 and JSON that ends too soon go through a run as text", async () => {
+test("a zero byte, half of a pair, broken UTF-8 and truncated JSON pass through a run as text", async () => {
   const home = new TestHome();
   const { plans } = home;
   const steps = [

@@ -10,7 +10,7 @@ import {
   type StepAgent,
 } from "../src/entry/index.ts";
 
-/** A step of a plan. Its dependencies are also among its inputs. */
+/** Returns a step of a plan. Its dependencies are also among its inputs. */
 export const step = (id: string, depends_on: string[] = [], more: Partial<PlanStep> = {}) => ({
   id,
   description: `do ${id}`,
@@ -78,7 +78,7 @@ export function statesIn(steps: readonly Pick<Step, "role" | "meta">[]): Record<
 export const result = (outcome: ThreadOutcome): unknown =>
   "result" in outcome ? outcome.result : { ...outcome, steps: undefined };
 
-/** A promise that is resolved from outside. */
+/** Returns a promise and the function that resolves it. */
 export function gate(): { opened: Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: () => resolve() };

@@ -28,7 +28,7 @@ const allowed: Record<WorkflowPhase, WorkflowPhase[]> = {
 };
 const phases = Object.keys(allowed) as WorkflowPhase[];
 
-test("each change of the table is made, and every other one is refused with both phases", async () => {
+test("each transition of the table is allowed, and every other one is refused with both phases", async () => {
   const { create, database, get } = bound(open());
   const { id } = await create(workflow(hello()));
   const at = "2026-01-01T00:00:00.000Z";
@@ -46,10 +46,12 @@ test("each change of the table is made, and every other one is refused with both
       }
     }
   }
-  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow("there is no plan");
+  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow(
+    'no plan "wf_gone" found',
+  );
 });
 
-test("of several processes that make a change at once one makes it", async () => {
+test("one of several processes wins a concurrent transition", async () => {
   const { create, database, home } = bound(open());
   const { id } = await create(workflow(hello({ trigger: cron })));
   database.run("UPDATE workflows SET phase = 'active'");
@@ -61,19 +63,19 @@ test("of several processes that make a change at once one makes it", async () =>
   const won = await Promise.all(
     movers.map(async (one) => JSON.parse(await new Response(one.stdout).text()) as number[]),
   );
-  // Each round has one winner: the process that fires it. The next one begins when that run has ended.
+  // Each round has one winner: the process that fires it. The next round begins when that run has ended.
   expect(won.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: rounds }, (_, n) => n));
   expect(database.rows("SELECT count(*) AS n FROM workflow_runs")).toEqual([{ n: rounds }]);
 }, 180_000);
 
-test("a plan that is not as it must be is neither added nor put in another's place", async () => {
+test("an invalid plan is neither added nor stored in another's place", async () => {
   const { create, get, replace } = bound(open());
   const plan = workflow(hello());
   const cyclic = { ...plan, steps: plan.steps.map((one) => ({ ...one, depends_on: [one.id] })) };
   expect(await messageOf(create(cyclic))).toMatch(/hello/);
   expect(await messageOf(create({ ...plan, phase: "active" }))).toContain("can't become active");
   await create(plan);
-  expect(await messageOf(create(plan))).toContain(`there is a plan ${plan.id} already`);
+  expect(await messageOf(create(plan))).toContain(`plan ${plan.id} already exists`);
   expect(await messageOf(replace(cyclic))).toMatch(/hello/);
   const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
   const changed = await replace({ ...plan, name: "Another name", metadata });
@@ -83,7 +85,7 @@ test("a plan that is not as it must be is neither added nor put in another's pla
   expect(get(plan.id)).toEqual(changed);
 });
 
-test("a plan is found by each unique beginning of its id", async () => {
+test("a plan is found by each unique prefix of its id", async () => {
   const { create, get } = bound(open());
   for (const id of ["wf_abc1", "wf_abc2", "wf_b_z"]) await create(workflow(hello(), { id }));
   expect(["wf_b", "b", "b_z"].map((text) => get(text).id)).toEqual(["wf_b_z", "wf_b_z", "wf_b_z"]);

@@ -14,7 +14,7 @@ import {
 } from "../src/entry/index.ts";
 import { plan, step } from "./parts.ts";
 
-/* The planner against a server that speaks the provider's protocol. */
+/* The planner against a server of the provider's protocol. */
 const servers: Awaited<ReturnType<typeof anthropicServer>>[] = [];
 const folders: string[] = [];
 afterEach(async () => {
@@ -27,7 +27,7 @@ type Request = {
   system: unknown;
 };
 
-/** A planner whose model answers by a script, and the messages to the model. */
+/** Returns a planner with a scripted model, and the messages to the model. */
 async function planning(
   script: Parameters<typeof anthropicServer>[0],
   more: Partial<PlannerOptions> = {},
@@ -58,7 +58,7 @@ const create = (input: object): ReplyTool => ({ name: "create_workflow", input }
 const sound = plan([step("a"), step("b", ["a"])]);
 const broken = plan([step("a_b"), step("c", ["nothing"])]);
 
-/** Returns the tool calls of a conversation without a result in the message after them. */
+/** Returns the tool calls of a conversation without a result in the next message. */
 function unanswered(messages: readonly { role: string; content: unknown }[]): string[] {
   const blocks = (at: number, type: string) =>
     ([messages[at]?.content ?? []].flat() as Record<string, string>[]).filter(
@@ -73,7 +73,7 @@ function unanswered(messages: readonly { role: string; content: unknown }[]): st
 const last = (request: Request | undefined): string => JSON.stringify(request?.messages.at(-1));
 
 describe("the planner", () => {
-  test("asks, hears the answer and makes a plan whose other fields are the framework's", async () => {
+  test("asks, gets the answer and makes a plan whose other fields are the framework's", async () => {
     const given = {
       ...sound,
       phase: "active",
@@ -109,7 +109,7 @@ describe("the planner", () => {
     expect(requests().flatMap(({ messages }) => unanswered(messages))).toEqual([]);
   });
 
-  test("stores every secret of a turn and lets a question go first, with no tool call unanswered", async () => {
+  test("stores every secret of a turn, asks a question first, and answers each tool call", async () => {
     const { planner, requests, stored } = await planning([
       calls(
         secret("ONE_TOKEN", "one-value"),
@@ -141,7 +141,7 @@ describe("the planner", () => {
     ]);
   });
 
-  test("goes on automatically after a secret, at most ten times", async () => {
+  test("continues automatically after a secret, at most ten times", async () => {
     const one = await planning([calls(secret("KEY", "value-1")), calls(create(sound))]);
     expect((await one.planner.start("KEY is value-1")).turn.type).toBe("plan");
     const { planner, requests } = await planning((_, nth) =>
@@ -156,7 +156,7 @@ describe("the planner", () => {
     expect((await planner.answer(session, "well?")).type).toBe("plan");
   });
 
-  test("has a plan that is not valid corrected by all of its errors", async () => {
+  test("sends the model all errors of an invalid plan for correction", async () => {
     const { planner, requests } = await planning([calls(create(broken)), calls(create(sound))]);
     expect((await planner.start("go")).turn.type).toBe("plan");
     const [result] = requests()[1]?.messages.at(-1)?.content ?? [];
@@ -165,7 +165,7 @@ describe("the planner", () => {
     expect(result?.content).toContain('there is no step "nothing"');
   });
 
-  test("gives up after three plans that are not valid, and can be used again", async () => {
+  test("gives up after three invalid plans, and can be used again", async () => {
     const { options, planner, requests } = await planning((_, nth) =>
       calls(create(nth < 3 ? broken : sound)),
     );
@@ -208,17 +208,17 @@ describe("the planner", () => {
     expect((await nothing.planner.answer(session, "well?")).type).toBe("error");
   });
 
-  test("reports that its model can't be asked as a PlannerError at once, and can be used again", async () => {
+  test("reports an unreachable model as a PlannerError at once, and can be used again", async () => {
     const fault = { kind: "status", status: 400, type: "", message: "no such thing" } as const;
     const { planner, requests } = await planning([{ fault }, calls(create(sound))]);
     await expectError(planner.start("go"), "no such thing");
     expect(requests()).toHaveLength(1);
     expect((await planner.start("go")).turn.type).toBe("plan");
     const { options } = await planning([]);
-    await expectError(generatePlan("go", { ...options, env: {} }), "there is no key");
+    await expectError(generatePlan("go", { ...options, env: {} }), "no key for");
   });
 
-  test("takes no answer that is cut off, no message, or an error in its place, and can be used again", async () => {
+  test("refuses an answer that is cut off, a missing message, or an error in its place, and can be used again", async () => {
     const error = { type: "invalid_request_error", message: "no more of it" };
     const body = JSON.stringify({ type: "error", error });
     const faults: Fault[] = [
@@ -262,7 +262,7 @@ async function expectError(work: Promise<unknown>, message: string): Promise<voi
 describe("a modification", () => {
   const other = plan([step("a"), step("more", ["a"])], {}, { name: "Other", description: "x" });
 
-  test("goes on in the session, and keeps id, creation and description", async () => {
+  test("continues in the session, and keeps id, creation and description", async () => {
     let at = 0;
     const { planner, requests } = await planning([calls(create(sound)), calls(create(other))], {
       now: () => (at += 1000),
@@ -279,7 +279,7 @@ describe("a modification", () => {
     expect(unanswered(requests()[1]?.messages ?? [])).toEqual([]);
   });
 
-  test("that fails keeps the plan; of a confirmed plan it leaves the phase; of a running one it is refused", async () => {
+  test("that fails keeps the plan, keeps the phase of a confirmed plan, and is refused for a running one", async () => {
     const { options, planner } = await planning((_, nth) =>
       calls(create(nth === 0 ? sound : broken)),
     );
@@ -302,7 +302,7 @@ describe("a session", () => {
     return join(folder, "planner");
   };
 
-  test("is kept after each turn without any secret, and goes on after a restart", async () => {
+  test("is kept after each turn without any secret, and continues after a restart", async () => {
     const folder = folderOf();
     const value = 'a "secret"\nof two lines';
     const first = await planning([calls(secret("KEY", value), ask("When?"))], { folder });
@@ -321,13 +321,13 @@ describe("a session", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test("that is not there, or whose id is a path, is a PlannerError", async () => {
+  test("that is missing, or whose id is a path, is a PlannerError", async () => {
     const { planner } = await planning([], { folder: folderOf() });
     for (const id of ["ps_nothing", "../secrets", "ps_../../x"])
       expect(() => planner.find(id)).toThrow(/planner session/);
   });
 
-  test("that is cancelled drops the plan that still arrives, and takes nothing more", async () => {
+  test("that is cancelled drops a plan that still arrives, and accepts no further input", async () => {
     const { planner, server } = await planning([{ text: "slow ".repeat(400), tokenMs: 20 }]);
     const begun = Promise.withResolvers<void>();
     const session: PlannerSession = {
@@ -338,7 +338,7 @@ describe("a session", () => {
     };
     const running = planner.answer(session, "go", { onToken: () => begun.resolve() });
     await begun.promise;
-    await expectError(planner.answer(session, "twice"), "is busy");
+    await expectError(planner.answer(session, "twice"), "the planner is already working on");
     planner.cancel(session);
     expect(await running).toEqual({ type: "error", content: "cancelled" });
     await server.came[0]?.closed;

@@ -34,7 +34,7 @@ async function home(...replies: Reply[]) {
   return { plans: store.plans, planning, asked, stop: () => model.stop() };
 }
 
-test("of two turns at once in one session one is refused, and nothing of the other is lost", async () => {
+test("one of two concurrent turns in a session is refused, and the other loses nothing", async () => {
   const { asked, planning, plans, stop } = await home(
     ...[ask("Where?"), ask("When?"), create(hello())],
   );
@@ -42,7 +42,7 @@ test("of two turns at once in one session one is refused, and nothing of the oth
   const { open, opened } = gate();
   const going = planning(opened).planning.answer(session, "there");
   const refused = planning().planning.answer(session, "elsewhere");
-  expect(await errorOf(refused)).toBe(`the planner is at work on ${session} already`);
+  expect(await errorOf(refused)).toBe(`the planner is already working on ${session}`);
   open();
   expect((await going).turn).toMatchObject({ type: "question", content: "When?" });
   const { workflow } = await planning().planning.answer(session, "now");
@@ -54,7 +54,7 @@ test("of two turns at once in one session one is refused, and nothing of the oth
   await stop();
 });
 
-test("of two changes of a plan at once one is refused, also in sessions of their own", async () => {
+test("one of two concurrent changes of a plan is refused, also in separate sessions", async () => {
   const named = (name: string) => create(hello({ name, trigger: cron }));
   const { planning, plans, stop } = await home(named("One"), named("Two"), named("Three"));
   const { session, workflow } = await planning().planning.start("go");
@@ -63,7 +63,7 @@ test("of two changes of a plan at once one is refused, also in sessions of their
   const { open, opened } = gate();
   const going = planning(opened).planning.modify(id, "call it two");
   const refused = planning().planning.modify(id, "call it three");
-  expect(await errorOf(refused)).toBe(`the planner is at work on ${id} already`);
+  expect(await errorOf(refused)).toBe(`the planner is already working on ${id}`);
   open();
   await going;
   expect(plans.get(id).name).toBe("Two");
@@ -72,7 +72,7 @@ test("of two changes of a plan at once one is refused, also in sessions of their
   await stop();
 });
 
-test("a chat goes on where another process has gone with its session", async () => {
+test("a chat continues a session where another process left it", async () => {
   const { asked, planning, stop } = await home(ask("Where?"), ask("When?"), create(hello()));
   const chat = planning();
   const { session } = await chat.planning.start("go");
@@ -83,7 +83,7 @@ test("a chat goes on where another process has gone with its session", async () 
   await stop();
 });
 
-test("a plan that arrives when another process has cancelled the session is dropped", async () => {
+test("a plan that arrives after another process cancelled the session is dropped", async () => {
   const { planning, plans, stop } = await home(ask("Where?"), create(hello()));
   const { session } = await planning().planning.start("go");
   const { open, opened } = gate();

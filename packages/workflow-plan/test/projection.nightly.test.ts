@@ -12,9 +12,9 @@ import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed
 import { ServiceProcess } from "./service/process.ts";
 
 /*
- * A service, a server and a command work on one home while its projected tables are emptied or dropped at random
- * moments: as runs execute, wait for an approval, are paused, cancelled, retried, and after kill -9 of workers and of
- * the service.
+ * A service, a server and a command use one home while its projected tables are emptied or dropped at random moments:
+ * while runs execute, wait for an approval, are paused, cancelled or retried, and after kill -9 of workers and of the
+ * service.
  */
 setDefaultTimeout(600_000);
 afterAll(removeStores);
@@ -22,7 +22,7 @@ afterAll(removeStores);
 const seeds = process.env.TEST_CASES === "all" ? 20 : 4;
 
 test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
-  "tables that are dropped again and again end as those of an undisturbed process: seed %i",
+  "tables that are repeatedly dropped end like those of an undisturbed process: seed %i",
   async (seed) => {
     const chance = new Chance(seed);
     const home = new TestHome();
@@ -73,7 +73,7 @@ test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
         service = new ServiceProcess(home);
       } else background.push(server.rebuild());
     };
-    /** A refusal is an answer; any other error is not. */
+    /** Accepts a refusal, and throws any other error. */
     const trying = (acting: Promise<unknown>) =>
       acting.catch((error: { code?: string }) => {
         if (!/^[A-Z_]+$/.test(error.code ?? "") || error.code?.startsWith("SQLITE")) throw error;

@@ -7,11 +7,11 @@ import { plan } from "./parts.ts";
 import { added, asks, waits } from "./projection/plans.ts";
 import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed.ts";
 
-/* Runs and step runs are a one-way projection of logs: it may be dropped at any moment, by any process. */
+/* Runs and step runs are a one-way projection of logs: any process may drop them at any moment. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** A host with one method that runs more code after its own. */
+/** Returns a host with one method that runs more code after its own. */
 function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unknown>): Host {
   if (name === "find") {
     const find: Host["find"] = async (id) => {
@@ -30,7 +30,7 @@ function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unkn
   return { ...host, observe };
 }
 
-test("a process that reads slowly does not replace the rows of a longer log", async () => {
+test("a slow reader does not replace the rows of a longer log", async () => {
   const home = new TestHome();
   const steps = [does("slow", "wait"), does("bad", "max-turns", ["slow"])];
   const { id, go } = await added(home, plan(steps, { on_step_failure: "ask_user" }));
@@ -86,7 +86,7 @@ test("a fork of a run's thread made by hand is not a run of the plan", async () 
   expect(tablesOf(plans.database)).toEqual(before);
 });
 
-test("decisions about a run hold while its rows are gone", async () => {
+test("decisions about a run are effective while its rows are missing", async () => {
   const home = new TestHome({ maxRuns: 1 });
   const { plans } = home;
   const [first, second, third] = [
@@ -127,7 +127,7 @@ test("decisions about a run hold while its rows are gone", async () => {
   expect(tablesOf(plans.database)).toEqual(await undisturbed(home));
 });
 
-test("the open runs of a home that was written before go on", async () => {
+test("open runs of a home in an older format continue", async () => {
   const home = new TestHome({ maxRuns: 1 });
   const { plans } = home;
   const [running, queued] = [await added(home, waits), await added(home, hello())];

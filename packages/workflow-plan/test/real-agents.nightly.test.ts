@@ -27,8 +27,8 @@ import {
 } from "./real-agents/servers.ts";
 
 /*
- * The needs of agents and their programs work in the sandbox: a login, an interpreter, git and npm. Plans run in
- * workers, by the command line, as root and as an ordinary user.
+ * The needs of agents and their programs in the sandbox: a login, an interpreter, git and npm. Plans run in workers, by
+ * the command line, as root and as an ordinary user.
  */
 setDefaultTimeout(600_000);
 
@@ -47,7 +47,7 @@ async function as(user: User, work: (person: Person) => Promise<void>): Promise<
   }
 }
 
-/** Installs Claude Code in the place of `npm install --global` with the prefix `~/.local`. */
+/** Installs Claude Code where `npm install --global` with the prefix `~/.local` would. */
 function installClaude(person: Person): void {
   const at = "lib/node_modules/@anthropic-ai/claude-code";
   person.write(`.local/${at}/package.json`, readFileSync(wrapper), 0o644);
@@ -67,7 +67,7 @@ const bash = (command: string): Reply => ({
   tools: [{ name: "Bash", input: { command, description: "Does it" } }],
 });
 
-/** A server of this machine that the sandbox must not reach. */
+/** Starts a server of this machine that the sandbox must not reach. */
 function closedServer() {
   let hits = 0;
   const answer = () => new Response(`reached ${(hits += 1)}`);
@@ -156,7 +156,7 @@ test.skipIf(missing !== "").each(users)(
 
       person.write(".local/share/agent/1.0/agent.mjs", scriptAgent, 0o755);
       person.link(".local/bin/agent", "../share/agent/1.0/agent.mjs");
-      // Some installers put a program, its interpreter and its code beside each other.
+      // Some installers put a program, its interpreter and its code in one folder.
       const start = '#!/bin/sh\nexec node "$(dirname "$(readlink -f "$0")")/code/agent.mjs" "$@"\n';
       person.write(".local/share/parted/versions/1.0/parted", start, 0o755);
       person.write(".local/share/parted/versions/1.0/code/agent.mjs", scriptAgent, 0o644);

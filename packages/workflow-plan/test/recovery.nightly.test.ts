@@ -8,11 +8,11 @@ import type { PlannerOutput } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Recovery from crashes and from manual changes to the home: each problem is handled, and once. */
+/* Recovery from crashes and from manual changes to the home: each problem is handled exactly once. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** Makes the given number of active plans of one definition: one bundle is built for all of them. */
+/** Makes the given number of active plans of one definition, which share one bundle. */
 async function active(
   { plans }: TestHome,
   count: number,
@@ -28,7 +28,7 @@ async function active(
     plans.database.run("UPDATE workflows SET phase = 'active' WHERE id = ?", id);
     others.push(id);
   }
-  // As if each of them had never been checked.
+  // As if no plan had been checked yet.
   plans.database.run("DELETE FROM trigger_state");
   return [first.id, ...others];
 }
@@ -39,7 +39,7 @@ const fire = ({ plans }: TestHome, workflowId: string) => {
   return plans.fire({ workflowId, expected, state, triggerData: workflowId });
 };
 
-test("no more runs than may go on at once are started, by all processes together", async () => {
+test("all processes together start no more runs than the limit", async () => {
   const home = new TestHome({ maxRuns: 2 });
   const ids = await active(home, 5, plan([does("slow", "wait")]));
   for (const id of ids) await fire(home, id);
@@ -56,12 +56,12 @@ test("no more runs than may go on at once are started, by all processes together
   expect(await home.plans.startQueued()).toMatchObject([{ workflowId: ids[2] }]);
   await home.ended(ids[2] ?? "");
   expect((await home.host.threads()).rows).toHaveLength(3);
-  // A run that was paused before it began begins when it is resumed.
+  // A run that was paused before its start starts when it is resumed.
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("active");
 });
 
-test("an interrupted run is taken up once, one of a paused plan is not, and another's live run is left alone", async () => {
+test("an interrupted run is resumed once, unless its plan is paused, and another's live run is left alone", async () => {
   const home = new TestHome();
   const ids = await active(home, 3, plan([does("slow", "wait")]));
   for (const id of ids) await fire(home, id);
@@ -87,7 +87,7 @@ test("an interrupted run is taken up once, one of a paused plan is not, and anot
   }
 });
 
-test("the rows of runs are made again from their logs, to the byte", async () => {
+test("the rows of runs are rebuilt from their logs, byte for byte", async () => {
   const home = new TestHome();
   const { plans } = home;
   const steps = [
@@ -118,7 +118,7 @@ test("the rows of runs are made again from their logs, to the byte", async () =>
   await plans.cancel(waiting);
 });
 
-test("a run whose log is gone, or whose plan is, is over or left alone, and nothing is begun in its place", async () => {
+test("a run without its log or its plan is over or left alone, and no run starts in its place", async () => {
   const home = new TestHome();
   const { plans, host } = home;
   const [gone = "", orphan = ""] = await active(home, 2, plan([does("slow", "wait")]));
@@ -146,7 +146,7 @@ test("a run whose log is gone, or whose plan is, is over or left alone, and noth
   expect((await host.threads()).rows).toHaveLength(1);
 });
 
-test("a bundle that is gone fails the run with one line, and the plan can be retried when it is back", async () => {
+test("a missing bundle fails the run with one line, and the plan can be retried when it is back", async () => {
   const home = new TestHome();
   const { plans, store } = home;
   const [id = ""] = await active(home, 1, hello());

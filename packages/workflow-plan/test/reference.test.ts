@@ -24,11 +24,11 @@ describe("references", () => {
     expect(resolved(inputs, values)).toEqual({ "$steps.a.output": [1, null, { x: ["A"] }] });
   });
 
-  test("stand for null when a run has no trigger data", () => {
+  test("resolve to null when a run has no trigger data", () => {
     expect(resolved("<$trigger_data>", { ...values, triggerData: null })).toBe("<null>");
   });
 
-  test("insert every value as it is, in one pass, and cut it at 10,240 bytes between two characters", () => {
+  test("insert every value unchanged, in one pass, and cut it at 10,240 bytes between two characters", () => {
     const bytes = (text: string): number => new TextEncoder().encode(text).length;
     const pieces = fc.array(fc.constantFrom("x", "ä", "€", "🙂", "$&", "$steps.a.output", "\0"), {
       minLength: 1,

@@ -10,7 +10,7 @@ afterEach(() => {
 
 const d = (seconds: number) => ({ max_retries: 3, retry_delay_ms: seconds * 1000 });
 
-/** Returns when each attempt of a step that always fails begins, in seconds, on a clock that only waits advance. */
+/** Returns the start of each attempt of a failing step, in seconds, on a clock that only waits advance. */
 async function beginnings(seconds: number): Promise<number[]> {
   jest.useFakeTimers();
   const zero = Date.now();
@@ -40,8 +40,8 @@ async function flushed(): Promise<null> {
   return null;
 }
 
-describe("a step that fails", () => {
-  test("is tried again after d, 2d and 4d, also where the waits are sleeps", async () => {
+describe("a failing step", () => {
+  test("is retried after d, 2d and 4d, also where the waits are sleeps", async () => {
     expect(await beginnings(1)).toEqual([0, 1, 3, 7]);
     jest.useRealTimers();
     expect(await beginnings(60)).toEqual([0, 60, 180, 420]);
@@ -75,7 +75,7 @@ describe("a step that fails", () => {
     expect(outcome.steps[1]?.meta).toMatchObject({ sdkSessionId: "session-a-1", delayMs: 0 });
   });
 
-  test("holds up no other step while it waits", async () => {
+  test("delays no other step while it waits", async () => {
     const { run } = planBundle(plan([step("a"), step("b")], d(5)), {
       agent: agentOf({ a: new Error("busy") }),
     });
@@ -87,14 +87,14 @@ describe("a step that fails", () => {
   });
 });
 
-describe("a step that was interrupted", () => {
+describe("an interrupted step", () => {
   const started = (attempt: number, sdkSessionId: string) => ({
     role: "a",
     content: "",
     meta: { event: "started", attempt, inputs: {}, sandbox: "off", sdkSessionId },
   });
 
-  test("begins the same attempt again with its session, and its prompt says so", async () => {
+  test("repeats the same attempt with its session, and its prompt says so", async () => {
     const asked: StepRequest[] = [];
     const note = async (request: StepRequest) => {
       asked.push(request);
@@ -111,7 +111,7 @@ describe("a step that was interrupted", () => {
     ]);
   });
 
-  test("has failed that attempt when it was interrupted twice", async () => {
+  test("fails the attempt after two interruptions", async () => {
     const steps = [started(1, "s1"), started(1, "s2")];
     const once = await runPlan(plan([step("a")]), {}, { steps });
     expect(eventsIn(once.steps).slice(2)).toEqual(["failed a"]);

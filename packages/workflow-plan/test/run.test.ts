@@ -3,7 +3,7 @@ import type { StepRequest } from "../src/entry/index.ts";
 import { eventsIn, gate, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
 describe("a run", () => {
-  test("starts each step of a diamond once, when all that it depends on has succeeded", async () => {
+  test("starts each step of a diamond once, when all its dependencies have succeeded", async () => {
     const steps = [step("a"), step("b", ["a"]), step("c", ["a"]), step("d", ["b", "c"])];
     const prompts: Record<string, string> = {};
     const note = async ({ prompt, stepId }: StepRequest) => {
@@ -21,7 +21,7 @@ describe("a run", () => {
     expect(outcome.steps[6]?.meta).toMatchObject({ inputs: { b: "b!", c: "c!" }, sandbox: "off" });
   });
 
-  test("has no barrier: a child of a fast root starts while a slow root is at work", async () => {
+  test("has no barrier: a child of a fast root starts while a slow root runs", async () => {
     const slow = gate();
     const steps = [step("slow"), step("fast"), step("child", ["fast"])];
     const outcome = await runPlan(plan(steps), {
@@ -37,7 +37,7 @@ describe("a run", () => {
     expect(eventsIn(outcome.steps).slice(-2)).toEqual(["succeeded child", "succeeded slow"]);
   });
 
-  test("has at most four steps at once, or as many as are allowed", async () => {
+  test("has at most four concurrent steps, or the set limit", async () => {
     const ids = Array.from({ length: 9 }, (_, n) => `s${n}`);
     const most = async (maxParallelSteps?: number) => {
       const seen = { now: 0, most: 0 };
@@ -56,7 +56,7 @@ describe("a run", () => {
     expect(await most(2)).toBe(2);
   });
 
-  test("passes structured data on as one text: the example of the protocol", async () => {
+  test("passes structured data to the next step as one text: the example of the protocol", async () => {
     const output = '{"branch": "feature/42", "repo_path": "/tmp/repo"}';
     const inputs = { context: "$steps.step-a.output" };
     const steps = [step("step-a"), step("step-b", ["step-a"], { inputs })];
@@ -64,7 +64,7 @@ describe("a run", () => {
     expect(outcome.steps[2]?.meta.inputs).toEqual({ context: output });
   });
 
-  test("gives its trigger data to steps that refer to it, null when there is none", async () => {
+  test("passes its trigger data to steps that refer to it, or null when there is none", async () => {
     const steps = [step("a", [], { inputs: { news: "<$trigger_data>" } })];
     const given = await runPlan(plan(steps), {}, { options: { triggerData: "$& new" } });
     expect(given.steps[0]?.meta.inputs).toEqual({ news: "<$& new>" });
@@ -72,20 +72,20 @@ describe("a run", () => {
     expect(without.steps[0]?.meta.inputs).toEqual({ news: "<null>" });
   });
 
-  test("takes an empty output for a success", async () => {
+  test("counts an empty output as a success", async () => {
     const outcome = await runPlan(plan([step("a"), step("b", ["a"])]), { a: "" });
     expect(outcome.status).toBe("completed");
     expect(outcome.steps[1]).toMatchObject({ content: "", meta: { event: "succeeded" } });
   });
 
-  test("keeps the whole output, and gives a step that refers to it at most 10,240 bytes", async () => {
+  test("keeps the whole output, and passes at most 10,240 bytes of it to a step that refers to it", async () => {
     const long = "ä".repeat(5121);
     const outcome = await runPlan(plan([step("a"), step("b", ["a"])]), { a: long });
     expect(outcome.steps[1]?.content).toBe(long);
     expect(outcome.steps[2]?.meta.inputs).toEqual({ a: `${"ä".repeat(5120)}\n[truncated]` });
   });
 
-  test("ends with an error when its rounds do not suffice, and never as if it were complete", async () => {
+  test("ends with an error when its rounds run out, and never as if it were complete", async () => {
     const steps = [step("a"), step("b", ["a"]), step("c", ["b"])];
     const outcome = await runPlan(plan(steps), {}, { maxRounds: 4 });
     expect(outcome).toMatchObject({ status: "failed", error: { code: "ROUND_LIMIT" } });
@@ -96,7 +96,7 @@ describe("the policy skip_dependents", () => {
   // The example of the protocol: D depends on B, B on A, and C on nothing.
   const example = plan([step("a"), step("b", ["a"]), step("c"), step("d", ["b"])]);
 
-  test("skips the transitive dependents of a failed step, and goes on with the others", async () => {
+  test("skips the transitive dependents of a failed step, and continues with the others", async () => {
     const outcome = await runPlan(example, { a: new Error("no") });
     expect(statesIn(outcome.steps)).toEqual({
       ...{ a: "failed", b: "skipped", c: "succeeded", d: "skipped" },
@@ -111,7 +111,7 @@ describe("the policy skip_dependents", () => {
     ]);
   });
 
-  test("skips a dependent without a reference, and one with it in a list", async () => {
+  test("skips a dependent without a reference, and one with a reference in a list", async () => {
     const steps = [
       step("a"),
       step("plain", ["a"], { inputs: {} }),
@@ -123,7 +123,7 @@ describe("the policy skip_dependents", () => {
 });
 
 describe("the policy stop", () => {
-  test("aborts what is in flight, skips the rest and names the step that failed", async () => {
+  test("aborts running steps, skips the rest and names the failed step", async () => {
     const begun = gate();
     const steps = [step("bad"), step("busy"), step("next", ["busy"]), step("last", ["next"])];
     const outcome = await runPlan(plan(steps, { on_step_failure: "stop" }), {
@@ -171,7 +171,7 @@ describe("the policy stop", () => {
   });
 });
 
-/** The record of an attempt that failed long ago. */
+/** Returns the record of an attempt that failed long ago. */
 const failedAttempt = (role: string, attempt: number) => ({
   role,
   content: "no",

@@ -7,14 +7,14 @@ import type { PlannerOutput, Workflow } from "../src/entry/index.ts";
 import { cron, does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Actions of users and crashes during runs. All plans are of one home, which a second process has open too. */
+/* Actions of users and crashes during runs. All plans share one home, which a second process has open too. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 const home = new TestHome();
 const { host, plans, store } = home;
 const other = home.open();
 
-/** A plan whose agents work in a folder of their own. */
+/** Adds a plan whose agents work in their own folder. */
 async function added(output: PlannerOutput, more: Partial<Workflow> = {}) {
   const made = workflow(output, more);
   const cwd = join(store.folder, made.id);
@@ -45,7 +45,7 @@ const codeOf = async (act: () => unknown): Promise<string> => {
   }
 };
 
-test("a run that is paused commits what was in flight and begins nothing; its end leaves the phase alone", async () => {
+test("a paused run commits its running steps and starts none, and its end leaves the phase unchanged", async () => {
   const { calls, go, id } = await added(waiting);
   await plans.confirm(id);
   await until(() => calls().length === 1);
@@ -65,7 +65,7 @@ test("a run that is paused commits what was in flight and begins nothing; its en
   expect((await home.ended(id)).phase).toBe("completed");
 });
 
-test("a run that ends while its plan is paused leaves it paused, and a resume brings it to its end", async () => {
+test("a run that ends while its plan is paused leaves it paused, and a resume ends the plan", async () => {
   const { calls, go, id } = await added(plan([does("slow", "wait")]));
   await plans.confirm(id);
   await until(() => calls().length === 1);
@@ -76,7 +76,7 @@ test("a run that ends while its plan is paused leaves it paused, and a resume br
   expect((await plans.resume(id)).phase).toBe("completed");
 });
 
-test("a cancelled run and its steps have failed, and its plan returns to its earlier phase", async () => {
+test("a cancelled run and its steps count as failed, and its plan returns to its earlier phase", async () => {
   const { calls, id } = await added({ ...waiting, trigger: cron });
   await plans.confirm(id);
   const { phase, runId } = await plans.run(id, { data: "x".repeat(1_000_000) });
@@ -91,11 +91,11 @@ test("a cancelled run and its steps have failed, and its plan returns to its ear
   expect(await codeOf(() => plans.cancel(id))).toContain("is active and has no run to cancel");
   const ref = await refOf(id);
   expect(await plans.remove(id)).toEqual({ id });
-  expect(await codeOf(() => plans.get(id))).toContain("there is no plan");
+  expect(await codeOf(() => plans.get(id))).toContain(`no plan "${id}" found`);
   expect((await host.read(ref)).status).toBe("killed");
 });
 
-test("a retry does again what has not succeeded, and leaves the old log as it is", async () => {
+test("a retry repeats the unsuccessful steps, and leaves the old log unchanged", async () => {
   const { calls, id } = await added(
     plan([does("bad", "fail-once"), does("good", "say good"), does("end", "say end", ["bad"])]),
   );
@@ -114,7 +114,7 @@ test("a retry does again what has not succeeded, and leaves the old log as it is
   expect(JSON.stringify(store.lines(await host.find(old?.id.slice(4) ?? "")))).toBe(log);
 });
 
-test("a draft takes its plan's place when it is confirmed, and a retry goes on with it", async () => {
+test("a draft replaces its plan when it is confirmed, and a retry continues with it", async () => {
   const { calls, id } = await added(plan([does("good", "say good"), does("bad", "fail-once")]));
   await plans.confirm(id);
   const before = await home.ended(id);
@@ -166,10 +166,12 @@ test("a question about a failed step is answered once, and only by an allowed de
     "failed",
     ["failed", "skipped"],
   ]);
-  expect(await codeOf(() => plans.answer(runId ?? "", "skip"))).toContain("waits for no decision");
+  expect(await codeOf(() => plans.answer(runId ?? "", "skip"))).toContain(
+    "not waiting for a decision",
+  );
 });
 
-test("of plans with one name each has a bundle's name of its own", async () => {
+test("plans with the same name have distinct bundle names", async () => {
   const made = Array.from({ length: 3 }, () => added(hello({ name: "Same name", trigger: cron })));
   const ids = (await Promise.all(made)).map(({ id }) => id);
   await Promise.all(ids.map((id, n) => (n % 2 ? plans : other).confirm(id)));
@@ -177,7 +179,7 @@ test("of plans with one name each has a bundle's name of its own", async () => {
   expect(names.toSorted()).toEqual(["same-name", "same-name-2", "same-name-3"]);
 });
 
-test("the folder of a run is removed with its end, or when what a crash has left is taken up", async () => {
+test("the folder of a run is removed at its end, or at the recovery from a crash", async () => {
   const cache = join(store.folder, "cache");
   const env = { ...store.env, PATH: process.env.PATH ?? "", XDG_CACHE_HOME: cache };
   const own = home.open({ env });
@@ -193,7 +195,7 @@ test("the folder of a run is removed with its end, or when what a crash has left
   mkdirSync(join(left, "homes/hello"), { recursive: true });
   const killed = folderOf((await own.confirm(cancelled.id)).threadId);
   await own.cancel(cancelled.id);
-  // Its worker may be at its beginning, and end a moment later.
+  // Its worker may be starting, and end a moment later.
   await until(() => !existsSync(killed));
   const needed = folderOf((await own.confirm(going.id)).threadId);
   const foreign = folderOf("01J00000000000000000000000");

@@ -28,7 +28,7 @@ import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
-/* Steps that try to get out of their sandbox. Their agent executes its task as a shell script. */
+/* Steps that try to escape their sandbox. Their agent executes its task as a shell script. */
 setDefaultTimeout(90_000);
 const command = fileURLToPath(new URL("./agents/script.mjs", import.meta.url));
 const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
@@ -99,7 +99,7 @@ function filesWith(folder: string, text: string): string[] {
     .filter((path) => readFileSync(path).includes(text));
 }
 
-/** Whether a process runs with a text in its command line. */
+/** Returns whether a process with a text in its command line runs. */
 function runsWith(text: string): boolean {
   return readdirSync("/proc").some((id) => {
     try {
@@ -245,7 +245,7 @@ inSandbox(`without network a script reaches nothing, also not this machine${miss
   }
 });
 
-test("a sandbox that is named or required and not there fails the step, and the confirmation", async () => {
+test("a named or required sandbox that is missing fails the step, and the confirmation", async () => {
   const bin = join(home, "bin");
   mkdirSync(bin);
   const env = { PATH: bin, HOME: home };
@@ -256,7 +256,7 @@ test("a sandbox that is named or required and not there fails the step, and the 
     { PATH: `${bin}:/usr/bin` },
   );
   expect(started).toMatchObject({ sandbox: "unavailable" });
-  expect(outputs.a).toMatch(/the sandbox is to be container, and there is none: docker .*podman/);
+  expect(outputs.a).toMatch(/the sandbox container is not available: docker .*podman/);
   const question = { planHome: join(home, "plans"), root: home, env };
   const problem = async (metadata: object) =>
     failureOf(checkSandbox({ metadata: { cwd: project, ...metadata } }, question));
@@ -352,7 +352,7 @@ inSandbox(`a mount that is gone when the step starts fails it${missing}`, async 
   const scripts = { a: `ls /workspace/mounts${data} && echo x > /workspace/mounts${data}/x` };
   rmSync(data, { recursive: true });
   const gone = await ran(scripts, { container });
-  expect(gone.outputs.a).toMatch(/the mount .* is refused: it is not there/);
+  expect(gone.outputs.a).toMatch(/invalid mount .*: not found/);
   expect(statSync(data, { throwIfNoEntry: false })).toBeUndefined();
 });
 

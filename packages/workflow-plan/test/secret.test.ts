@@ -53,7 +53,7 @@ test("a file that others can read, or that is broken, is refused", () => {
   expect(readSecrets(home)).toEqual({});
   write("{}");
   chmodSync(path(), 0o640);
-  expect(() => readSecrets(home)).toThrow(/can be read by others/);
+  expect(() => readSecrets(home)).toThrow(/can be read by other users/);
   chmodSync(path(), 0o600);
   for (const text of ["{ half", "[]", '{"A": 1}', '{"A": ""}', '{"PATH": "x"}']) {
     write(text);
@@ -61,7 +61,7 @@ test("a file that others can read, or that is broken, is refused", () => {
   }
 });
 
-test("a step gets the secrets that it names as words, and no other variable than those of the base", () => {
+test("a step gets the secrets that it names literally, and otherwise only the base variables", () => {
   const secrets = { A_TOKEN: "1", A_TOKEN_2: "2", OTHER: "3" };
   expect(secretsFor(["use $A_TOKEN, not A_TOKEN_25 or ANOTHER"], secrets)).toEqual({
     A_TOKEN: "1",
@@ -85,13 +85,13 @@ test("a step gets the secrets that it names as words, and no other variable than
   ]);
 });
 
-test("credentials are the stored ones, and variables whose names mark them as credentials", () => {
+test("credentials are the stored ones, and variables with the names of credentials", () => {
   write(JSON.stringify({ A_TOKEN: "stored" }));
   const env = { A_TOKEN: "of the environment", B_API_KEY: "key", PATH: "/bin", NODE_TOKEN: "no" };
   expect(credentialsIn(home, env)).toEqual({ A_TOKEN: "stored", B_API_KEY: "key" });
 });
 
-test("the mark of one secret is not taken for the value of another one", () => {
+test("the mark of one secret is not masked as the value of another", () => {
   const secrets = { ONE: "secret", TWO: "value-of-two" };
   expect(withoutSecrets("value-of-two and secret", secrets)).toBe("[secret:TWO] and [secret:ONE]");
 });

@@ -26,7 +26,7 @@ const question = (more: Record<string, string> = {}) => ({
   env: { PATH: `${join(home, "bin")}:${process.env.PATH}`, HOME: home, ...more },
 });
 
-/** Puts a bubblewrap first on PATH that changes its arguments, which a shell has in "$@". */
+/** Puts a bubblewrap first on PATH that changes its arguments, which a shell script sees in "$@". */
 function weaken(script: string): void {
   const text = `#!/bin/bash
 [ "$1" = --help ] && exec ${bubblewrap} "$@"
@@ -55,7 +55,7 @@ inSandbox(`a working sandbox is reported with its effective limits${missing}`, a
   expect(await testSandbox({ sandbox: "off" }, question())).toContain("the steps have your rights");
 });
 
-// Each takes one wall away, and the test must find the hole.
+// Each case removes one barrier, and the test must find the hole.
 inSandbox.each([
   ["the network of this machine", without("--unshare-net"), "connect"],
   ["its processes", without("--unshare-pid"), "processes of this machine"],

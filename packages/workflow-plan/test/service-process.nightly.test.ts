@@ -9,7 +9,7 @@ import { ServiceProcess } from "./service/process.ts";
 import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* The service in processes of its own, beside other processes that act on the same plan home. */
+/* The service in separate processes, beside other processes that change the same plan home. */
 setDefaultTimeout(120_000);
 const services: ServiceProcess[] = [];
 afterEach(async () => {
@@ -39,7 +39,7 @@ const dataOf = async (home: TestHome, id: string) =>
 const checked = (home: TestHome, id: string, text: string) =>
   until(async () => (await home.plans.show(id)).trigger_state?.last_result === text);
 
-test("confirmations, pauses, changes and removals by another process hold before the next fire", async () => {
+test("confirmations, pauses, changes and removals by another process take effect before the next fire", async () => {
   const home = new TestHome();
   const file = join(home.store.folder, "items");
   writeFileSync(file, "one\n");
@@ -76,7 +76,7 @@ test("a second service is refused, a pass beside one does nothing, and a killed 
   await first.reported("ready");
   const second = served(home);
   expect(await second.ended).not.toBe(0);
-  expect(second.errors).toContain("a service runs already");
+  expect(second.errors).toContain("a service already runs");
   const pass = served(home, { pass: true });
   expect(await pass.ended).toBe(0);
   expect(pass.lines).toEqual([{ fired: [], next: null }]);
@@ -87,7 +87,7 @@ test("a second service is refused, a pass beside one does nothing, and a killed 
   await third.reported("ready");
 });
 
-test("a service that is asked to end does so, and its runs go on", async () => {
+test("a service ends on request, and its runs continue", async () => {
   const home = new TestHome();
   const { id } = await home.plans.create(
     workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])),

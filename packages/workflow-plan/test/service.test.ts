@@ -7,7 +7,7 @@ import { plan } from "./parts.ts";
 setDefaultTimeout(180_000);
 afterEach(removeStores);
 
-test("a confirmed manual plan runs to its end, and its rows are those of its thread", async () => {
+test("a confirmed manual plan runs to its end, and its rows equal those of its thread", async () => {
   const { ended, plans } = bound(new TestHome());
   const { id } = await plans.create(
     workflow(
@@ -30,7 +30,7 @@ test("a confirmed manual plan runs to its end, and its rows are those of its thr
   expect(both.map(({ trigger_data }) => trigger_data)).toEqual(["by hand", null]);
 });
 
-test("a definition that has the value of a secret is stored with its name instead", async () => {
+test("a definition that contains a secret's value is stored with the secret's name instead", async () => {
   const { plans } = bound(new TestHome());
   plans.secrets.set("A_TOKEN", "value-of-a-token");
   const steps = [{ ...does("a", "use value-of-a-token"), inputs: { deep: ["value-of-a-token"] } }];

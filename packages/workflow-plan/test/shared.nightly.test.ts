@@ -5,7 +5,7 @@ import { workerEnv } from "../src/entry/worker.ts";
 import { codeOf, messageOf, until } from "../../workflow/test/fixtures/until.ts";
 import { command, cron, hello, TestHome, workflow } from "./home.ts";
 
-/* Plans that several machines share: each machine has a database of its own, and all commit to the same rows. */
+/* Plans that several machines share: each machine has its own database, and all commit to the same rows. */
 
 /** Rows in this process. Each answer is delayed, so that machines overtake each other. */
 class Rows implements SharedRows {
@@ -73,10 +73,10 @@ test("another machine sees a change, and makes the next one", async () => {
   expect(one.get(id)).toEqual(changed);
   expect(await codeOf(other.remove("wf_none"))).toBe("EXECUTOR_ERROR");
   await one.remove(id);
-  expect(await messageOf(other.confirm(id))).toContain("there is no plan");
+  expect(await messageOf(other.confirm(id))).toMatch(/no plan ".*" found/);
 });
 
-test("of many machines that fire a trigger at once one does, and all have its run", async () => {
+test("one of many machines that fire a trigger at once succeeds, and all have its run", async () => {
   const rows = new Rows();
   const machines = await Promise.all(Array.from({ length: 6 }, () => open(rows)));
   const [first] = machines as [Plans];
@@ -109,7 +109,7 @@ test("of many machines that fire a trigger at once one does, and all have its ru
   expect(await first.startQueued()).toEqual([]);
 });
 
-test("of a plan that runs again and again the newest runs are kept", async () => {
+test("the newest runs of a frequently run plan are kept", async () => {
   const rows = new Rows();
   const plans = await open(rows);
   const { id } = await plans.create(workflow(hello({ trigger: cron })));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { scheduleOf } from "../src/check/schedule.ts";
 
-/* The slots of cron triggers, compared with a clock on the wall that is read minute by minute. */
+/* The slots of cron triggers, compared with a wall clock that is read minute by minute. */
 const minute = 60_000;
 const day = 1440 * minute;
 
@@ -57,7 +57,7 @@ const expressions = [
 const show = (times: readonly (number | null)[]) =>
   times.map((time) => time && new Date(time).toISOString());
 
-test.each(changes)("slots in %s are the local times that exist, each once", (zone, ...days) => {
+test.each(changes)("slots in %s are the existing local times, each once", (zone, ...days) => {
   for (const one of days) {
     const [from, to] = [Date.parse(one) - 2 * day, Date.parse(one) + 3 * day];
     for (const expression of expressions) {
@@ -81,7 +81,7 @@ test.each(changes)("slots in %s are the local times that exist, each once", (zon
   }
 });
 
-test("a slot is found to the millisecond, and belongs to the time until it", () => {
+test("a slot is found to the millisecond, and a time belongs to the slot before it", () => {
   const schedule = scheduleOf("0 9 * * *");
   const nine = Date.parse("2026-06-01T09:00:00Z");
   expect(schedule.next(nine - 1)).toBe(nine);
@@ -91,7 +91,7 @@ test("a slot is found to the millisecond, and belongs to the time until it", () 
   expect(schedule.latest(nine - 1, nine + 10 * day + 5)).toBe(nine + 10 * day);
 });
 
-test("a schedule without further slots gives none", () => {
+test("a schedule without further slots returns none", () => {
   expect(scheduleOf("0 0 30 2 *").next(Date.now())).toBeNull();
   expect(scheduleOf("0 0 29 2 *").latest(Date.parse("2025-01-01"), Date.parse("2026-01-01"))).toBe(
     null,

@@ -22,7 +22,7 @@ async function made(
 }
 
 describe("a plan's file", () => {
-  test("is known by its fields, right or wrong", () => {
+  test("is recognized by its fields, valid or invalid", () => {
     const is = (document: object) => isPlan(JSON.stringify(document), "p.json");
     expect([
       is(sound),
@@ -53,7 +53,7 @@ describe("a plan's file", () => {
       expect((await made({ ...sound, metadata })).error).toContain(reason);
   });
 
-  test("makes the same code of the same definition, whatever else a whole plan has", async () => {
+  test("results in the same code for the same definition, whatever else a whole plan has", async () => {
     const whole = { id: "wf_1", phase: "active", updated_at: "x", ...sound };
     const { code } = await made({ ...whole, metadata: { owner: { channel: "tui" }, more: 1 } });
     expect(code).toBe((await made(sound)).code ?? "");
@@ -70,14 +70,14 @@ describe("a plan's file", () => {
 });
 
 describe("a plan in a program", () => {
-  test("may leave out what has a default", async () => {
+  test("may leave out fields with a default", async () => {
     const { failure_policy: _, ...rest } = plan([step("a")]);
     const document = { ...rest, failure_policy: { on_step_failure: "stop" } };
     const outcome = await runPlan(document, { a: new Error("no") });
     expect(outcome.steps.map(({ meta }) => meta.event)).toEqual(["started", "failed"]);
   });
 
-  test("is refused when it can't be run as it is", async () => {
+  test("is refused when it cannot run as written", async () => {
     const refused = (document: Parameters<typeof planBundle>[0]) => () => planBundle(document);
     expect(refused(plan([step("a"), step("a")]))).toThrow("two steps have the same id");
     expect(refused(plan([step("__wait__")]))).toThrow("is reserved");

@@ -40,7 +40,7 @@ const run = (script: string, metadata: PlanMetadata) => {
   return runThread(bundle.run, { maxRounds: 1000, env: env(), options });
 };
 
-test("_close in the step's folder ends its agent, and the attempt has failed", async () => {
+test("_close in the step's folder ends its agent, and fails the attempt", async () => {
   const folder = join(top, "plans/ipc/wf_x");
   const running = run("sleep 600", { sandbox: "off" });
   const of = () =>
@@ -55,7 +55,7 @@ test("_close in the step's folder ends its agent, and the attempt has failed", a
   });
 }, 180_000);
 
-test("a step has the credentials that it names itself, of the environment too, and none that data name", async () => {
+test("a step has the credentials that it names itself, also from the environment, and none that data name", async () => {
   const folder = join(top, "plans");
   writeFileSync(join(folder, "secrets.json"), '{"A_TOKEN":"aaaaaa","B_TOKEN":"bbbbbb"}', {
     mode: 0o600,
@@ -81,7 +81,7 @@ test("a step has the credentials that it names itself, of the environment too, a
   });
 }, 180_000);
 
-/** An engine that has one image, and writes down its calls. */
+/** Writes an engine that has one image, and records its calls. */
 function engine(name: string, image: string): void {
   const path = join(top, "bin", name);
   const script = `#!/bin/sh
@@ -131,7 +131,7 @@ test("a container gets the step's folders, limits and variables by name, and is 
 }, 180_000);
 
 test.skipIf(!Bun.which("bwrap"))(
-  "auto takes a container engine that has the image before bubblewrap, and says what it found",
+  "auto prefers a container engine with the image to bubblewrap, and reports its choice",
   async () => {
     scriptedEngine(join(top, "bin/docker"), "uncaged-workflow-agent");
     const question = { planHome: join(top, "plans"), root: top, env: env() };
@@ -152,7 +152,7 @@ test.skipIf(!Bun.which("bwrap"))(
   },
 );
 
-test("a step fails when the command line that checks its commands is gone", async () => {
+test("a step fails when the command line that checks its commands is missing", async () => {
   const definition = {
     ...plan([step("a")]),
     metadata: { cwd: join(top, "project"), sandbox: "off" as const },

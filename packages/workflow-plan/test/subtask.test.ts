@@ -10,7 +10,7 @@ import {
 import { stepRunId } from "../src/plan/terms.ts";
 import { eventsIn, plan, result, runPlan, statesIn, step } from "./parts.ts";
 
-/** An agent that creates subtasks, and returns the outcome of each. */
+/** Returns an agent that creates subtasks, and returns the outcome of each. */
 const creating =
   (...subtasks: Subtask[]): StepAgent =>
   async (_, { createSubtask }) => {
@@ -25,7 +25,7 @@ const creating =
   };
 
 describe("a subtask", () => {
-  test("joins the run after its creator; dependents of the creator do not wait for it", async () => {
+  test("joins the run after its creator, and dependents of the creator do not wait for it", async () => {
     const inputs = { from: "$steps.a.output" };
     const outcome = await runPlan(plan([step("a"), step("b", ["a"])]), {
       a: creating({ id: "more", description: "look closer", inputs }, { description: "and on" }),
@@ -41,14 +41,14 @@ describe("a subtask", () => {
     expect(outcome.steps[5]?.meta.inputs).toEqual({ from: "more\na-subtask-1" });
   });
 
-  test("is there again after a crash", async () => {
+  test("exists again after a crash", async () => {
     const definition = plan([step("a")]);
     const { steps } = await runPlan(definition, { a: creating({ id: "b", description: "b" }) });
     const resumed = await runPlan(definition, {}, { steps: steps.slice(0, 4) });
     expect(statesIn(resumed.steps)).toEqual({ a: "succeeded", b: "succeeded" });
   });
 
-  test("is refused when it is wrong, too deep, or one too many", async () => {
+  test("is refused when it is invalid, too deep, or over the limit", async () => {
     const outcome = await runPlan(plan([step("a"), step("b")]), {
       a: creating(
         { id: "b", description: "x" },
@@ -86,7 +86,7 @@ describe("a subtask", () => {
 });
 
 describe("a retry", () => {
-  test("keeps what succeeded, also behind the failed step, and the subtasks of that", async () => {
+  test("keeps successful steps, also after the failed step, and their subtasks", async () => {
     const definition = plan([step("a"), step("bad"), step("b", ["a"]), step("c", ["bad"])]);
     const first = await runPlan(definition, {
       a: creating({ id: "sub", description: "x", depends_on: [] }),
@@ -109,12 +109,12 @@ describe("a retry", () => {
     expect(asked.toSorted()).toEqual(["bad", "c", "sub"]);
   });
 
-  test("has step runs of its own", () => {
+  test("has its own step runs", () => {
     expect(stepRunId("01J", "a-b")).toBe("sr_01J_a-b");
   });
 });
 
-test("the errors of plans keep their name, code and class where their class was bundled twice", async () => {
+test("errors of plans keep their name, code and class when their class was bundled twice", async () => {
   const copy = await import(`../src/error/error.ts?${Math.random()}`);
   const error: unknown = new copy.ExecutorError("no");
   expect(error instanceof ExecutorError).toBe(true);

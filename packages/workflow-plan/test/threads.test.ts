@@ -12,7 +12,7 @@ import { processesIn } from "../../workflow-agents/test/processes.ts";
 import { planSource } from "../src/entry/source.ts";
 import { eventsIn, plan, statesIn, step } from "./parts.ts";
 
-/* Plans as threads of real workers. A command with the output of Claude Code carries out their steps. */
+/* Plans as threads of real workers. A command with the output of Claude Code runs their steps. */
 setDefaultTimeout(180_000);
 afterEach(removeStores);
 const command = fileURLToPath(new URL("./agents/claude.mjs", import.meta.url));
@@ -40,7 +40,7 @@ const callsIn = (store: TestStore): Call[] => {
   return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as Call);
 };
 
-/** Starts a plan's thread; its agent finds Node. */
+/** Starts a plan's thread. Its agent finds Node. */
 async function started(definition: PlannerOutput, options: Record<string, unknown> = {}) {
   const store = new TestStore();
   const hash = await store.add(await built(definition));
@@ -59,7 +59,7 @@ beforeAll(async () => {
   bundle = await built(two);
 });
 
-test("a plan's bundle has its definition, and no library that only checks need", async () => {
+test("a plan's bundle has its definition, and no library that only the checks need", async () => {
   expect(bundle.length).toBeLessThan(260_000);
   expect(bundle).not.toMatch(/dagre|croner|ZodError/);
   const { description: _, ...other } = { ...two, phase: "active", updated_at: "later" };
@@ -79,7 +79,7 @@ async function written(store: TestStore): Promise<string> {
   return path;
 }
 
-test("a killed worker's step begins again with its session, and succeeded steps do not", async () => {
+test("a killed worker's step repeats with its session, and successful steps do not repeat", async () => {
   const { env, host, ref, store } = await started(
     plan([does("a", "say hello"), does("slow", "wait", ["a"]), does("end", "say done", ["slow"])]),
   );
@@ -102,7 +102,7 @@ test("a killed worker's step begins again with its session, and succeeded steps 
   expect(shown.map(({ status }) => status)).toContain("lost");
 });
 
-test("a failed attempt is followed by one with its session; an invalid result is a failure", async () => {
+test("a failed attempt is followed by one with its session, and an invalid result is a failure", async () => {
   const policy = { on_step_failure: "skip_dependents", max_retries: 1, retry_delay_ms: 1 } as const;
   const { ref, store } = await started(
     plan(
@@ -133,7 +133,7 @@ test("a failed attempt is followed by one with its session; an invalid result is
   ]);
 });
 
-test("an agent that takes too long is ended with all that it started, and so is one of a killed run", async () => {
+test("an agent is ended with all its processes at its timeout, and when its run is killed", async () => {
   const timed = plan([does("child", "child")]);
   const limited = { ...timed, metadata: { container: { timeout: 600 } } };
   const late = await started(limited);

@@ -19,7 +19,7 @@ import { hello, TestHome, workflow } from "./home.ts";
 import { botApi } from "./channel/bot-api.ts";
 import { bot, closeBots } from "./router/chat.ts";
 
-/* One pass over the due triggers, with real check scripts, real threads, and a clock of the test's own. */
+/* One pass over the due triggers, with real check scripts, real threads, and the test's own clock. */
 setDefaultTimeout(180_000);
 afterEach(async () => {
   await closeBots();
@@ -30,7 +30,7 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** A plan home with a clock of the test. */
+/** A plan home with the test's clock. */
 class Clockwork extends TestHome {
   now: number;
   readonly timed: Plans;
@@ -87,7 +87,7 @@ const cron = (expression: string, timezone?: string): TriggerConfig => ({
   ...{ type: "cron", expression, ...(timezone && { timezone }) },
 });
 
-test("a poll's baseline is silent; then new lines fire, with nothing else in between", async () => {
+test("a poll's first output fires nothing, and later only new lines fire", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "one\n");
   const id = await home.confirmed(poll("echo checked >> checks; cat items"));
@@ -103,7 +103,7 @@ test("a poll's baseline is silent; then new lines fire, with nothing else in bet
   expect([view.phase, view.runs[0]?.status]).toEqual(["active", "completed"]);
 });
 
-test("a failed check changes its time and its error alone, and is reported at the third in a row", async () => {
+test("a failed check changes only its time and its error, and is reported after the third in a row", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "one\n");
   const id = await home.confirmed(poll("cat items"));
@@ -124,7 +124,7 @@ test("a failed check changes its time and its error alone, and is reported at th
   expect(home.state(id)?.last_error).toBeNull();
 });
 
-test("a check that keeps failing in passes is reported to the owner once, when a channel is there", async () => {
+test("a check that keeps failing is reported to the owner once, when a channel is available", async () => {
   const home = new Clockwork(new Date(Date.now() - hour).toISOString());
   const owner = { channel: "telegram", chatJid: "42", sender: "7" };
   const id = await home.confirmed(poll("echo broken >&2; exit 3"), { owner });
@@ -142,7 +142,7 @@ test("a check that keeps failing in passes is reported to the owner once, when a
   expect(positionIn(home.timed.get(id).metadata).pending).toEqual([]);
 });
 
-test("a pass that is aborted ends its checks, and nothing fires", async () => {
+test("an aborted pass ends its checks, and nothing fires", async () => {
   const home = new Clockwork();
   const id = await home.confirmed(poll("touch begun; sleep 60"));
   const abort = new AbortController();
@@ -153,7 +153,7 @@ test("a pass that is aborted ends its checks, and nothing fires", async () => {
   expect(home.state(id)?.last_error).toBeNull();
 });
 
-test("triggers fire by passes for as long as no service does, and not behind their end", async () => {
+test("passes fire triggers only while no service does", async () => {
   const home = new TestHome();
   const trigger = { ...poll("cat items"), interval_seconds: 1, diff_mode: "any_change" } as const;
   writeFileSync(join(home.store.folder, "items"), "one\n");
@@ -223,7 +223,7 @@ test("twenty passes at once fire a change once", async () => {
   expect(await home.data(id)).toEqual(["two"]);
 });
 
-test("a pass shows the next slot of a plan whose run goes on", async () => {
+test("a pass shows the next slot of a plan with an open run", async () => {
   const home = new Clockwork();
   const id = await home.confirmed(cron("0 9 * * *"));
   await tick(home.timed, home.options());
@@ -234,7 +234,7 @@ test("a pass shows the next slot of a plan whose run goes on", async () => {
   expect(next).toBe("2026-01-05T09:00:00.000Z");
 });
 
-test("a pass shows when the next trigger is due; a broken one keeps no other from firing", async () => {
+test("a pass shows when the next trigger is due, and a broken trigger does not stop others", async () => {
   const home = new Clockwork();
   expect(await tick(home.timed, home.options())).toEqual({ fired: [], next: null });
   const broken = await home.confirmed(cron("0 9 * * *"));

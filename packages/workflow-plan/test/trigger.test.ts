@@ -8,7 +8,7 @@ import {
   type TriggerState,
 } from "../src/trigger/state.ts";
 
-/* The result of looking at a trigger: a function of its state and the time. */
+/* The result of checking a trigger: a function of its state and the time. */
 const at = (text: string): number => Date.parse(text);
 const none: TriggerState = {
   last_result: null,
@@ -29,7 +29,7 @@ const cron = (expression: string, timezone?: string): CronTrigger => ({
   ...(timezone && { timezone }),
 });
 
-/** Returns the data of each output's fire, null if it does not fire. */
+/** Returns the data of each output's fire, or null if it does not fire. */
 function firesOf(outputs: string[], trigger = poll(), firesFirst = false): (string | null)[] {
   let state = none;
   return outputs.map((output) => {
@@ -39,14 +39,14 @@ function firesOf(outputs: string[], trigger = poll(), firesFirst = false): (stri
   });
 }
 
-test("the first output fires nothing; then each new line does, once, in order", () => {
+test("the first output fires nothing, and each later new line fires once, in order", () => {
   const outputs = ["a\nb\n", "b\nd\n\n \nc\nd\n", "b\n", "a\r\nb\r\n", "", "a\n", "a"];
   expect(firesOf(outputs)).toEqual([null, "d\nc", null, "a", null, null, null]);
   expect(firesOf(["a\n\na\n", "a"], poll(), true)).toEqual(["a", null]);
   expect(firesOf(["\n"], poll(), true)).toEqual([null]);
 });
 
-test("a check without any line changes nothing but its time; the first one is kept", () => {
+test("a check without any line changes only its time, and the first output is kept", () => {
   expect(firesOf(["a\nb", "", " \n", "a\nb\nc", "\n", "c\nb"])).toEqual([
     ...[null, null, null, "c", null, null],
   ]);
@@ -70,7 +70,7 @@ test("a hundred thousand lines are compared at once", () => {
   expect(fired).toBe("new");
 });
 
-test("a failed check changes its time and its error alone, and failures in a row are counted", () => {
+test("a failed check changes only its time and its error, and consecutive failures are counted", () => {
   let state: TriggerState = { ...none, last_result: "a", last_fire_at: "then" };
   const counts = ["one", "two", "(failures in a row: 7)", null, "again"].map((error, index) => {
     const outcome = error === null ? { output: "a" } : { error };
@@ -89,7 +89,7 @@ test("a failed check changes its time and its error alone, and failures in a row
   });
 });
 
-test("due times that a check was too slow for are left out", () => {
+test("due times during a slow check are skipped", () => {
   const trigger = poll({ interval_seconds: 10 });
   expect([0, 9_999, 10_000, 35_000].map((end) => lastDue(0, end, trigger))).toEqual([
     ...[0, 0, 10_000, 30_000],
@@ -121,7 +121,7 @@ test("a registration resets the trigger, and an unchanged poll remembers its out
 
 type Look = [now: string, slot: string | null];
 
-/** Looks at a trigger at several times, and expects the slots that fire. */
+/** Checks a trigger at several times, and expects the slots that fire. */
 function looks(
   trigger: CronTrigger,
   from: string,
@@ -149,7 +149,7 @@ test("a slot fires once, at its minute, whatever the timer's offset and drift", 
   ]);
 });
 
-test("of the slots that were missed the latest fires, or none, never several", () => {
+test("of several missed slots the latest fires, or none", () => {
   const down: Look[] = [
     ["2026-01-01T10:00:30Z", "2026-01-01T10:00Z"],
     ["2026-01-01T22:30:00Z", "2026-01-01T22:00Z"],
@@ -183,7 +183,7 @@ test("a skipped local time is left out, and a repeated one fires at its first oc
   ]);
 });
 
-test("a clock that is put forward and back makes no burst", () => {
+test("a clock change forward and back causes no burst", () => {
   looks(cron("0 * * * *"), "2026-01-01T09:30:00Z", [
     ["2026-01-01T10:00:00Z", "2026-01-01T10:00Z"],
     ["2030-01-01T10:20:00Z", "2030-01-01T10:00Z"],

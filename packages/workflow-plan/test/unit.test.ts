@@ -13,10 +13,7 @@ import {
 import { type UnitOptions } from "../src/service/unit.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 
-/*
- * The unit files of the service, and the commands for them. Scripts that record their calls stand in for the system's
- * managers.
- */
+/* The unit files of the service, and their commands. Scripts that record their calls replace the system's managers. */
 const folder = mkdtempSync(join(tmpdir(), "uw-unit-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -30,7 +27,7 @@ const options = (more: Partial<UnitOptions> = {}): UnitOptions => ({
   ...more,
 });
 
-test("the systemd unit starts the installed command again whenever it ends, and leaves runs alone", () => {
+test("the systemd unit restarts the installed command whenever it ends, and leaves runs alone", () => {
   const { name, path, text } = unitOf(options());
   expect([name, path]).toEqual([
     "uncaged-workflow-plan.service",
@@ -106,10 +103,10 @@ test("an invalid unit is refused", () => {
   expect(() => unitOf(options({ platform: "win32" }))).toThrow(ConfigError);
 });
 
-test("a unit is written and enabled, or nothing is written where there is no manager", async () => {
+test("a unit is written and enabled, or nothing is written on a system without a manager", async () => {
   const userEnv = { HOME: folder, PATH: folder };
   const unit = unitOf(options({ userEnv, home: folder }));
-  expect(() => installService(unit, userEnv)).toThrow("there is no systemctl on PATH");
+  expect(() => installService(unit, userEnv)).toThrow("systemctl not found on PATH");
   expect(existsSync(unit.path)).toBe(false);
   expect(await codeOf(startService(folder, unit, userEnv))).toBe("CONFIG_ERROR");
   const systemctl = join(folder, "systemctl");

@@ -13,7 +13,7 @@ export const faultyExpressions: Faulty[] = [
     payloads: [error('LLM_A: in.messages[0].content: "$y" is not declared in registry.vars')],
   },
   {
-    what: "an undeclared variable that is written",
+    what: "a write to an undeclared variable",
     document: llm({ out: "$y" }),
     payloads: [error('LLM_A: out: "$y" is not declared in registry.vars')],
   },
@@ -45,26 +45,26 @@ export const faultyExpressions: Faulty[] = [
     ],
   },
   {
-    what: "a name that is not a param",
+    what: "an unknown name",
     document: one(set({ value: "=gaol" })),
     payloads: [warning('Set_A: value: "gaol" is not declared in registry.params')],
   },
   {
-    what: "an expression that ends too early",
+    what: "an incomplete expression",
     document: one(set({ value: "=1 +" })),
-    payloads: [error('Set_A: value: a value is missing at the end, at character 4 of "1 +"')],
+    payloads: [error('Set_A: value: missing value at the end, at character 4 of "1 +"')],
   },
   {
-    what: "a target that is none",
+    what: "an invalid target",
     document: llm({ out: { x: "=_result" } }),
-    payloads: [error('LLM_A: out: target "x": it is neither a $variable nor a /path')],
+    payloads: [error('LLM_A: out: target "x": not a $variable or a /path')],
   },
 ];
 
 /** Documents with errors in the connections of steps. */
 export const faultyFlows: Faulty[] = [
   {
-    what: "references to steps that are not there",
+    what: "references to missing steps",
     document: workflow([
       { id: "Noop_A", children: ["Set_1"], next: "Set_2" },
       { id: "Branch_A", cases: [["goal", "Set_3"]], next: "Pause_A" },
@@ -73,11 +73,11 @@ export const faultyFlows: Faulty[] = [
       { id: "Stop_End" },
     ]),
     payloads: [
-      error('Noop_A: children[0]: there is no step "Set_1"'),
-      error('Noop_A: next: there is no step "Set_2"'),
-      error('Branch_A: cases[0][1]: there is no step "Set_3"'),
-      error('Pause_A: timeout.on: there is no step "Set_4"'),
-      error('LLM_A: onError: there is no step "Set_5"'),
+      error('Noop_A: children[0]: no step "Set_1" found'),
+      error('Noop_A: next: no step "Set_2" found'),
+      error('Branch_A: cases[0][1]: no step "Set_3" found'),
+      error('Pause_A: timeout.on: no step "Set_4" found'),
+      error('LLM_A: onError: no step "Set_5" found'),
     ],
   },
   {
@@ -93,7 +93,7 @@ export const faultyFlows: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a child that is named twice",
+    what: "a duplicate child",
     document: workflow([
       ...chain({ id: "Noop_A", children: ["Set_A", "Set_A"] }),
       set({ next: "RETURN" }),
@@ -106,12 +106,12 @@ export const faultyFlows: Faulty[] = [
     payloads: [error("Noop_A: next: BREAK ends a loop, and this step is in none")],
   },
   {
-    what: "a case that goes to RETURN",
+    what: "a case that leads to RETURN",
     document: one({ id: "Branch_A", cases: [["goal", "RETURN"]] }),
     payloads: [error("Branch_A: cases[0][1]: RETURN can only stand in next")],
   },
   {
-    what: "no entry",
+    what: "a missing entry",
     document: workflow(
       [
         { id: "Noop_A", next: "Noop_B" },
@@ -120,7 +120,7 @@ export const faultyFlows: Faulty[] = [
       ].slice(0, 2),
     ),
     payloads: [
-      error("there is no entry: each step is named by another, so put a Noop before the first"),
+      error("no entry found: each step is named by another, so put a Noop before the first"),
       warning("no step is a Stop"),
       warning(
         'Noop_A: it leads back to itself through "Noop_B": the limit on rounds alone bounds that',
@@ -128,7 +128,7 @@ export const faultyFlows: Faulty[] = [
     ],
   },
   {
-    what: "a step that is never reached",
+    what: "an unreachable step",
     document: workflow([
       ...chain({ id: "Noop_A" }),
       { id: "Noop_B", next: "Noop_C" },
@@ -150,7 +150,7 @@ export const faultyFlows: Faulty[] = [
     ],
   },
   {
-    what: "a loop whose body goes on at the loop",
+    what: "a loop whose body continues at the loop",
     document: workflow(
       [
         ...chain({ id: "Loop_A", children: ["Set_A"], source: "=$list" }),
@@ -162,7 +162,7 @@ export const faultyFlows: Faulty[] = [
     ],
   },
   {
-    what: "a next that goes back",
+    what: "a next that leads back",
     document: workflow([
       { id: "Noop_A", next: "Noop_B" },
       { id: "Noop_B", next: "Noop_B" },
@@ -171,17 +171,17 @@ export const faultyFlows: Faulty[] = [
     payloads: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
   },
   {
-    what: "no Stop, which is not an error",
+    what: "a missing Stop, which is only a warning",
     document: workflow([{ id: "Noop_A", next: "RETURN" }]),
     payloads: [warning("no step is a Stop")],
   },
   {
-    what: "no next",
+    what: "a missing next",
     document: workflow([{ id: "Noop_A" }, { id: "Stop_End" }]),
     payloads: [warning("Noop_A: next is missing, so the chain ends here, as with RETURN")],
   },
   {
-    what: "constructs 101 deep",
+    what: "101 nested constructs",
     document: workflow(
       Array.from({ length: 102 }, (_, level) => ({
         id: `Noop_${level}`,

@@ -18,7 +18,7 @@ const loop = (fields: Fields = {}): Fields[] => [
 /** Documents with errors in one step. */
 export const faultySteps: Faulty[] = [
   {
-    what: "no id",
+    what: "a missing id",
     document: workflow([...chain({ id: "Noop_A" }), { type: "Noop", next: "RETURN" }]),
     payloads: [error("steps[2]: id is missing")],
     inSchema: true,
@@ -80,7 +80,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "an id that is given twice",
+    what: "a duplicate id",
     document: workflow([...chain({ id: "Noop_A" }), { id: "Noop_A", next: "RETURN" }]),
     payloads: [error("Noop_A: this id has been given to steps[0] already")],
   },
@@ -103,7 +103,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a field that its type does not have",
+    what: "a field of another type of step",
     document: one({ id: "Noop_A", cases: [] }),
     payloads: [warning("Noop_A: cases has no effect on a Noop")],
   },
@@ -151,29 +151,29 @@ export const faultySteps: Faulty[] = [
     payloads: [error("LLM_A: in.output_config.format has a schema and a schemaRef")],
   },
   {
-    what: "a schemaRef that is not registered",
+    what: "an unregistered schemaRef",
     document: llm({ in: { output_config: { type: "json_schema", schemaRef: "s" } } }),
     payloads: [error('LLM_A: the schema "s" is not in registry.schemas')],
   },
   {
-    what: "an unknown form of the answer",
+    what: "an unknown answer format",
     document: llm({ in: { output_config: { type: "xml" } } }),
     payloads: [
       error('LLM_A: in.output_config.type must be "text", "json_object" or "json_schema"'),
     ],
   },
   {
-    what: "a service that is not registered",
+    what: "an unregistered service",
     document: one({ id: "Service_F" }),
     payloads: [error('Service_F: the service "F" is not in registry.services')],
   },
   {
-    what: "an API that is not registered",
+    what: "an unregistered API",
     document: one({ id: "API_users_get" }),
     payloads: [error('API_users_get: the API "users_get" is not in registry.apis')],
   },
   {
-    what: "a component that is not registered",
+    what: "an unregistered component",
     document: one({ id: "Component_F" }),
     payloads: [warning('Component_F: the component "F" is not in registry.components')],
   },
@@ -196,7 +196,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Set whose target is an expression",
     document: one(set({ target: "=$x" })),
-    payloads: [error('Set_A: target "=$x": it is neither a $variable nor a /path')],
+    payloads: [error('Set_A: target "=$x": not a $variable or a /path')],
   },
   {
     what: "a Set whose target is a file",
@@ -206,7 +206,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Set whose target reaches a prototype",
     document: one(set({ target: "$x.__proto__" })),
-    payloads: [error('Set_A: target "$x.__proto__": the key __proto__ is refused')],
+    payloads: [error('Set_A: target "$x.__proto__": the key __proto__ is not allowed')],
   },
   {
     what: "a Write with an empty target",
@@ -236,7 +236,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a timeout that leads nowhere",
+    what: "a timeout to a missing step",
     document: one({ id: "Pause_A", resumeResultTarget: "$x", timeout: { sec: 1 } }),
     payloads: [error("Pause_A: timeout.on is missing")],
     inSchema: true,
@@ -248,7 +248,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a timeout of a tool that is below 0",
+    what: "a negative timeout of a tool",
     document: one({ id: "Tool_A", timeout: -1 }),
     payloads: [error("Tool_A: timeout must be a number of milliseconds above 0, not -1")],
     inSchema: true,
@@ -318,7 +318,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a Loop that writes what it goes over",
+    what: "a Loop that writes to its source",
     document: workflow([
       ...chain({ id: "Loop_A", children: ["Set_A"], source: "=$list" }),
       set({ target: "$list[0]", next: "RETURN" }),

@@ -42,13 +42,13 @@ export const llm = (fields: Fields) => one({ id: "LLM_A", ...fields });
 /** Documents with errors as a whole. */
 export const faultyDocuments: Faulty[] = [
   {
-    what: "no object",
+    what: "a document that is not an object",
     document: [],
     payloads: [error("a workflow must be an object, not an array")],
     inSchema: true,
   },
   {
-    what: "no version",
+    what: "a missing version",
     document: workflow(chain({ id: "Noop_A" }), { version: undefined }),
     payloads: [error('version is missing: give one from "3.0" to "3.18"')],
     inSchema: true,
@@ -68,7 +68,7 @@ export const faultyDocuments: Faulty[] = [
     }),
   ),
   {
-    what: "neither name nor registry nor steps",
+    what: "missing name, registry and steps",
     document: { version: "3.18" },
     payloads: [error("name is missing"), error("registry is missing"), error("steps is missing")],
     inSchema: true,
@@ -86,7 +86,7 @@ export const faultyDocuments: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "no steps",
+    what: "missing steps",
     document: workflow([]),
     payloads: [error("steps must be an array that is not empty, not an empty array")],
     inSchema: true,
@@ -132,12 +132,12 @@ export const faultyRegistries: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a param that is declared twice",
+    what: "a duplicate param",
     document: withRegistry({ params: ["a(INT)", "a(STRING)"] }),
     payloads: [error('registry.params[1]: "a" is declared twice')],
   },
   {
-    what: "a service that is declared twice",
+    what: "a duplicate service",
     document: withRegistry({ services: ["F()", "F(a(INT))"] }),
     payloads: [error('registry.services[1]: "F" is declared twice')],
   },
@@ -148,10 +148,10 @@ export const faultyRegistries: Faulty[] = [
     inSchema: true,
   },
   ...[
-    ["params", "$a(INT)", "the name of a param has no $"],
-    ["vars", "a(INT)", "the name of a variable begins with $"],
-    ["vars", "$a", "it has no name and type"],
-    ["services", "F", "it has no name and ("],
+    ["params", "$a(INT)", "the name of a param must not begin with $"],
+    ["vars", "a(INT)", "the name of a variable must begin with $"],
+    ["vars", "$a", "missing name or type"],
+    ["services", "F", 'missing name or "("'],
   ].map(
     ([field = "", text = "", why = ""]): Faulty => ({
       what: `the declaration ${text} in ${field}`,
@@ -160,7 +160,7 @@ export const faultyRegistries: Faulty[] = [
     }),
   ),
   {
-    what: "a type that is not known",
+    what: "an unknown type",
     document: withRegistry({ vars: ["$a(DATE)"] }),
     payloads: [
       warning(

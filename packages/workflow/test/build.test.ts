@@ -297,7 +297,7 @@ describe("a failed build is one error with its position", () => {
       };
       const { code, message } = await errorOf(build(files));
       expect(code).toBe("BUILD_FAILED");
-      expect(message).toContain("the build gave a second file");
+      expect(message).toContain("the build produced a second file");
     });
   }
 

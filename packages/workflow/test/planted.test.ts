@@ -79,5 +79,5 @@ for (const plant of plants) {
 test("a storage root that others can write is refused before anything is read", () => {
   const store = new TestStore();
   chmodSync(store.root, 0o777);
-  expect(() => openRoot({ path: store.root })).toThrow("can be written by other users");
+  expect(() => openRoot({ path: store.root })).toThrow("other users can write to the storage root");
 });

@@ -62,7 +62,7 @@ describe("a path without a bundle", () => {
     expect(await refusal(at("none.esm.js"))).toMatchObject({
       code: "NO_SUCH_FILE",
       kind: "missing",
-      message: `there is no file "${at("none.esm.js")}"`,
+      message: `"${at("none.esm.js")}": no such file`,
     });
     await write("file", "x");
     expect((await refusal(at("file/b.esm.js"))).kind).toBe("missing");
@@ -95,7 +95,7 @@ describe("a path without a bundle", () => {
     }
     for (const name of ["b.json", "b.yaml", "b.yml"]) {
       expect((await refusal(await write(name, "{}"))).message).toContain(
-        "nothing here makes a workflow",
+        "JSON and YAML are not supported here",
       );
     }
   });

@@ -69,7 +69,7 @@ describe("a bundle that replaces everything leaves its siblings' logs intact", (
       .flatMap(({ role, content, meta }) => (role === "count" ? [{ role, content, meta }] : []));
 
   for (const by of ["throws", "nothing", "garbage"]) {
-    test(`by a function that returns ${by}`, async () => {
+    test(`by functions of kind "${by}"`, async () => {
       const store = new TestStore();
       const hash = await store.add(vandal);
       const refs = await Promise.all(

@@ -103,7 +103,7 @@ describe("a kind of source", () => {
       expect(await thrownBy(prepareBundle(file, { sources }))).toMatchObject({
         code: "NOT_A_BUNDLE",
         kind: "usage",
-        message: expect.stringContaining("nothing here makes a workflow of JSON or YAML"),
+        message: expect.stringContaining("JSON and YAML are not supported here"),
       });
     }
   });

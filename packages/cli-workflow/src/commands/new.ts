@@ -41,5 +41,6 @@ export default defineCommand({
     session.note(
       `next: ${go}${command} add && ${command} run ${name}${given && ` ${given}`} --follow`,
     );
+    session.note("before npm test and npm run types: npm install");
   },
 });

@@ -1,4 +1,6 @@
+import type { JsonSchema } from "@uncaged/workflow";
 import type { WorkflowView } from "@uncaged/workflow/host";
+import { isRecord } from "@uncaged/workflow/internal";
 import { withName } from "../arguments/names.ts";
 import { pairs } from "../output/table.ts";
 import { ago, count, isoTime, oneLine, padded, plain } from "../output/text.ts";
@@ -19,9 +21,28 @@ export default defineCommand({
 });
 
 async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonly string[]> {
-  if (descriptor === null || !("stepWorkflow" in descriptor)) return [];
+  if (descriptor === null) return [];
+  if (!("stepWorkflow" in descriptor)) return fieldsOf(descriptor.input);
   const { documentsIn } = await import("@uncaged/workflow-steps/threads");
   return documentsIn(descriptor)?.document?.registry.params ?? [];
+}
+
+/** The fields of the schema of params, as `name: type (required)`; a schema without fields as JSON. */
+function fieldsOf(schema: JsonSchema | undefined): string[] {
+  if (schema === undefined || schema === true) return [];
+  const { properties, required } = Object(schema) as { properties?: unknown; required?: unknown };
+  if (!isRecord(properties)) return [JSON.stringify(schema)];
+  return Object.entries(properties).map(([name, field]) => {
+    const isRequired = Array.isArray(required) && required.includes(name);
+    return `${name}: ${typeText(field)}${isRequired ? " (required)" : ""}`;
+  });
+}
+
+function typeText(schema: unknown): string {
+  const { type, enum: values } = Object(schema) as { type?: unknown; enum?: unknown };
+  if (Array.isArray(values)) return values.map((value) => JSON.stringify(value)).join(" | ");
+  if (Array.isArray(type)) return type.join(" | ");
+  return typeof type === "string" ? type : "any";
 }
 
 function text({ paint }: Session, view: WorkflowView, params: readonly string[]): string {

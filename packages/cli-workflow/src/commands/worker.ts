@@ -46,7 +46,7 @@ export default defineCommand({
       .option("--cache <dir>", "the folder in which it keeps bundles")
       .option(
         "--state-limit",
-        "for servers with an eager-state-size-limit, as docs/guides/cluster.md advises",
+        "for servers with an eager-state-size-limit, as docs/guides/deploy-cluster.md advises",
       )
       .option(
         "--identity-key <key>",

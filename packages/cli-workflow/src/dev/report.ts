@@ -47,7 +47,7 @@ export class Report {
   }
 
   gone(file: string): void {
-    const text = `${shownPath(this.#session, file)} is gone: waiting until it is there again`;
+    const text = `${shownPath(this.#session, file)} is missing: waiting for it`;
     if (text === this.#failure) return;
     this.#failure = text;
     this.#write({ kind: "gone", file }, this.#session.paint("yellow", text));

@@ -76,7 +76,7 @@ function* checkVariables(env: Environment): Generator<Problem> {
 }
 
 function* checkTemporary(): Generator<Problem> {
-  if (!isUsable(tmpdir())) yield temporaryProblem();
+  if (!isUsable(tmpdir())) yield temporaryProblem(tmpdir());
 }
 
 function* checkShell(): Generator<Problem> {

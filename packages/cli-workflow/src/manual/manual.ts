@@ -5,15 +5,15 @@ import { examplesOf } from "../session/command.ts";
 /** Meaning of each exit code. */
 const meanings: Record<keyof typeof exitCodes, string> = {
   done: "done",
-  failed: "it failed",
+  failed: "the command or its thread failed",
   usage: "wrong usage",
   belowThreshold: "an eval missed its threshold (--min-score, --min-pass)",
-  missing: "there is no such thing",
+  missing: "not found",
   outOfRounds:
     "the thread is out of rounds: it was stopped at its limit of steps (--wait, --follow, follow)",
   waiting: "the thread waits for an answer (--wait, --follow, follow)",
   interrupted: "Ctrl-C",
-  readerGone: "the reader of stdout has gone away",
+  readerGone: "the reader of stdout closed it",
 };
 
 const exitMeanings = (Object.keys(meanings) as (keyof typeof exitCodes)[]).map(
@@ -23,10 +23,10 @@ const exitMeanings = (Object.keys(meanings) as (keyof typeof exitCodes)[]).map(
 const variables: [name: string, meaning: string][] = [
   ["UNCAGED_WORKFLOW_STORAGE_ROOT", "the storage root; --root takes precedence"],
   ["UNCAGED_WORKFLOW_IDLE_MS", "how long an idle worker stays, in milliseconds (3000)"],
-  ["UNCAGED_PLAN_HOME", "where plans lie, instead of plans in the storage root"],
+  ["UNCAGED_PLAN_HOME", "the folder of plans; plans in the storage root by default"],
   ["NO_COLOR, TERM=dumb", "no colour; a pipe has none either"],
   ["VISUAL, EDITOR", "the editor of fork --edit"],
-  ["TMPDIR", "where builds and checks happen"],
+  ["TMPDIR", "the folder for builds and checks"],
 ];
 
 /** Returns the manual page, in the man(7) format, of a program whose commands are all loaded. */

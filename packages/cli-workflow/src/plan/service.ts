@@ -68,7 +68,7 @@ export const service = defineSubcommand({
       },
     }),
     stop: defineSubcommand({
-      summary: "end the service; the runs of plans go on",
+      summary: "end the service; the runs of plans continue",
       declare: (command) =>
         command.option(
           "--drain <seconds>",

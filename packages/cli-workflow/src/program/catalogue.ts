@@ -27,7 +27,7 @@ const groups = {
     fork: "start a new thread from the steps of another",
     retry: "continue a failed or killed thread in a new one",
     wake: "wake the threads that are due, for cron or a timer",
-    rerun: "run a step workflow again from one of its steps, in a new thread",
+    rerun: "run a thread again with other params, or a step workflow from one of its steps",
   },
   Plans: {
     plan: "make a plan of a request, confirm it, and run it by hand or by a trigger",

@@ -143,7 +143,7 @@ export const disk: Record<string, Situation> = {
     first: withoutDues,
     isNew: true,
   },
-  "a thread that is not resumed unasked": {
+  "a thread that is not resumed automatically": {
     in: async (store) => {
       await store.ok(["run", "play", "--params", '{"ms":60000}'], { env: { A_KEY: "x" } });
       await store.killWorkers();

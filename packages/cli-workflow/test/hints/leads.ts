@@ -85,9 +85,9 @@ export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length 
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
-  if (/workflow-agents|record.journal/.test(file)) return "models";
-  const isOfCluster = /workflow-restate|cluster.ts|host.move.ts/.test(file);
-  return isOfCluster || /--host|pause it first/.test(text) ? "clusters" : "threads";
+  if (/workflow-agents/.test(file) || /repeat the step/.test(text)) return "models";
+  const isOfCluster = /workflow-restate|cluster.ts/.test(file);
+  return isOfCluster || /--host|pause it first|^compare both/.test(text) ? "clusters" : "threads";
 }
 
 /**

@@ -2,25 +2,27 @@ import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { APIConnectionError, APIConnectionTimeoutError } from "@anthropic-ai/sdk/core/error";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { AgentFn } from "@uncaged/workflow";
-import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { firstAsked, inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
-import { misuse } from "../run/error.ts";
 import { sendable } from "../llm/sendable.ts";
 import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { anthropicForms } from "./form.ts";
 import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
+import { noKey } from "../llm/errors.ts";
+import { invalidCache } from "./errors.ts";
 
 /**
- * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given; without them the model's defaults hold.
+ * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given. Without them the model's defaults
+ * apply.
  */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
 /**
- * An agent that asks a model of the Anthropic API with the official SDK: streaming, with thinking, and
- * with tools until the model ends its turn. `maxTokens` is 32,000 when not given.
+ * Returns an agent that calls a model of the Anthropic API with the official SDK: with streaming, thinking and tools,
+ * until the model ends its turn. `maxTokens` is 32,000 by default.
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
@@ -31,11 +33,11 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
   return modelAgent(anthropicProvider(options), { maxTokens: 32_000, ...options });
 }
 
-/** How the Anthropic API is reached. */
+/** Access to the Anthropic API. */
 export type AnthropicAccess = Access & {
   /**
-   * How long the provider caches the start of the conversation, for later calls: 5 minutes (`true`, the default), or an
-   * hour at a higher price, for roles whose next step comes later than that.
+   * How long the provider caches the start of the conversation for later calls: 5 minutes (`true`, the default), or an
+   * hour at a higher price, for roles with more than 5 minutes between their steps.
    */
   cache?: boolean | "5m" | "1h";
 };
@@ -44,9 +46,8 @@ const provider = "Anthropic";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * The Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of
- * the thread's environment, the address `baseUrl` or its `ANTHROPIC_BASE_URL`; `ANTHROPIC_CUSTOM_HEADERS`
- * adds headers.
+ * Returns the Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of the
+ * thread's environment; the address is `baseUrl` or its `ANTHROPIC_BASE_URL`. `ANTHROPIC_CUSTOM_HEADERS` adds headers.
  */
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);
@@ -98,12 +99,11 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
 
 const isId = (id: string): boolean => /^[\w-]+$/.test(id);
 
-/** @throws WorkflowError `BAD_CACHE` for a time that the API does not know. */
+/** @throws WorkflowError `BAD_CACHE` for a lifetime that the API does not offer. */
 function cacheOf(given: AnthropicAccess["cache"] = true): Cache {
   if (given === true || given === "5m") return "5m";
   if (given === false || given === "1h") return given;
-  const message = `an agent's cache is ${JSON.stringify(given)}`;
-  throw misuse("BAD_CACHE", message, 'give "5m", "1h", or false');
+  throw invalidCache(given);
 }
 
 function credentialOf(

@@ -39,13 +39,13 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/** How long the start of a conversation is cached; false: not at all. */
+/** The lifetime of the cached start of a conversation. false: no cache. */
 export type Cache = "5m" | "1h" | false;
 
-// More are refused.
+// The API refuses more.
 const mostMarks = 4;
 
-/** Builds a request of the Messages API. Its marks let later turns, and later steps of a role, read from the cache. */
+/** Builds a request of the Messages API. Its marks let later turns, and later steps of a role, read the cache. */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const lasting = cache === "1h" ? { ttl: cache } : {};
@@ -76,12 +76,12 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
     ...(container !== undefined && { container }),
     ...(thinking && { thinking: thinkingOf(thinking) }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
-    // Not in the client's types, for its newest models refuse it: older ones take it.
+    // The client's types lack it, because the newest models refuse it. Older models accept it.
     ...(temperature !== undefined && { temperature }),
   };
 }
 
-// Without what has no part in its input.
+// Leaves out the options that add nothing to the input.
 export function countBodyOf(request: Asked): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, container: _container, ...input } = body;
@@ -109,7 +109,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
     const content = blocks.map((block, n) =>
       marked.has(`${at} ${n}`) ? { ...block, ...mark } : block,
     );
-    // The blocks are the API's own: they came from it, or have the documented shapes.
+    // These blocks came from the API, or have documented shapes.
     const sent = content as unknown as ContentBlockParam[];
     return sent.length > 0 ? [{ role, content: sent }] : [];
   });
@@ -117,7 +117,7 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
 
 // Prefix of block types that are not part of the API.
 const ownPrefix = "uncaged_";
-// Where the provider's own tools have run: the next turn goes on there.
+// The container in which the provider's own tools ran. The next turn continues there.
 const containerType = `${ownPrefix}container`;
 
 function containerIn(messages: readonly Message[]): string | undefined {
@@ -125,7 +125,7 @@ function containerIn(messages: readonly Message[]): string | undefined {
   return typeof last?.id === "string" ? last.id : undefined;
 }
 
-/** Whether a block that another provider's API gave is one of this one too. */
+/** Returns whether this API accepts a block type of another provider. */
 const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
 
 function withParts(given: Block): Block {
@@ -173,7 +173,7 @@ const blockTypes = new Set([
 
 const isKnownBlock = (type: string): boolean => blockTypes.has(type) || type.endsWith("_result");
 
-/** An answer of the Messages API, streamed or whole. */
+/** Builds an answer of the Messages API from its events or from the whole message. */
 export class MessageAccumulator extends Accumulator {
   readonly #parts = new Map<number, Part>();
   readonly #places = new Places("index");
@@ -211,7 +211,7 @@ export class MessageAccumulator extends Accumulator {
         return;
       case "content_block_stop":
         return this.#stop(event);
-      default: // New types may come at any time; none that adds to the answer may be missed.
+      default: // The API may add types. Fail for any that adds to the answer.
         nameIn(event.type, "an event's type");
         if ("delta" in event || "content_block" in event) throw unknown("an event", event.type);
     }
@@ -256,7 +256,7 @@ export class MessageAccumulator extends Accumulator {
     this.#detail = detailOf(stop_details) ?? this.#detail;
   }
 
-  /** The counts are totals of the message; output counts come at its end. */
+  /** Updates the usage. The counts are totals of the message. The final output count comes at the end. */
   #count(sent: unknown, isEnd: boolean): void {
     const usage = isObject(sent) ? sent : {};
     const input = countIn(usage.input_tokens, -1);
@@ -289,7 +289,7 @@ export class MessageAccumulator extends Accumulator {
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
-  /** A block without a start event: the type of its first delta tells its type. */
+  /** Starts a block that has no start event. The type of its first delta determines its type. */
   #unbegun(index: number, type: unknown): Part {
     const known = type === "text_delta" ? "text" : type === "thinking_delta" ? "thinking" : null;
     if (known === null || this.#isAnnounced) {
@@ -327,7 +327,7 @@ export class MessageAccumulator extends Accumulator {
     if (text !== "") this.text(part.text, text);
   }
 
-  // It is signed, and handed back whole.
+  // A signed thought is sent back unchanged and whole.
   #thought(part: Part, content: unknown): void {
     const thought = textOfContent(content, "thinking");
     if (thought !== "") this.think(part.text, thought);
@@ -370,7 +370,7 @@ function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
 
 const longestResult = 2000;
 
-/** A call that the provider has run itself, with its result, which may come in a later turn. */
+/** Returns a call that the provider ran, with its result, which may be in a later turn. */
 function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): HostedCall[] {
   if (type !== "server_tool_use") return [];
   const result = blocks.find(({ tool_use_id }) => tool_use_id === id);

@@ -1,40 +1,37 @@
 import { stat } from "node:fs/promises";
-import type { WorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
+import { commandNotStarted, missingFolder } from "./errors.ts";
 
-/*
- * The declarations of this file use no types of Node, because importers may not have them installed.
- */
+/* This file's declarations use no Node types, because importers may not have them installed. */
 
-/** `argv[0]` is looked up in the `PATH` of `env`. */
+/** A command to run. `argv[0]` is looked up in the `PATH` of `env`. */
 type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
-  /** Ends the command when it is aborted: it has done its work, and does not exit. */
+  /** Its abort ends a command that has finished its work but does not exit. */
   finished?: AbortSignal;
-  /** Called with the process id as soon as the command runs. */
+  /** Called with the process id when the command runs. */
   onStarted?: (pid: number) => void;
   onOutput: (chunk: Uint8Array) => void;
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: by itself, by its timeout, because it was finished, or by the caller's signal. */
+/** How a command ended: by itself, by its timeout, by `finished`, or by the caller's signal. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "finished" | "abort";
-  /** Null when a signal ended the process. */
+  /** Null if a signal ended the process. */
   exitCode: number | null;
-  /** The name of that signal, `SIGKILL`; null when the process exited. */
+  /** The name of that signal, such as `SIGKILL`. Null if the process exited. */
   signal: string | null;
 };
 
-/** The warning of a command that {@link ownProcesses} can't help. */
+/** The warning for a command whose leftover processes {@link ownProcesses} cannot end. */
 export const leavesRunning =
   "processes that the command leaves in the background are not ended: bubblewrap is not available";
 
-// A longer one would end at once.
+// A longer timer would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
 /** Runs a command, then ends the processes that it left running. An error from a callback ends the command. */
@@ -83,35 +80,6 @@ async function start(request: ChildRequest): Promise<ProcessGroup> {
   const stats = await stat(cwd).catch(() => null);
   if (!stats?.isDirectory()) throw missingFolder(cwd);
   return await spawnGroup(request).catch((error: NodeJS.ErrnoException) => {
-    throw refusal(request, error);
+    throw commandNotStarted(request.argv[0] ?? "", error);
   });
-}
-
-export const missingFolder = (cwd: string): WorkflowError =>
-  failure(
-    "COMMAND_REFUSED",
-    `the working directory ${JSON.stringify(cwd)} is not there`,
-    "start the thread again from a folder that is there",
-  );
-
-export const missingCommand = (name: string): WorkflowError =>
-  refusal({ argv: [name] }, Object.assign(new Error(), { code: "ENOENT" }));
-
-const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
-  ENOENT: ["COMMAND_MISSING", "is not there", "install it, or set PATH so that it is found"],
-  EACCES: ["COMMAND_REFUSED", "may not be run", "make it executable"],
-  E2BIG: ["COMMAND_REFUSED", "got too long arguments", "give it the prompt by stdin"],
-  ERR_INVALID_ARG_VALUE: ["COMMAND_REFUSED", "got an argument with a zero byte", "take it out"],
-};
-
-function refusal(
-  { argv }: Pick<ChildRequest, "argv">,
-  error: NodeJS.ErrnoException,
-): WorkflowError {
-  const other = `can't be started: ${error.message}`;
-  const [code, problem, hint] =
-    problems[error.code ?? ""] ??
-    (["COMMAND_REFUSED", other, "run it by hand to see why"] as const);
-  const name = JSON.stringify((argv[0] ?? "").slice(0, 200));
-  return failure(code, `the command ${name} ${problem}`, hint, { cause: error });
 }

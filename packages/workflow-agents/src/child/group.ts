@@ -6,8 +6,8 @@ import { programPath } from "./program.ts";
 import type { GroupRequest } from "./request.ts";
 
 /**
- * A process in its own group. `ended` resolves when the group is gone and its output read; `end` asks the group to
- * end, and kills it after the grace period.
+ * A process in its own group. `ended` resolves when the group is gone and its output is read. `end` sends the group
+ * SIGTERM, and kills it after the grace period.
  */
 export type ProcessGroup = {
   child: ChildProcessWithoutNullStreams;
@@ -16,14 +16,14 @@ export type ProcessGroup = {
   end: () => Promise<void>;
 };
 
-// How long output may still come from a process that the first one left behind.
+// Longest wait for output of processes that the first one left behind.
 const drainMs = 250;
 const pollMs = 10;
 const lastMs = 200;
 
 /**
- * Starts a process in its own group, which ends with it and with this process. With `own`, all processes that it
- * has started end, in any group.
+ * Starts a process in its own group, which ends with the process and with this one. With `own`, all processes that it
+ * started end too, in any group.
  */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
   const { argv, cwd, descriptors = [], graceMs, isSandbox = false, own } = request;
@@ -36,9 +36,9 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
     stdio: ["pipe", "pipe", "pipe", ...(own ? ["pipe" as const] : descriptors)],
   }) as ChildProcessWithoutNullStreams;
   const { pid } = child;
-  // At once: a process that is killed before it has a guard leaves the group running.
+  // Start the guard at once: if this process is killed before, the group keeps running.
   const guard = pid === undefined ? null : guardGroup(pid, graceMs);
-  // A command need not read what it is given.
+  // A command may ignore its input.
   child.stdin.on("error", () => undefined);
   const closed = new Promise<void>((done) => child.once("close", () => done()));
   let hasExited = false;
@@ -50,7 +50,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
       hasExited = true;
       void (async () => {
         const inner = await leader;
-        // Of a sandbox only zombies are left, until the system's first process has seen them.
+        // Only a sandbox's zombies are left, until the system's first process reaps them.
         const mayLeave = !isSandbox && inner === null;
         if (pid !== undefined && mayLeave && signalGroup(pid, 0)) await group?.end();
         // Bubblewrap itself was killed, but its namespace still runs.
@@ -72,7 +72,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
   return { child, pid, ended, end: () => group.end() };
 }
 
-/** A process group, and how it is ended. `leader` is that of the group in a PID namespace, which `pid` waits for. */
+/** A process group and its end. `leader` leads the group in a PID namespace, and `pid` waits for it. */
 class Group {
   readonly #pid: number;
   readonly #leader: Promise<number | null>;
@@ -101,7 +101,7 @@ class Group {
   async #end(): Promise<void> {
     const leader = await this.#leader;
     const group = leader ?? this.#pid;
-    // A namespace ends before the process that waits for it. Its group comes into being a moment after its leader.
+    // A namespace ends before the process that waits for it. Its group appears a moment after its leader.
     const isGone = () => (leader === null ? !signalGroup(group, 0) : this.#hasExited());
     const latest = performance.now() + this.#graceMs;
     let isAsked = false;
@@ -128,7 +128,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** The pid of a namespace's first process, as bubblewrap reports it; null when it has started none. */
+/** Returns the pid of a namespace's first process, as bubblewrap reports it, or null if none started. */
 async function firstProcess(info: Readable): Promise<number | null> {
   let text = "";
   await new Promise<void>((resolve) => {
@@ -156,7 +156,7 @@ function ownEnd(exitCode: number | null, signal: string | null) {
 }
 
 const shell = "/bin/sh";
-// Reads the group's leader, if it differs from its own, and waits for the end of its input, that is of this process.
+// Reads the group's leader, if it differs from its own, and waits for the end of its input, and so of this process.
 // Signals only while the group exists, because the number may be reused.
 const script = `if read -r group; then read -r _; else group=$1; fi
 kill -TERM -"$group" || exit
@@ -165,7 +165,7 @@ while [ "$left" -gt 0 ]; do sleep 0.1 || sleep 1; kill -0 -"$group" || exit; lef
 kill -KILL -"$group"`;
 const pollsPerSecond = 10;
 
-/** Ends a process group when this process is killed in any way. `follow` names another leader. */
+/** Ends a process group when this process is killed. `follow` sets another leader. */
 type Guard = { follow: (leader: number) => void; release: () => void };
 
 function guardGroup(pid: number, graceMs: number): Guard | null {

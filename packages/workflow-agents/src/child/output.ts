@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** Cuts bytes that come in chunks into lines. One longer than `most` characters calls `onLong` instead. */
+/** Splits chunks of bytes into lines. Calls `onLong` instead for a line of more than `most` characters. */
 export class Lines {
   readonly #decoder = new StringDecoder("utf8");
   readonly #onLine: (line: string) => void;
@@ -19,7 +19,7 @@ export class Lines {
     this.#take(this.#decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)));
   }
 
-  /** Returns the last line, which may lack a line end. */
+  /** Emits the last line, which may lack a line end. */
   end(): void {
     this.#take(this.#decoder.end());
     if (this.#length > 0) this.#give();
@@ -50,7 +50,7 @@ export class Lines {
   }
 }
 
-/** Keeps the beginning and the end of bytes that come in chunks, and counts all: `most` bytes at most. */
+/** Keeps the beginning and the end of a byte stream, at most `most` bytes, and counts all bytes. */
 export class HeadAndTail {
   length = 0;
   readonly #half: number;

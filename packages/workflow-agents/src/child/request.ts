@@ -5,17 +5,18 @@ export type GroupRequest = {
   argv: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string>>;
-  /** Open descriptors of this process that it gets from number 3 on. */
+  /** Open descriptors of this process that the command gets from number 3 on. */
   descriptors?: readonly number[];
-  /** Whether it is a sandbox, with which all ends that it has started. */
+  /** Whether the command is a sandbox, which ends all its processes. */
   isSandbox?: boolean;
-  /** The time that the group gets to end before it is killed. */
+  /** Grace period before the group is killed, in milliseconds. */
   graceMs: number;
-  /** The result of `ownProcesses`: every process that the command started then ends with it. */
+  /** The result of `ownProcesses`. With it, every process that the command started ends with it. */
   own?: OwnProcesses | null;
 };
 
-// The last one lets the next worker find leftovers of a killed one; the one before keeps git in a thread's worktree.
+// The last variable lets the next worker find leftovers of a killed one. The one before it keeps git in a thread's
+// worktree.
 const always =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|GIT_CEILING_DIRECTORIES|UNCAGED_WORKFLOW_WORKER)$/;
 

@@ -22,26 +22,30 @@ import {
   sandboxMissing,
   systemPaths,
 } from "@uncaged/workflow/sandbox";
-import { misuse } from "../run/error.ts";
-import { missingCommand, missingFolder } from "./child.ts";
+import {
+  invalidEndpoint,
+  invalidNetwork,
+  invalidSandbox,
+  missingCommand,
+  missingFolder,
+  needsSandbox,
+} from "./errors.ts";
 
-/** Options for the place of a command and its access to files and network. */
+/** Options of a command's sandbox and of its access to files and network. */
 export type SandboxOptions = {
-  /**
-   * Whether to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, else fail (`required`).
-   */
+  /** When to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, else fail (`required`). */
   sandbox?: SandboxMode;
   /** `none`: no network. The default (`on`) allows public addresses and the configured model's address. */
   network?: "on" | "none";
-  /** Further addresses that it may reach, as `host:port`: local and private ones. */
+  /** Further local and private addresses that the command may reach, as `host:port`. */
   allow?: readonly string[];
 };
 
-/** A command that is to run in a sandbox. */
+/** A command to run in a sandbox. */
 type Confined = {
   /** The program: a name on PATH, or a path. */
   program: string;
-  /** The thread's directory, which is all of the user that it sees, and the folder in it that it runs in. */
+  /** The thread's directory, the only part of the user's files that it sees, and its working folder there. */
   top: string;
   cwd: string;
   /** All variables of the command, and the thread's variables. */
@@ -50,7 +54,7 @@ type Confined = {
   thread: Pick<ThreadContext, "threadId" | "worktrees"> | null;
   /** The name of its home among the thread's homes. */
   home: string;
-  /** Whether it gets the login of Claude Code. */
+  /** Whether it gets Claude Code's login. */
   isClaude?: boolean;
   warn: (message: string) => void;
 };
@@ -67,30 +71,24 @@ export type Sandboxed = {
 
 const insideHome = "/workspace/home";
 
-/** @throws WorkflowError `code` for options that make no sense, at once */
+/** @throws WorkflowError `code` for contradictory or invalid options. */
 export function checkSandbox(
   { allow, network, sandbox = "off" }: SandboxOptions,
   code: string,
 ): void {
-  const refuse = (problem: string, hint: string) => misuse(code, problem, hint);
-  if (!["off", "auto", "required"].includes(sandbox)) {
-    const given = JSON.stringify(sandbox);
-    throw refuse(`sandbox is ${given}`, "give off, auto or required");
-  }
+  if (!["off", "auto", "required"].includes(sandbox)) throw invalidSandbox(code, sandbox);
   if (network !== undefined && !["on", "none"].includes(network))
-    throw refuse(`network is ${JSON.stringify(network)}`, "give on or none");
+    throw invalidNetwork(code, network);
   const wrong = allow?.find((one) => endpointOf(one) === null);
-  if (wrong !== undefined)
-    throw refuse(`allow has ${JSON.stringify(wrong)}`, "give addresses as host:port");
-  if (sandbox === "off" && (network !== undefined || allow !== undefined))
-    throw refuse("network and allow need a sandbox", "set sandbox to auto or required");
+  if (wrong !== undefined) throw invalidEndpoint(code, wrong);
+  if (sandbox === "off" && (network !== undefined || allow !== undefined)) throw needsSandbox(code);
 }
 
 /**
  * Prepares the start of a command in a sandbox: it sees the system, its own code, the thread's directory, and a home
  * that lasts for the thread. Returns null if it runs without a sandbox, with a warning unless the sandbox is off.
  *
- * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required, and there is none;
+ * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required but unavailable;
  *   `COMMAND_MISSING`, `COMMAND_REFUSED`
  */
 export async function sandboxed(

@@ -91,11 +91,11 @@ const contentOf = ({ message }: Fields): Fields[] => {
   return listOf(typeof content === "string" ? [{ type: "text", text: content }] : content);
 };
 
-/** The last message of the main agent, which comes block by block. */
+/** The main agent's last message, which arrives block by block. */
 class LastMessage {
   #id: unknown;
   #texts: string[] = [];
-  /** The message if Claude Code wrote it in place of a model, as when a limit is reached. */
+  /** The message if Claude Code wrote it instead of a model, for example at a usage limit. */
   problem = "";
 
   add(line: Fields): AgentOutput[] {
@@ -171,7 +171,7 @@ class Answers {
   }
 }
 
-/** The API's counts of one answer: each replaces the one before it. */
+/** Merges the API's counts of one answer: each count replaces the previous one. */
 function counted(used: Fields, before: Usage): Usage {
   const of = (value: unknown, known: number): number =>
     typeof value === "number" && value >= 0 ? countOf(value) : known;
@@ -252,7 +252,7 @@ function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
         cache_write_tokens: countOf(used.cacheCreationInputTokens),
       };
       const cost = dollarsOf(used.costUSD);
-      // For a broken stream its total omits counted usage or includes an estimate.
+      // After a broken stream, its total omits counted usage or includes an estimate.
       const own = answers.of(name);
       const hasAll = totalTokens(own) > 0 && inputOf(own) >= inputOf(usage);
       if (!hasAll || isEqual(own, usage)) return { model: name, usage, cost };

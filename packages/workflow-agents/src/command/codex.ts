@@ -13,8 +13,8 @@ import {
 } from "./reader.ts";
 
 /**
- * Codex in headless mode. It may write in the thread's directory (`codexSandbox`, its own sandbox).
- * Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
+ * Returns Codex in headless mode. It may write in the thread's directory (`codexSandbox`, its own sandbox). Source:
+ * https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
  */
 export function codex(options: PresetOptions & { codexSandbox?: string } = {}): AgentFn {
   const { codexSandbox = "workspace-write", model, args = [] } = options;
@@ -31,7 +31,7 @@ export function codex(options: PresetOptions & { codexSandbox?: string } = {}): 
   });
 }
 
-/** The lines of `exec --json`. */
+/** Reads the lines of `exec --json`. */
 export function readCodex(model: string): ReturnType<LineReader> {
   let answer: unknown = "";
   return (value) => {
@@ -69,7 +69,7 @@ const tools: Record<string, (item: Fields) => { name: string; input: unknown }> 
     input: input ?? {},
   }),
 };
-// A file change and a web search may be reported only when they are over.
+// File changes and web searches may be reported only when they end.
 const reportedLate = new Set<unknown>(["file_change", "web_search"]);
 
 function toolUse(item: Fields): AgentOutput[] {
@@ -96,7 +96,7 @@ function completedItem(item: Fields): AgentOutput[] {
   return [...late, { kind: "toolResult", id: stringOf(item.id), content, isError }];
 }
 
-// `input_tokens` has the cached ones in it.
+// `input_tokens` includes the cached tokens.
 function spentOf(used: Fields, model: string): AgentOutput {
   const cached = countOf(used.cached_input_tokens);
   const usage = {

@@ -11,7 +11,7 @@ import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
 import { checkSandbox, type Sandboxed, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
-import { failure, misuse, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { currentRun, cwdOf, digest, inAttempt, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import {
@@ -24,12 +24,13 @@ import {
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 import { filled, has, placeholder, type Template } from "./template.ts";
+import { commandFailed, commandSilent, commandTimeout, noCommandName } from "./errors.ts";
 
 /** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
-  /** The command and its arguments. It gets the prompt by stdin, unless they have `{prompt}`. */
+  /** The command and its arguments. Without `{prompt}` in them it gets the prompt by stdin. */
   argv: Template;
-  /** Its output is the answer (`text`), or JSON lines, which a reader understands. */
+  /** How to read its output: as the answer (`text`), or as JSON lines with a reader. */
   output?: "text" | LineReader;
   /**
    * Variables to pass besides the harmless ones (`PATH`, `HOME`, …). `NAME_*` passes every variable with
@@ -41,8 +42,8 @@ export type CommandOptions = SandboxOptions & {
   /** Values to replace by `[secret:NAME]` in its output, besides the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
   /**
-   * Starts the program in place of its name: the command line of a sandbox, and the open descriptors that it needs.
-   * `onStarted` is called with the process id.
+   * Replaces the start of the program, for example by a sandbox: the command line, and the open descriptors that it
+   * needs. `onStarted` is called with the process id.
    */
   launch?: {
     argv: readonly string[];
@@ -52,15 +53,15 @@ export type CommandOptions = SandboxOptions & {
   /** The timeout (30 minutes), and the grace period between SIGTERM and SIGKILL (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
-  /** The longest answer in characters (10 Mi); with a reader, the most bytes of output (unlimited). */
+  /** The longest answer in characters (10 Mi). With a reader: the maximum output in bytes (unlimited). */
   maxOutput?: number;
-  /** Whether an answer may be empty, of a command that reports its answer. */
+  /** Whether a command with a reader may report an empty answer. */
   allowsEmpty?: boolean;
   /** Matches the error for a missing session. The command then runs without the session. */
   lostSession?: RegExp;
   /**
-   * The message that it gets: the thread. Its session has the first `known` steps already, and the prompt,
-   * unless that has changed since.
+   * Returns the command's input: the thread. Its session already has the first `known` steps, and the prompt unless
+   * that has changed.
    */
   message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
@@ -84,7 +85,7 @@ export type PresetOptions = Pick<
   env?: readonly string[];
 };
 
-/** Makes the agent of a preset. `own` are its variables, `argv` the arguments after the program. */
+/** Makes the agent of a preset. `own` has its variables, `argv` the arguments after the program. */
 export function presetAgent(
   options: PresetOptions,
   program: string,
@@ -114,22 +115,22 @@ type Settings = Required<Omit<CommandOptions, "launch" | keyof SandboxOptions>> 
   Pick<CommandOptions, "launch"> & { sandbox: SandboxOptions & Own };
 
 const longestText = 10 * 1024 * 1024;
-// Linux takes 128 KiB.
+// Linux allows 128 KiB.
 const longestArgument = 100 * 1024;
-/** How often its grace period a command may be silent after its answer. */
+/** The longest silence of a command after its answer, in grace periods. */
 const lingers = 12;
 
 /**
- * Makes an agent that runs a command in the thread's directory. The command gets the thread, and its output is
- * the answer, with the secrets of its environment masked.
+ * Returns an agent that runs a command in the thread's directory. The command gets the thread, and its output is the
+ * answer, with the secrets of its environment masked.
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
- * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is
- * kept in the step's `meta.agent`; a later step of the role resumes it if argv has `{session}`.
+ * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is kept in the
+ * step's `meta.agent`. A later step of the role resumes it if argv has `{session}`.
  *
- * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`,
- *   `BUDGET_EXCEEDED`; the signal's reason when the thread is ended.
+ * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`, `BUDGET_EXCEEDED`; the
+ *   signal's reason when the thread is ended.
  */
 export const commandAgent = (options: CommandOptions): AgentFn => agentOf(options, {});
 
@@ -154,8 +155,7 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
   };
   const [command] = settings.argv;
   if (typeof command !== "string" || command === "" || command.search(placeholder) >= 0) {
-    const message = "a command agent can't be run: its argv must begin with the command's name";
-    throw misuse("BAD_COMMAND", message, "fix commandAgent's options");
+    throw noCommandName();
   }
   const name = basename(command);
   return (ctx, systemPrompt) =>
@@ -199,7 +199,7 @@ const leastOf = (model: string) => {
   return { model, usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
 };
 
-/** Reserves for a run the rest of the limit if the command takes a budget, else the minimum. */
+/** Reserves a run's budget: the rest of the limit if the command takes a budget, else the minimum. */
 async function reserveBudget(
   name: string,
   { argv }: Settings,
@@ -219,7 +219,7 @@ async function reserveBudget(
   return { budget: budget === null ? null : String(budget), release };
 }
 
-/** Why no further run can be reserved: the thread's limit, or `error` when that one is not reached. */
+/** Returns why no further run can be reserved: the thread's limit, or `error` when that limit is not reached. */
 async function exceeded(name: string, error: WorkflowError): Promise<WorkflowError> {
   try {
     (await currentRun().reserve(leastOf(name), { waits: false, atRoot: 0 })).release();
@@ -259,7 +259,7 @@ async function runOnce(
       : readLines(settings.output, report, settings.maxOutput);
   const changed = changedSince(session?.heard, ctx, system);
   const own = message(ctx, session?.steps ?? 0, changed);
-  // The system bounds an argument: longer instructions come before the message.
+  // The system limits the length of an argument, so longer instructions come before the message.
   const isFlag = has(argv, "system") && Buffer.byteLength(system) <= longestArgument;
   const prompt = withInstructions(own, { ...given, isFlag, changed });
   const values = {
@@ -280,7 +280,7 @@ async function runOnce(
       });
     }
     const launch = settings.launch ?? box;
-    // A sandbox ends all that runs in it.
+    // A sandbox ends all processes in it.
     const processes = launch ? null : await ownProcesses();
     if (!launch && !processes) report.note("warn", leavesRunning);
     await report.begun();
@@ -317,7 +317,7 @@ async function runOnce(
   }
 }
 
-/** How a command that has answered came to its end. */
+/** Describes how a command ended after its answer. */
 function howItEnded(end: ChildEnd, { graceMs, timeoutMs }: Settings): string {
   if (end.by === "timeout") return `had not ended after ${timeoutMs} ms, and was ended`;
   if (end.by === "finished") return `did not end for ${lingers * graceMs} ms, and was ended`;
@@ -339,7 +339,7 @@ function withInstructions(
   return changed.system ? `Your instructions are now these:\n\n${system}\n\n${message}` : message;
 }
 
-/** The error that a command's end amounts to; null when it ended well and answered. */
+/** Returns the error of a command's end, or null if it ended well and answered. */
 function failureOf(
   name: string,
   end: ChildEnd,
@@ -348,30 +348,19 @@ function failureOf(
 ): WorkflowError | null {
   const command = `the command ${JSON.stringify(name)}`;
   const why = oneLine(report.failure ?? report.lastLine, 500);
-  const because = why === "" ? "" : `: ${why}`;
-  if (end.by === "timeout") {
-    const message = `${command} was ended after ${timeoutMs} ms${because}`;
-    const hint = "retry the thread, or give it a longer timeoutMs";
-    return failure("COMMAND_TIMEOUT", message, hint);
-  }
+  if (end.by === "timeout") return commandTimeout(command, timeoutMs, why);
   if (end.exitCode !== 0 || report.failure !== null) {
     const how = end.signal ? `was ended by ${end.signal}` : `failed with exit code ${end.exitCode}`;
-    const what = end.exitCode === 0 ? "failed" : how;
-    const hint = isLimit(report.failure ?? "")
-      ? "retry the thread when the limit is reset, or give the role a fallback"
-      : "see the thread's events, fix the cause, and retry the thread";
-    return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
+    const isLimit = limitReached.test(report.failure ?? "");
+    return commandFailed(command, { how: end.exitCode === 0 ? "failed" : how, why, isLimit });
   }
   if (report.result !== "" || (allowsEmpty && report.isAnswered)) return null;
-  const hint = "run it by hand in the thread's directory to see what it does";
-  return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
+  return commandSilent(command, why);
 }
 
 /** Matches the message of a command whose account has reached its usage limit. */
-const isLimit = (failed: string): boolean =>
-  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i.test(
-    failed,
-  );
+const limitReached =
+  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i;
 
 /**
  * Returns the prompt and each role's text. For a session, which has seen the first `known` steps: only the later

@@ -15,8 +15,8 @@ import {
 } from "./reader.ts";
 
 /**
- * Cursor's agent without its screen. Without `force` it proposes changes only. It reports no tokens.
- * Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
+ * Returns Cursor's agent without its screen. Without `force` it only proposes changes. It reports no tokens. Source:
+ * https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */
 export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {
   const { model, force = true, args = [] } = options;
@@ -33,7 +33,7 @@ export function cursor(options: PresetOptions & { force?: boolean } = {}): Agent
   });
 }
 
-/** The lines of `--output-format stream-json`. */
+/** Reads the lines of `--output-format stream-json`. */
 export const readCursor: LineReader = () => (value) => {
   const line = fieldsOf(value);
   switch (line.type) {

@@ -2,7 +2,7 @@ import { textOfContent, thoughtIn } from "../content/sent.ts";
 import type { Fields } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
-/** One thing that a line of a command's output reports. */
+/** One report in a line of a command's output. */
 export type AgentOutput =
   | { kind: "text"; delta: string }
   | { kind: "thinking"; delta: string }
@@ -12,21 +12,19 @@ export type AgentOutput =
   | { kind: "session"; id: string }
   /** The usage so far of one answer, by its id. It counts if the run breaks off. */
   | { kind: "usage"; id: string; spent: Spent }
-  /** An answer of a model broke off before all of it was counted. */
+  /** A model's answer broke off before its usage was complete. */
   | { kind: "broken"; model: string }
   /** The usage of a model in the whole run. */
   | { kind: "spent"; spent: Spent }
-  /** The model, as soon as it is known. */
+  /** The model, reported when it is known. */
   | { kind: "model"; model: string }
-  /**
-   * The text of the last message, which is the answer of a command that reports none. A tool call after it ends that.
-   */
+  /** The text of the last message. It is the answer of a command that reports no result, unless a tool call follows. */
   | { kind: "said"; text: string }
-  /** The answer, whole: the last one counts. */
+  /** The whole answer. The last one counts. */
   | { kind: "result"; text: string }
   /**
-   * The command reports that it failed; `overBudget` when it has used up its `{budget}`, `isUnread` when it has
-   * answered, and its answer can't be read.
+   * The command's report of its failure. `overBudget`: it used up its `{budget}`. `isUnread`: it answered, but the
+   * answer is unreadable.
    */
   | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 
@@ -35,7 +33,7 @@ export type LineReader = () => (line: unknown) => AgentOutput[];
 
 export type { Fields };
 
-/** Returns the properties of a JSON value, and none if it is not an object. */
+/** Returns the properties of a JSON object, or none for other values. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 
@@ -48,7 +46,7 @@ export const stringOf = (value: unknown): string => (typeof value === "string" ?
 export const countOf = (value: unknown): number =>
   typeof value === "number" && value > 0 && value <= mostTokens ? Math.round(value) : 0;
 
-// More than any run uses: a larger number is invalid.
+// No run uses more: a larger number is invalid.
 const mostTokens = 1e12;
 const mostDollars = 1e6;
 
@@ -58,10 +56,10 @@ export const dollarsOf = (value: unknown): number | null =>
 
 export const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** Returns a model's name without a command's suffix: `claude-opus-4-8[1m]`. */
+/** Returns a model's name without the suffix that a command adds: `claude-opus-4-8[1m]`. */
 export const modelOf = (value: unknown): string => stringOf(value).replace(/\[[^\]]*\]$/, "");
 
-/** The session that a later run is given as an argument. */
+/** Reads the session that a later run gets as an argument. */
 export function sessionIn(value: unknown): AgentOutput[] {
   const id = stringOf(value);
   return /^\w[\w.:-]{0,199}$/.test(id) ? [{ kind: "session", id }] : [];

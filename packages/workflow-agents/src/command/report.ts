@@ -1,11 +1,11 @@
 import { StringDecoder } from "node:string_decoder";
 import { addUsage, type Mask, noUsage, truncated } from "@uncaged/workflow/interpreter";
-import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { Lines } from "../child/output.ts";
-import { failure } from "../run/error.ts";
 import { AgentReport, currentRun, Meter, publish, type Spent } from "../run/run.ts";
 import type { AgentOutput, LineReader } from "./reader.ts";
+import { outputTooLong } from "./errors.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 const mostNotes = 1000;
@@ -15,13 +15,13 @@ const working = new Set(["text", "thinking", "toolUse", "toolResult", "said"]);
 export class CommandReport {
   session: string | null = null;
   result = "";
-  /** Whether it has reported an answer, an empty one perhaps. */
+  /** Whether the command has reported an answer, possibly an empty one. */
   isAnswered = false;
   failure: string | null = null;
   isOverBudget = false;
   #said = "";
   #isUnread = false;
-  /** Whether it has gone on after its answer. */
+  /** Whether the command has continued after its answer. */
   #goesOn = false;
   readonly #report = new AgentReport();
   readonly #end = { usage: noUsage, model: null as string | null, hasToolUse: false };
@@ -35,7 +35,7 @@ export class CommandReport {
   #lastStray = "";
   #errors = 0;
 
-  /** `reportsSpending`: a run of this command that reports no spending was cut short. */
+  /** `reportsSpending`: this command reports its spending, so a run without a report was cut short. */
   constructor(
     name: string,
     mask: Mask,
@@ -54,7 +54,7 @@ export class CommandReport {
     return this.#mask(this.#lastError || this.#lastStray);
   }
 
-  /** Resolves when the journal has the start of the command. Only then it may start. */
+  /** Resolves when the journal has the start of the command. Start the command only then. */
   async begun(): Promise<void> {
     await this.#spending?.begun();
   }
@@ -86,7 +86,7 @@ export class CommandReport {
         return this.#spending?.checkPrice(output.model, (warning) => this.note("warn", warning));
       case "said":
         this.#said = this.#mask(output.text).trim();
-        // It goes on after a failure.
+        // It continues after a failure.
         this.failure = null;
         return;
       case "usage":
@@ -118,7 +118,7 @@ export class CommandReport {
     }
   }
 
-  /** Whether the last thing that the command reported is an answer. Its exit can't change that. */
+  /** Whether the command's last report is an answer. Its exit cannot change that. */
   get isFinished(): boolean {
     return this.isAnswered && !this.#goesOn && this.failure === null && this.#answer !== "";
   }
@@ -128,7 +128,7 @@ export class CommandReport {
     return this.result || this.#said;
   }
 
-  /** Ends the output. Without a reported answer the last message is the answer. */
+  /** Ends the output. Without a reported answer, the last message is the answer. */
   conclude(): void {
     if (this.result !== "" || this.#said === "" || (this.failure !== null && !this.#isUnread))
       return;
@@ -137,7 +137,7 @@ export class CommandReport {
     this.failure = null;
   }
 
-  /** A line of the error output: published while they are few. */
+  /** Reads a line of the error output. Publishes it unless there were too many. */
   addError(line: string): void {
     if (line.trim() === "") return;
     this.#lastError = line;
@@ -155,7 +155,7 @@ export class CommandReport {
     publish("tool_message", { name: this.#name, level, message, data: null });
   }
 
-  /** The command ended before it called a model. */
+  /** Reports that the command ended before it called a model. */
   noCall(): void {
     this.#spending?.end();
   }
@@ -174,7 +174,7 @@ export class CommandReport {
     this.#report.failed(error, "the command agent failed");
   }
 
-  /** Save at once, so that a killed command can be resumed. */
+  /** Saves the session at once, so that a killed command can be resumed. */
   #began(session: string): void {
     if (this.session === session) return;
     this.session = session;
@@ -192,7 +192,7 @@ export class CommandReport {
   }
 }
 
-/** Counts the spending of one run of a command: single answers, until it reports the totals. */
+/** Counts the spending of one run of a command: by its single answers, until it reports the totals. */
 class CommandSpending {
   readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
@@ -209,7 +209,7 @@ class CommandSpending {
     await this.#first?.begun();
   }
 
-  /** Says once that a limit does not hold for a model without a price. */
+  /** Warns once that a limit does not apply to a model without a price. */
   checkPrice(model: string, warn: (text: string) => void): void {
     const { limitsCost = false, withCost } = this.#run;
     if (this.#isChecked || !limitsCost) return;
@@ -227,7 +227,7 @@ class CommandSpending {
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
   }
 
-  /** Notes that an answer broke off and used more than was counted. */
+  /** Records that an answer broke off and used more than was counted. */
   broke(model: string): void {
     new Meter(model).breakOff();
   }
@@ -254,7 +254,7 @@ class CommandSpending {
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
   }
 
-  /** The usage by model of a command that answered without a total. */
+  /** Returns the usage by model of a command that answered without a total. */
   unsummed(): Spent[] {
     if (this.#isComplete) return [];
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
@@ -288,7 +288,7 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   let length = 0;
   const take = (delta: string): void => {
     length += delta.length;
-    if (length > maxOutput) throw tooMuch(maxOutput);
+    if (length > maxOutput) throw outputTooLong(maxOutput);
     pieces.push(delta);
     report.add({ kind: "text", delta });
   };
@@ -321,7 +321,10 @@ function jsonIn(line: string): unknown {
 
 const longestLine = 64 * 1024 * 1024;
 
-/** @param most The most bytes of all lines together. */
+/**
+ * Returns a reader of output lines.
+ * @param most The most bytes of all lines together.
+ */
 export function readLines(reader: LineReader, report: CommandReport, most: number): ByteReader {
   const read = reader();
   let bytes = 0;
@@ -332,21 +335,14 @@ export function readLines(reader: LineReader, report: CommandReport, most: numbe
     for (const output of read(value)) report.add(output);
   };
   const lines = new Lines(longestLine, takeLine, () => {
-    throw tooMuch(longestLine);
+    throw outputTooLong(longestLine);
   });
   return {
     add(chunk) {
       bytes += chunk.length;
-      if (bytes > most) throw tooMuch(most);
+      if (bytes > most) throw outputTooLong(most);
       lines.add(chunk);
     },
     end: () => lines.end(),
   };
 }
-
-const tooMuch = (most: number): WorkflowError =>
-  failure(
-    "COMMAND_SAID_TOO_MUCH",
-    `the command put out more than ${most} characters, and was ended`,
-    "have it put out less, or raise maxOutput",
-  );

@@ -6,7 +6,7 @@ import { currentRun, digest, publish } from "../run/run.ts";
 export type Session = { command: string; session: string; steps: number; heard?: Heard };
 type Heard = { prompt: string; system: string; steps: string };
 
-/** Inputs that have changed since a session got them. */
+/** Inputs that changed after a session got them. */
 export type Changed = { prompt: boolean; system: boolean };
 
 /** The called command. `index` is its position among the agents of its role. */
@@ -18,7 +18,7 @@ export const heardOf = ({ start, steps }: ThreadContext, known: number, system: 
   steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
 });
 
-/** Whether a session got these steps: a fork may have edited them. */
+/** Returns whether a session got these steps: a fork may have edited them. */
 const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
   heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
 
@@ -45,14 +45,14 @@ export async function sessionsOf(
   return { sessions: [...begun, ...known], stale };
 }
 
-/** The session that the same agent of the role's last step had: the first that it ran, the second, … */
+/** Returns the session of the same agent in the role's last step, by position: its first session, its second, … */
 function keptSession({ command, index }: Asked): Session | null {
   const { sessions } = currentRun().memory as { sessions?: (Session | null)[] };
   const known = Array.isArray(sessions) ? sessions[index] : null;
   return known?.command === command && typeof known.session === "string" ? known : null;
 }
 
-/** The session including its own step, which it already knows. */
+/** Returns the session including its own step, which it already knows. */
 function withOwnStep(session: Session): Session {
   const { remembered = -1 } = currentRun();
   return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;
@@ -70,7 +70,7 @@ export function keepSession(ctx: ThreadContext, asked: Asked, session: string): 
   memory.sessions = kept;
 }
 
-/** A digest of the input of a session that starts in a step. It identifies the session later. */
+/** Returns a digest of the input of a session that starts in a step. The digest identifies the session later. */
 const digestOf = (ctx: ThreadContext, { command, index, system }: Asked): string =>
   digest(JSON.stringify([command, index, heardOf(ctx, ctx.steps.length, system)]));
 
@@ -83,7 +83,7 @@ export function recordSession(ctx: ThreadContext, asked: Asked, session: string)
   void journal.record(key, entry).catch(() => false);
 }
 
-/** Returns the sessions that earlier executions of the step began, the newest first. They have the whole input. */
+/** Returns the sessions that earlier executions of the step started, the newest first. They have the whole input. */
 async function begunSessions(ctx: ThreadContext, asked: Asked): Promise<Session[]> {
   const { journal, key } = ctx;
   if (!journal || key === undefined) return [];

@@ -7,10 +7,10 @@ export type Template = readonly (string | readonly string[])[];
 
 type Placeholder = "prompt" | "system" | "session" | "budget";
 
-/** Stands for a value; a command itself is not one. */
+/** Matches a placeholder. A command itself is not one. */
 export const placeholder = /\{(prompt|system|session|budget)\}/g;
 
-/** Whether a command takes a value in its arguments. */
+/** Returns whether a command has a placeholder in its arguments. */
 export const has = (template: Template, name: Placeholder): boolean =>
   template.flat().some((part) => part.includes(`{${name}}`));
 

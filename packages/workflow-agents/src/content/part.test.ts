@@ -34,7 +34,7 @@ describe("a picture or a document", () => {
     ["text", Buffer.from("ä text"), "document", "text/plain"],
   ];
   test.each(kinds)(
-    "is a %s by its bytes, whatever it is called",
+    "is a %s by its bytes, whatever its name is",
     async (_, bytes, type, mediaType) => {
       writeFileSync(join(cwd, "a.bin"), bytes);
       for (const part of [file(bytes), await readPart(file("a.bin"), cwd)]) {
@@ -43,7 +43,7 @@ describe("a picture or a document", () => {
     },
   );
 
-  test("comes from bytes, a path, an address or a data URL", async () => {
+  test("is read from bytes, a path, a URL or a data URL", async () => {
     writeFileSync(join(cwd, "shot.png"), png);
     const source = { type: "base64", media_type: "image/png", data: png.toString("base64") };
     expect(image(new Uint8Array(png))).toMatchObject({ source });
@@ -57,12 +57,12 @@ describe("a picture or a document", () => {
     expect(await readPart(file("shot.png", { name: "x" }), cwd)).not.toHaveProperty("title");
   });
 
-  test("is refused in one line when it is not what it is said to be, empty, too large or not there", async () => {
+  test("is refused with one line when it has another type, is empty, too large or missing", async () => {
     const declared = await refusal(() =>
       image(bytesOf("\xff\xd8\xff"), { mediaType: "image/png" }),
     );
     expect(declared).toBe(
-      "BAD_FILE: a picture is given as image/png, and by its bytes is image/jpeg",
+      "BAD_FILE: a picture has the mediaType image/png, but its bytes are image/jpeg",
     );
     expect(await refusal(() => image(pdf, { name: "a.png" }))).toBe(
       "BAD_FILE: the bytes of a.png are not a PNG, JPEG, GIF or WebP",
@@ -74,7 +74,7 @@ describe("a picture or a document", () => {
     writeFileSync(join(cwd, "large.png"), png);
     truncateSync(join(cwd, "large.png"), 5_000_001);
     expect(await refusal(() => readPart(image("large.png"), cwd))).toBe(
-      "BAD_FILE: large.png has 5 MB, and models take 5 MB at the most",
+      "BAD_FILE: large.png has 5 MB, but models take at most 5 MB",
     );
     expect(await refusal(() => readPart(image("none.png"), cwd))).toStartWith(
       "BAD_FILE: none.png can't be read: ENOENT",
@@ -82,7 +82,7 @@ describe("a picture or a document", () => {
     expect(await refusal(() => readPart(image("."), cwd))).toStartWith("BAD_FILE: . ");
   });
 
-  test("has a note in its place", () => {
+  test("is replaced by a note in text", () => {
     expect(noteOf(image(png))).toBe("[image image/png, 12 bytes]");
     expect(noteOf(file(pdf, { name: "a.pdf" }))).toBe("[a.pdf application/pdf, 13 bytes]");
     expect(noteOf(file(Buffer.from("text"), { name: "a.txt" }))).toBe("[a.txt, 4 characters]");

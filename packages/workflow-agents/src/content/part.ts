@@ -1,9 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { WorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
+import { fileEmpty, fileTooLarge, fileUnreadable, otherKind, otherMediaType } from "./errors.ts";
 
-/** A picture or document for a model: part of a message or of a tool's result. Made by `image` and `file`. */
+/** A picture or document for a model, as part of a message or of a tool's result. `image` and `file` make it. */
 export type Part = {
   type: "image" | "document";
   title?: string;
@@ -18,7 +17,7 @@ export type Part = {
 /** The source of a picture or document: a path relative to the thread's directory, a URL, or the bytes. */
 export type PartSource = string | URL | Uint8Array;
 
-// It marks parts in a tool's result, so that look-alike objects are not parts.
+// Marks parts in a tool's result, so that look-alike objects are not parts.
 const brand: unique symbol = Symbol.for("uncaged.workflow.part") as never;
 
 export const isPart = (value: unknown): value is Part =>
@@ -26,25 +25,25 @@ export const isPart = (value: unknown): value is Part =>
 
 const made = (part: Part): Part => Object.assign(part, { [brand]: true });
 
-/** A media type that the caller declares, and the name that a model sees. */
+/** The declared media type, and the name that a model sees. */
 export type PartOptions = { mediaType?: string; name?: string };
 
 /**
- * A picture for a model: PNG, JPEG, GIF or WebP, of 5 MB at the most.
+ * Returns a picture for a model: PNG, JPEG, GIF or WebP, of at most 5 MB.
  *
  *     const look = tool({ …, execute: async () => image(await screenshot()) });
  *
- * @throws WorkflowError `BAD_FILE` for bytes that are none; for a path when it is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type; for a path when it is read.
  */
 export const image = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("image", source, options);
 
 /**
- * A document for a model: a PDF of 20 MB at the most, a text, or a picture, as its bytes show.
+ * Returns a document for a model: a PDF of at most 20 MB, a text, or a picture, detected by its bytes.
  *
  *     const agent = anthropicAgent({ model, files: () => [file("report.pdf")] });
  *
- * @throws WorkflowError `BAD_FILE` for bytes that are none; for a path when it is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type; for a path when it is read.
  */
 export const file = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("document", source, options);
@@ -66,7 +65,7 @@ function partOf(type: Part["type"], source: PartSource, { mediaType, name }: Par
 
 const mostBytes = { image: 5_000_000, document: 20_000_000 };
 
-/** Reads a part's file, if it is one: then its bytes are in it. */
+/** Returns a part with its bytes. Reads its file, if it has a path. */
 export async function readPart(part: Part, cwd: string | undefined): Promise<Part> {
   const {
     type,
@@ -76,16 +75,13 @@ export async function readPart(part: Part, cwd: string | undefined): Promise<Par
   if (source.type !== "path") return part;
   const path = cwd === undefined ? source.path : resolve(cwd, source.path);
   try {
-    // Not read at all when it is too large.
+    // Do not read a file that is too large.
     checkSize(type, (await stat(path)).size, source.path);
     return partOfBytes(type, await readFile(path), { name });
   } catch (error) {
     if ((error as { code?: string }).code === "BAD_FILE") throw error;
     const why = error instanceof Error ? error.message.split(",")[0] : String(error);
-    throw bad(
-      `${source.path} can't be read: ${why}`,
-      "give the path from the thread's directory on",
-    );
+    throw fileUnreadable(source.path, why ?? "");
   }
 }
 
@@ -100,14 +96,11 @@ function partOfBytes(
   checkSize(own, bytes.length, what);
   if (found === null || (type === "image" && own !== "image")) {
     const kinds = type === "image" ? "PNG, JPEG, GIF or WebP" : "PDF, picture or text";
-    throw bad(`the bytes of ${what} are not a ${kinds}`, `convert it: models take ${kinds}`);
+    throw otherKind(what, kinds);
   }
   const isDeclared = mediaType === undefined || mediaType === "" || alike(mediaType, found);
   if (!isDeclared) {
-    throw bad(
-      `${what} is given as ${mediaType}, and by its bytes is ${found}`,
-      "leave mediaType out",
-    );
+    throw otherMediaType(what, mediaType, found);
   }
   const titled = own === "document" && name !== undefined && { title: name };
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -121,22 +114,21 @@ function partOfBytes(
 const alike = (declared: string, found: string): boolean =>
   declared === found ||
   (declared === "image/jpg" && found === "image/jpeg") ||
-  // Text has many media types, and its bytes don't tell which.
+  // Text has many media types, which its bytes do not determine.
   (found === "text/plain" && !/^(image|audio|video)\/|pdf|zip|octet/.test(declared));
 
 function checkSize(type: Part["type"], size: number, what: string): void {
   const most = mostBytes[type];
-  if (size === 0) throw bad(`${what} is empty`, "give one with something in it");
+  if (size === 0) throw fileEmpty(what);
   if (size <= most) return;
   const mb = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".0", "");
-  const hint = "make it smaller, or give a part of it";
-  throw bad(`${what} has ${mb(size)} MB, and models take ${mb(most)} MB at the most`, hint);
+  throw fileTooLarge(what, mb(size), mb(most));
 }
 
 const begins = (bytes: Uint8Array, text: string, at = 0): boolean =>
   Buffer.from(text, "latin1").every((byte, n) => bytes[at + n] === byte);
 
-/** Detects a media type by the first bytes. Returns null for types that no model takes. */
+/** Detects a media type by the first bytes. Returns null for types that no model accepts. */
 function mediaTypeOf(bytes: Uint8Array): string | null {
   if (begins(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (begins(bytes, "\xff\xd8\xff")) return "image/jpeg";
@@ -152,9 +144,7 @@ function mediaTypeOf(bytes: Uint8Array): string | null {
   }
 }
 
-const bad = (message: string, hint: string): WorkflowError => failure("BAD_FILE", message, hint);
-
-/** The note that stands for a part in a text. */
+/** Returns the note that replaces a part in a text. */
 export function noteOf({ type, title, source }: Part): string {
   if (source.type === "text") return `[${title ?? "text"}, ${source.data.length} characters]`;
   if (source.type !== "base64")

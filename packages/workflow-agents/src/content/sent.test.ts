@@ -44,7 +44,7 @@ describe("content", () => {
     expect(textOfContent(content, "content")).toBe(text);
   });
 
-  test("is kept apart from thinking and a refusal", () => {
+  test("is separate from thinking and a refusal", () => {
     const content = [
       { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
       { type: "reasoning", summary: [{ type: "summary_text", text: " so" }] },
@@ -74,16 +74,16 @@ describe("content", () => {
   });
 });
 
-test("thinking that can't be read is left out", () => {
+test("unreadable thinking is left out", () => {
   expect([thoughtIn("a"), thoughtIn({ a: 1 }), thoughtIn(null)]).toEqual(["a", "", ""]);
 });
 
-test("arguments may come as an object", () => {
+test("arguments may be sent as an object", () => {
   expect(jsonTextIn({ a: 1 }, "arguments")).toBe('{"a":1}');
   expect(problemOf(() => jsonTextIn([1], "arguments"))).toBe("arguments is a list, not text");
 });
 
-test("a count and a reason are of their type, whatever was sent", () => {
+test("a count and a reason have the right type, whatever was sent", () => {
   expect([7, "7", null, undefined, Number.NaN, -1, 1.5].map((one) => countIn(one, 3))).toEqual([
     7, 3, 3, 3, 3, 3, 3,
   ]);

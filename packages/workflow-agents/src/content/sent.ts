@@ -1,13 +1,13 @@
 import { isObject } from "../run/error.ts";
 
 /*
- * Reads what another program sent as JSON. An SDK's type is not a check: any field may be absent, null or of another
- * type. Unreadable content is an error that names the field; an object is never turned into text.
+ * Reads JSON that another program sent. An SDK's type is not a check: any field may be absent, null or of another type.
+ * Unreadable content is an error that names the field. An object is never turned into text.
  */
 
 export type Fields = Record<string, unknown>;
 
-/** Content that can't be read as text. `message` names the field and its value; the caller adds the sender. */
+/** Content that cannot be read as text. `message` names the field and its value; the caller adds the sender. */
 export class UnreadableContent extends Error {
   constructor(field: string, problem: string) {
     super(`${field} ${problem}`);
@@ -20,14 +20,14 @@ export type Said = { text: string; thinking: string; refusal: string };
 
 const textTypes = new Set<unknown>(["text", "output_text", "input_text", "summary_text"]);
 const thinkingTypes = new Set<unknown>(["thinking", "reasoning", "reasoning_text"]);
-/** Parts that add no text to an answer: sources of a quote, encrypted thinking. */
+/** Types of parts that add no text to an answer: sources of a quote, encrypted thinking. */
 const silentTypes = new Set<unknown>(["reference", "redacted_thinking"]);
 const deepest = 8;
 
 /**
  * Reads content: a text, a part (`{type: "text", text}`), or a list of both. Null and undefined are empty.
  *
- * @throws UnreadableContent for anything else, a part of an unknown type included.
+ * @throws UnreadableContent for any other value, including a part of an unknown type.
  */
 export function saidIn(content: unknown, field: string): Said {
   const said: Said = { text: "", thinking: "", refusal: "" };
@@ -64,7 +64,10 @@ function readPart(part: Fields, to: keyof Said, field: string, said: Said, depth
   throw new UnreadableContent(field, "has a part without text");
 }
 
-/** Returns the text of content that has only text and thinking. @throws UnreadableContent */
+/**
+ * Returns the text of content that has only text and thinking.
+ * @throws UnreadableContent
+ */
 export function textOfContent(content: unknown, field: string): string {
   const { text, refusal } = saidIn(content, field);
   if (refusal === "") return text;
@@ -81,7 +84,10 @@ export function thoughtIn(content: unknown): string {
   }
 }
 
-/** JSON in a text, or that of an object that was sent in place of its text. @throws UnreadableContent */
+/**
+ * Returns JSON text, also for an object that was sent instead of its text.
+ * @throws UnreadableContent
+ */
 export function jsonTextIn(value: unknown, field: string): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "";
@@ -89,25 +95,37 @@ export function jsonTextIn(value: unknown, field: string): string {
   throw notText(field, value);
 }
 
-/** Returns an object's fields. Null and undefined have no fields. @throws UnreadableContent */
+/**
+ * Returns an object's fields. Null and undefined have no fields.
+ * @throws UnreadableContent
+ */
 export function fieldsIn(value: unknown, field: string): Fields {
   if (value === null || value === undefined) return {};
   if (isObject(value)) return value;
   throw new UnreadableContent(field, `is ${kindOf(value)}, not an object`);
 }
 
-/** A list; null and undefined are an empty one. @throws UnreadableContent */
+/**
+ * Returns a list. Null and undefined are an empty one.
+ * @throws UnreadableContent
+ */
 export function listIn(value: unknown, field: string): unknown[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value)) return value as unknown[];
   throw new UnreadableContent(field, `is ${kindOf(value)}, not a list`);
 }
 
-/** The parts of a message's content, which may be a text instead. @throws UnreadableContent */
+/**
+ * Returns the parts of a message's content, which may be a text instead.
+ * @throws UnreadableContent
+ */
 export const partsIn = (value: unknown, field: string): unknown[] =>
   typeof value === "string" ? [{ type: "text", text: value }] : listIn(value, field);
 
-/** A name that the other program gave to something. @throws UnreadableContent without one. */
+/**
+ * Returns a name that the other program gave.
+ * @throws UnreadableContent for a missing or empty name.
+ */
 export function nameIn(value: unknown, field: string): string {
   if (typeof value === "string" && value !== "") return value;
   throw new UnreadableContent(field, value === "" ? "is empty" : `is ${kindOf(value)}, not text`);
@@ -122,7 +140,7 @@ export function indexIn(value: unknown, field: string): number {
 /** Returns a text unchanged, and "" for other values. */
 export const wordIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Reads the reason of an end. Returns null without one. */
+/** Returns the reason of an end, or null if it is missing. */
 export const reasonIn = (value: unknown): string | null =>
   value === null || value === undefined || typeof value === "string"
     ? (value ?? null)
@@ -137,7 +155,7 @@ export const countIn = (value: unknown, otherwise = 0): number =>
     ? value
     : otherwise;
 
-/** A value's kind, for a message. */
+/** Returns a value's kind, for a message. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";

@@ -1,4 +1,4 @@
-/** A text and the thinking that was in it. */
+/** A text, and the thinking that was separated from it. */
 type Split = { text: string; thinking: string };
 
 const tags = ["<think>", "<thinking>"];
@@ -29,7 +29,7 @@ export class ThinkTags {
       const thinking = this.#held.slice(0, at);
       return { ...this.#after(this.#held.slice(at + end.length)), thinking };
     }
-    // Its end may have begun.
+    // The end tag may have started.
     const sure = Math.max(0, this.#held.length - end.length + 1);
     const thinking = this.#held.slice(0, sure);
     this.#held = this.#held.slice(sure);
@@ -62,15 +62,18 @@ export class ThinkTags {
 
 const nothing: Split = { text: "", thinking: "" };
 
-/** A whole text without thinking in tags before it; also without a first tag, which a prompt's template may hold. */
+/**
+ * Returns a text without the thinking in tags before it. The first tag may be missing, because a prompt template may
+ * contain it.
+ */
 export function withoutThinking(text: string): string {
   const [end] = /<\/think(ing)?>/i.exec(text) ?? [];
   return end === undefined ? text : text.slice(text.indexOf(end) + end.length);
 }
 
 /**
- * A whole answer whose thinking has no first tag, because the prompt's template holds it: its end stands alone on a
- * line. Any other text is left as it is.
+ * Splits an answer whose thinking has no first tag, because the prompt template contains it. The end tag must be alone
+ * on its line. Returns any other text unchanged.
  */
 export function splitThinking(text: string): Split {
   const { index = -1, 0: end = "" } = /(?<=^|\n)[ \t]*<\/think>[ \t]*(\n|$)/.exec(text) ?? {};

@@ -8,14 +8,14 @@ test("a text that is JSON is its value", () => {
   expect(jsonIn(' {"a": [1, null]}\n')).toEqual({ a: [1, null] });
 });
 
-test("the one JSON block of a text is its value", () => {
+test("the only JSON block of a text is its value", () => {
   const text = `I looked at it.\n${block("not json", "ts")}\nSo:\n${block('{"ok": true}')}\nDone.`;
   expect(jsonIn(text)).toEqual({ ok: true });
   expect(jsonIn(`So:\r\n~~~ JSON title\r\n{"ok": 1}\r\n~~~~\r\n`)).toEqual({ ok: 1 });
   expect(jsonIn(`So:\n${block('{"ok": true}', "")}`)).toEqual({ ok: true });
 });
 
-test("between two JSON blocks nothing is chosen", () => {
+test("two JSON blocks have no value", () => {
   expect(jsonIn(`${block("{}")}\nor\n${block("{}")}`)).toBeUndefined();
   expect(jsonIn(`${block("{}")}\nor\n${block("broken")}`)).toBeUndefined();
   expect(jsonIn(`${block("{}")}\nor\n${block("1", "")}`)).toBeUndefined();
@@ -31,7 +31,7 @@ test("a block in a longer fence is part of its text", () => {
   expect(jsonIn(`\`\`\`\`md\n${block("{}")}\n\`\`\`\``)).toBeUndefined();
 });
 
-test("every JSON object in a block is found as it is", () => {
+test("every JSON object in a block is found unchanged", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (value, before) => {
       fc.pre(!/[`~{["\d\-tfn]/.test(before));
@@ -41,7 +41,7 @@ test("every JSON object in a block is found as it is", () => {
   );
 });
 
-// Quadratic work on this many lines would pass the limit of the test.
+// Quadratic work on this many lines would exceed the test's timeout.
 test("half a million open fences are read in linear time", () => {
   expect(jsonIn("```json\n".repeat(500_000))).toBeUndefined();
 });

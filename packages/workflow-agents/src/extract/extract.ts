@@ -2,12 +2,12 @@ import type { $ZodObject, output } from "zod/v4/core";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { foundProblems, isRounded, parseExact } from "@uncaged/workflow/interpreter";
 import { withoutThinking } from "../content/think.ts";
-import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
+import { answerEmpty, answerUnfit } from "./errors.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try,
- * null the first time. The caller checks the value. An error fails the step.
+ * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try, or null the first
+ * time. The caller checks the value. An error fails the step.
  */
 export type Extractor = (
   text: string,
@@ -16,7 +16,7 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-// More fits no model.
+// No model accepts more.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
@@ -33,10 +33,7 @@ export async function extract<S extends $ZodObject>(
 ): Promise<output<S>> {
   const direct = await read(text, form);
   if (direct.ok) return direct.value;
-  if (text.trim() === "") {
-    const hint = `see what it did: uncaged-workflow logs ${ctx.threadId}; then retry, or ask for an answer in the prompt`;
-    throw failure("EMPTY_ANSWER", "the agent answered with nothing", hint);
-  }
+  if (text.trim() === "") throw answerEmpty(ctx.threadId);
   let { problems } = direct;
   if (extractor === null) throw failed(problems, ctx);
   if (text.length > longestText) {
@@ -49,7 +46,7 @@ export async function extract<S extends $ZodObject>(
     ctx.signal?.throwIfAborted();
     const answer: unknown = await extractor(text, schema, problem, ctx);
     const reading = readingIn(answer);
-    // A second request would only make it up.
+    // A second request would only invent the value.
     if (reading.ok && reading.value.isMissing) throw failed(missingIn(reading.value), ctx);
     const checked = reading.ok ? await form.check(reading.value.fields) : reading;
     if (checked.ok) return checked.value;
@@ -59,7 +56,7 @@ export async function extract<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-/** The fields that a text has itself: as JSON, or in its one JSON code block. */
+/** Returns the fields in a text itself: as JSON, or in its only JSON code block. */
 export async function read<S extends $ZodObject>(
   text: string,
   form: Form<S>,
@@ -100,19 +97,14 @@ function shown(answer: unknown): string {
 
 function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
   const { message } = foundProblems(problems.length > 0 ? problems : ["it does not fit"]);
-  return failure(
-    "EXTRACTION_FAILED",
-    `the agent's answer does not fit the role's schema: ${message}`,
-    `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
-    { details: problems },
-  );
+  return answerUnfit(threadId, message, problems);
 }
 
 type Fence = { mark: string; label: string; lines: string[] };
 
 /**
  * Returns the JSON value of a text or of its only JSON code block; undefined if there are several. Ignores thinking in
- * tags before it. An integer that a number would round becomes a text.
+ * tags before it. An integer that a number would round becomes a string.
  */
 export function jsonIn(given: string): unknown {
   const whole = parsed(given);
@@ -130,7 +122,7 @@ export function jsonIn(given: string): unknown {
   return only === undefined ? undefined : parsed(only);
 }
 
-/** Each fenced code block of CommonMark that is closed, in one pass over the lines. */
+/** Yields each closed fenced code block (CommonMark), in one pass over the lines. */
 function* fences(text: string): Generator<Fence> {
   let open: Fence | null = null;
   for (const line of text.split(/\r\n|[\n\r]/)) {
@@ -147,7 +139,7 @@ function* fences(text: string): Generator<Fence> {
   }
 }
 
-/** The value of a text that is JSON, else undefined. */
+/** Returns the value of a JSON text, else undefined. */
 function parsed(text: string): unknown {
   // Most answers don't start like JSON, so skip the parse.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;

@@ -25,7 +25,7 @@ describe("a form", () => {
     });
   });
 
-  test("fills in and leaves out as the author's schema defines, and nothing else", async () => {
+  test("fills in defaults and drops fields only as the author's schema defines", async () => {
     const form = formOf(z.object({ a: z.string(), b: z.number().default(7) }));
     expect(await form.check({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
     expect((await form.check({ a: 1 })).ok).toBe(false);
@@ -33,7 +33,7 @@ describe("a form", () => {
     expect(await formOf(z.looseObject({})).check({ c: 1 })).toEqual({ ok: true, value: { c: 1 } });
   });
 
-  test("is made of the small Zod too", async () => {
+  test("accepts a schema of Zod mini", async () => {
     const form = formOf(mini.object({ a: mini.optional(mini.string()) }));
     expect(form.schema).toMatchObject({ type: "object", properties: { a: { type: "string" } } });
     expect((await form.check({ a: 1 })).ok).toBe(false);
@@ -53,14 +53,14 @@ describe("a form", () => {
     expect(JSON.stringify(readingSchema())).toContain("missing");
   });
 
-  test("is empty without fields, unless unknown ones may come", () => {
+  test("is empty without fields, unless the schema allows unknown fields", () => {
     expect(formOf(z.object({})).empty).toBe(true);
     expect(formOf(z.strictObject({})).empty).toBe(true);
     expect(formOf(z.looseObject({})).empty).toBe(false);
     expect(formOf(z.object({ a: z.optional(z.string()) })).empty).toBe(false);
   });
 
-  test("takes no key of our own, also where unknown ones may come", async () => {
+  test("drops keys of our own, also where the schema allows unknown fields", async () => {
     const form = formOf(z.looseObject({}), ["usage"]);
     expect(await form.check({ usage: 1 })).toEqual({
       ok: false,
@@ -68,7 +68,7 @@ describe("a form", () => {
     });
   });
 
-  test("is refused for values that JSON can't hold, and for schemas of other types than objects", () => {
+  test("refuses values that JSON cannot represent, and schemas of other types than objects", () => {
     expect(refusal(() => formOf(z.object({ at: z.date() })))).toStartWith("BAD_SCHEMA: ");
     expect(refusal(() => formOf(z.object({ n: z.string().transform(Number) })))).toStartWith(
       "BAD_SCHEMA: ",

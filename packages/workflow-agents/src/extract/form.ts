@@ -8,11 +8,11 @@ import {
   safeParseAsync,
   toJSONSchema,
 } from "zod/v4/core";
-import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
+import type { JsonSchema } from "@uncaged/workflow";
 import { array, nullable, object, string } from "zod/mini";
-import { misuse } from "../run/error.ts";
+import { badSchema } from "./errors.ts";
 
-/** A value that fits, or the problems, one line each. */
+/** A valid value, or the problems, one per line. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
 
 export type Form<S extends $ZodObject = $ZodObject> = {
@@ -26,7 +26,10 @@ export type Form<S extends $ZodObject = $ZodObject> = {
 
 const mostProblems = 20;
 
-/** @throws WorkflowError `BAD_SCHEMA` if it is not an object's schema, or has no JSON Schema: a transform, a date. */
+/**
+ * Returns the form of a schema.
+ * @throws WorkflowError `BAD_SCHEMA` if it is not an object schema, or has no JSON Schema: a transform, a date.
+ */
 export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[] = []): Form<S> {
   const def = (zod as Partial<S>)?._zod?.def;
   if (def?.type !== "object") throw badSchema("it is not an object's schema: z.object({…})");
@@ -46,7 +49,7 @@ export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[]
   };
 }
 
-/** The schema of the only property on its own, including its definitions. */
+/** Returns the schema of the wrapper's only property, including its definitions. */
 function rootOf(wrapper: Record<string, unknown>): { [keyword: string]: unknown } {
   const { $schema, $defs, properties } = wrapper as {
     $schema?: string;
@@ -62,14 +65,14 @@ function jsonSchemaOf(zod: $ZodType, io: "input" | "output"): Record<string, unk
   try {
     return { ...toJSONSchema(zod, { io, override: withoutUndefined }) };
   } catch (cause) {
-    // A value before preprocessing has no schema of its own.
+    // A value before preprocessing has no schema.
     if (io === "input") return jsonSchemaOf(zod, "output");
     throw badSchema(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
 /**
- * Asks for no field that may be left out, and then is recorded as nothing: `z.union([z.unknown(),
+ * Makes fields optional that may be omitted and then are recorded as undefined: `z.union([z.unknown(),
  * z.string().default("")])`.
  */
 function withoutUndefined({
@@ -105,10 +108,3 @@ function line({ path, message, code }: $ZodIssue): string {
   const what = (message ?? code).replace(/\s+/g, " ").slice(0, 300);
   return at === "" ? what : `${at.slice(0, 200)}: ${what}`;
 }
-
-const badSchema = (why: string): WorkflowError =>
-  misuse(
-    "BAD_SCHEMA",
-    `a role's schema can't be used: ${why}`,
-    "use z.object with JSON types: strings, numbers, booleans, lists, objects, enums, unions",
-  );

@@ -13,7 +13,7 @@ When the text does not state a required field, name it in "missing" and let "fie
 Otherwise "missing" is empty and "fields" has them all.`;
 
 /**
- * An extractor that asks a model for structured output; a small, cheap model will do.
+ * Returns an extractor that asks a model for structured output. A small, cheap model is sufficient.
  *
  *     const planner = role({ …, extract: modelExtractor(anthropicProvider(), { model: "claude-haiku-5-5" }) });
  *
@@ -43,7 +43,7 @@ export function modelExtractor(provider: ModelProvider, options: ModelExtractorO
   };
 }
 
-// A mark that the text can't hold: with its end in the text, the text could go on as our prompt.
+// The mark must not occur in the text: otherwise the text could end early and continue as our prompt.
 function asked(text: string, problem: string | null): string {
   let mark = "text";
   while (text.includes(`</${mark}>`)) mark = `${mark}-`;

@@ -12,7 +12,7 @@ const serve = (answer?: (url: URL) => Response | null): Origin => {
   return server;
 };
 
-/** A server that redirects `/<status>` to an address. */
+/** Starts a server that redirects `/<status>` to an address. */
 const redirecting = (to: () => string | undefined): Origin =>
   serve(({ pathname }) => {
     const status = Number(pathname.slice(1));
@@ -29,7 +29,7 @@ const statuses = [301, 302, 303, 307, 308];
 const key = "k-0123456789";
 
 describe.each(statuses)("a redirect with status %i", (status) => {
-  test("within the origin keeps headers, and method and body as the Fetch standard has it", async () => {
+  test("within the origin keeps headers, method and body as the Fetch standard says", async () => {
     const server = redirecting(() => "there?a=1");
     const headers = { "x-api-key": key, "content-type": "text/csv" };
     for (const method of ["GET", "HEAD", "DELETE", "POST", "PUT"]) {
@@ -50,7 +50,7 @@ describe.each(statuses)("a redirect with status %i", (status) => {
     }
   });
 
-  test("to another origin is followed without any header", async () => {
+  test("to another origin is followed without the call's headers", async () => {
     const other = serve();
     const server = redirecting(() => `${other.url}/file?signed=1`);
     const init = { headers: { accept: "text/x-own", "x-tenant": "7" } };
@@ -83,8 +83,8 @@ describe.each(statuses)("a redirect with status %i", (status) => {
   });
 });
 
-describe("a call that is redirected", () => {
-  test("gets no header back where it returns to its own origin", async () => {
+describe("a redirected call", () => {
+  test("does not get its headers back when it returns to its own origin", async () => {
     const first = serve(({ pathname }) =>
       pathname === "/start" ? redirect(302, `${second.url}/on`) : null,
     );
@@ -101,7 +101,7 @@ describe("a call that is redirected", () => {
     }
   });
 
-  test("is refused another origin also after its body was dropped within the first", async () => {
+  test("reaches no other origin after its body was dropped within the first", async () => {
     const other = serve();
     const server = serve(({ pathname }) =>
       redirect(303, pathname === "/start" ? "/on" : `${other.url}/`),
@@ -111,18 +111,18 @@ describe("a call that is redirected", () => {
     expect(other.came).toEqual([]);
   });
 
-  test("counts another scheme and another port as another origin", async () => {
+  test("treats another scheme or port as another origin", async () => {
     const server = serve(({ port }) => redirect(302, `https://127.0.0.1:${port}/`));
     const { message } = await failureOf(server.url, { headers: { authorization: key } });
     expect(message).toContain(`to ${server.url.replace("http:", "https:")}`);
   });
 
-  test("is not sent as a user whom a Location names", async () => {
+  test("ignores the user in a Location header", async () => {
     const other = serve();
     const server = serve(({ pathname, host, port }) => {
       if (pathname === "/same") return redirect(302, `http://a:b@${host}/end`);
       if (pathname === "/other") return redirect(302, other.url.replace("//", "//a:b@"));
-      // An origin's name before the @ is user info, not the host.
+      // A name before the @ is user info, not the host.
       if (pathname === "/alike") {
         return redirect(302, other.url.replace("//", `//127.0.0.1:${port}@`));
       }
@@ -137,7 +137,7 @@ describe("a call that is redirected", () => {
     expect((await failureOf(`${server.url}/alike`, init)).message).not.toContain("@");
   });
 
-  test("keeps the user of its own URL within the origin, and goes to no other with it", async () => {
+  test("keeps the user of its own URL within the origin, and takes it to no other", async () => {
     const other = serve();
     const server = serve(({ pathname }) => {
       if (pathname === "/same") return redirect(302, "/end");
@@ -153,14 +153,14 @@ describe("a call that is redirected", () => {
     expect(other.came).toEqual([]);
   });
 
-  test("is answered with a redirect that leads nowhere", async () => {
+  test("returns a redirect without a usable location", async () => {
     const server = redirecting(() => undefined);
     const response = await fetchWithinOrigin(`${server.url}/302`);
     expect([response.status, await response.text()]).toEqual([302, "moved"]);
   });
 
   test.each(["http://", "file:///etc/passwd", "data:,hello", "javascript:1"])(
-    "does not go to %p",
+    "does not follow %p",
     async (location) => {
       const { message } = await failureOf(`${redirecting(() => location).url}/307`);
       expect(message).toMatch(
@@ -169,14 +169,14 @@ describe("a call that is redirected", () => {
     },
   );
 
-  test("ends a loop", async () => {
+  test("fails in a loop", async () => {
     const server = redirecting(() => "302");
     const { message } = await failureOf(`${server.url}/302`, { headers: { authorization: key } });
     expect(message).toBe(`${server.url}: redirected more than 20 times`);
     expect(server.came).toHaveLength(21);
   });
 
-  test("brings a long body from another origin", async () => {
+  test("returns a long body from another origin", async () => {
     const piece = new Uint8Array(64 * 1024).fill(7);
     let left = 64;
     const pull = (body: ReadableStreamDefaultController<Uint8Array>) => {
@@ -189,7 +189,7 @@ describe("a call that is redirected", () => {
     expect((await response.arrayBuffer()).byteLength).toBe(64 * piece.length);
   });
 
-  test("does not send a stream a second time", async () => {
+  test("does not send a stream twice", async () => {
     const server = redirecting(() => "/there");
     const body = new Blob(["once"]).stream();
     const error = await failureOf(`${server.url}/307`, { method: "POST", body });

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/** A redirect that is not followed. Its message names origins only: a path or a query may hold a secret. */
+/** A redirect that is not followed. Its message names origins only: a path or a query may contain a secret. */
 export class RedirectError extends WorkflowError {
   constructor(problem: string, hint: string) {
     super({ code: "REDIRECT_REFUSED", kind: "failed", message: problem, hint });
@@ -15,9 +15,9 @@ const bodyHeaders = ["encoding", "language", "location", "type", "length"];
 const credentialName =
   /authoriz|authentic|\bauth\b|cookie|token|secret|key\b|passw|credential|session|signature/i;
 
-/** `redirect: "error"` and `"manual"` are the caller's own handling. */
+/** Options of a call. `redirect: "error"` and `"manual"` leave redirects to the caller. */
 export type HttpInit = RequestInit & {
-  /** Whether the call carries a credential. Without it, the names of its headers and the URL's user decide. */
+  /** Whether the call carries a credential. By default its header names and the URL's user decide. */
   hasCredential?: boolean;
 };
 
@@ -64,7 +64,7 @@ function targetOf(location: string, from: URL): URL {
     throw new RedirectError(problem, "check the address: its server is not set up to be called");
   }
   const isSame = to.origin === from.origin;
-  // A user that a server makes up is not one of the call.
+  // Drop a user that a server puts into the location.
   to.username = isSame ? from.username : "";
   to.password = isSame ? from.password : "";
   return to;

@@ -9,7 +9,7 @@ import { currentRun } from "../run/run.ts";
 
 let [asked, running, atOnce] = [0, 0, 0];
 
-/** An agent that asks a model once: at most 2,000 tokens in and 1,000 out, really 1,000 and 100. */
+/** Returns an agent that calls a model once: at most 2,000 tokens in and 1,000 out, actually 1,000 and 100. */
 const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async () => undefined) =>
   role({
     description: "Asks",
@@ -28,7 +28,7 @@ const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async (
     },
   });
 
-// One step costs $0.003; the next may cost 2,000 tokens written to the cache and 1,000 of output: $0.015.
+// One step costs $0.003. The next may cost 2,000 tokens written to the cache and 1,000 of output: $0.015.
 async function drive(
   options: Record<string, unknown>,
   more: RunThreadOptions = {},
@@ -45,7 +45,7 @@ async function drive(
 }
 
 describe("a budget", () => {
-  test("stops a thread before the call that could pass it, with a reason and a hint", async () => {
+  test("stops a thread before the call that could exceed it, with a reason and a hint", async () => {
     const { steps, asked: calls, error } = await drive({ maxCost: 0.02 });
     expect([steps.length, calls]).toEqual([2, 2]);
     expect(error).toMatchObject({
@@ -64,25 +64,25 @@ describe("a budget", () => {
     );
   });
 
-  test("that is enough stops nothing", async () => {
+  test("stops nothing when it is sufficient", async () => {
     expect((await drive({ maxCost: 0.027, maxTokens: 7400 })).status).toBe("completed");
   });
 
-  test("counts what is in the log, and not what a fork copied", async () => {
+  test("counts the steps in the log, except copies in a fork", async () => {
     const { steps } = await drive({ maxCost: 0.02 });
     expect((await drive({ maxCost: 0.02 }, { steps })).asked).toBe(0);
     const forkFrom = { threadId: "A", steps: 2 };
     expect((await drive({ maxCost: 0.02, forkFrom }, { steps })).asked).toBe(2);
   });
 
-  test("in dollars can't be kept for a model without a known price", async () => {
+  test("in dollars is refused for a model without a known price", async () => {
     const { error, asked: calls } = await drive({ maxCost: 100 }, {}, "house-model");
     expect(calls).toBe(0);
     expect(error).toMatchObject({ code: "PRICE_UNKNOWN" });
     expect((await drive({ maxTokens: 100_000 }, {}, "house-model")).status).toBe("completed");
   });
 
-  test("goes by the user's prices, those of the options before those of the environment", async () => {
+  test("uses the user's prices, first those of the options, then those of the environment", async () => {
     const env = { UNCAGED_WORKFLOW_PRICES: '{"house-model":{"input":1,"output":1}}' };
     expect((await drive({ maxCost: 0.002 }, { env }, "house-model")).asked).toBe(0);
     expect((await drive({ maxCost: 0.004 }, { env }, "house-model")).asked).toBe(1);
@@ -114,7 +114,7 @@ describe("a budget", () => {
 describe("agents that run in parallel in one role", () => {
   const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
   const model = "claude-sonnet-5-5";
-  /** A role that asks so many times at once: each call may cost $0.015, and costs $0.003. */
+  /** Returns a role that makes this number of concurrent calls: each may cost $0.015, and costs $0.003. */
   const asking = (times: number, turns = 1) =>
     role({
       description: "Asks",
@@ -149,13 +149,13 @@ describe("agents that run in parallel in one role", () => {
     return { status, asked, atOnce };
   }
 
-  test("each reserve their highest cost and wait for it: calls in flight can't pass the limit", async () => {
+  test("each reserve their highest cost and wait for it: calls in flight cannot exceed the limit", async () => {
     expect(await askAtOnce(3, 1, 0.02)).toEqual({ status: "failed", asked: 2, atOnce: 1 });
     expect(await askAtOnce(3, 1, 0.031)).toEqual({ status: "completed", asked: 3, atOnce: 2 });
     expect(await askAtOnce(3, 1, 0.046)).toEqual({ status: "completed", asked: 3, atOnce: 3 });
   });
 
-  test("give it back when they are answered", async () => {
+  test("release their reservation when they are answered", async () => {
     expect(await askAtOnce(2, 4, 0.048)).toMatchObject({ status: "completed", asked: 8 });
   });
 });

@@ -3,12 +3,12 @@ import type { Journal } from "@uncaged/workflow/interpreter";
 import { spendingOf } from "@uncaged/workflow/records";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
-import { failure, misuse } from "../run/error.ts";
 import { publish, type RoleRun, type Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 import { type Limits, RaisedLimits } from "./raise.ts";
 import { type RootHold, RootLimit } from "./root-limit.ts";
+import { invalidLimit, overBudget, overLimit, priceUnknown } from "./errors.ts";
 
 type Account = Required<
   Pick<
@@ -31,7 +31,7 @@ type Account = Required<
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
 type Shared = { accounts: Set<Open>; waiting: Set<() => void>; unpriced: Set<string> };
 
-/** A scope with one limit: a thread, or a call of a role that has its own budget. */
+/** A scope with one limit: a thread, or a call of a role with its own budget. */
 type Level = {
   readonly limits: Limits;
   accounts: Set<Open>;
@@ -42,14 +42,14 @@ type Level = {
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
-// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the
-// spending of a failed role.
+// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the spending of a
+// failed role.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
 /**
- * Runs work in its own budget, within the surrounding ones. `name` is its owner, for the error.
- * @throws WorkflowError as {@link checkedLimits} does.
+ * Runs work with its own budget, within the surrounding ones. `name` names its owner in the error.
+ * @throws WorkflowError like {@link checkedLimits}.
  */
 export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
   const limits = checkedLimits(given);
@@ -57,7 +57,10 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
     limits,
     accounts: new Set(),
     before: () => noTally,
-    exceeded: (taken, next, model) => overBudget(name, limits, taken, next, model),
+    exceeded: (taken, next, model) => {
+      const { limit, spent } = exceeding(limits, taken, next, model);
+      return overBudget(name, limit, spent);
+    },
   };
   return budgets.run([...(budgets.getStore() ?? []), own], work);
 }
@@ -83,7 +86,8 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
         return raised.now;
       },
       ...{ accounts: shared.accounts, before: () => spentBefore(ctx) },
-      exceeded: (taken, next, model) => overLimit(threadId, raised.now, taken, next, model),
+      exceeded: (taken, next, model) =>
+        overLimit(threadId, exceeding(raised.now, taken, next, model)),
       async ask(taken, next, model) {
         if (!raised.canAsk) return false;
         const { limit, spent, ...which } = exceeding(raised.now, taken, next, model);
@@ -108,7 +112,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
     if (isOver) for (const { accounts } of levels) accounts.delete(mine);
   };
-  /** Which level allows the least output, and how much. */
+  /** Returns the level that allows the least output, and that output. */
   const tightest = (most: (output: number) => Tally, asked: number) => {
     const all = levels.map((level) => {
       const taken = takenOf(level);
@@ -124,7 +128,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
     limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
-    // Commands take millionths; rounds down to stay within the limit.
+    // Commands accept millionths. Rounds down to stay within the limit.
     remaining() {
       const left = levels.flatMap((level) => {
         const { maxCost } = level.limits;
@@ -216,7 +220,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
 
 const free: RootHold = { amount: 0, release: () => undefined };
 
-/** Its first account holds the spending of earlier workers that no step records. */
+/** Creates a shared account. It starts with the spending of earlier workers that no step records. */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
@@ -224,18 +228,19 @@ function newShared(journal: Journal | undefined): Shared {
   return { accounts: new Set([earlier]), waiting: new Set(), unpriced: new Set() };
 }
 
-/** The journal of a thread: step workflows have it among their options. */
+/** Returns the journal of a thread. Step workflows have it among their options. */
 const journalOf = ({ journal, options }: ThreadContext): Journal | undefined =>
   journal ?? (options?.journal as Journal | undefined);
 
-/** @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number. */
+/**
+ * Returns the limits among the options.
+ * @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number.
+ */
 export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
     const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
     if (limit === undefined || isSound) continue;
-    const message = `${name} is ${JSON.stringify(limit)}, not a positive number`;
-    const example = name === "maxCost" ? "US dollars, as 2.5" : "a number of tokens, as 200000";
-    throw misuse("BAD_BUDGET", message, `give ${example}`);
+    throw invalidLimit(name, limit);
   }
   return { maxCost, maxTokens } as Limits;
 }
@@ -275,7 +280,10 @@ function outputWithin(
   return low;
 }
 
-/** Waits until a call in flight has ended. @throws the signal's reason when it is aborted. */
+/**
+ * Waits until a call in flight has ended.
+ * @throws the signal's reason when it is aborted.
+ */
 function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const wake = (): void => {
@@ -288,36 +296,6 @@ function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Pr
     signal?.addEventListener("abort", wake);
   });
 }
-
-const overLimit = (
-  threadId: string,
-  limits: Limits,
-  taken: Taken,
-  next: Tally,
-  model: string,
-): WorkflowError => {
-  const { limit, spent, isCost } = exceeding(limits, taken, next, model);
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} would be passed: ${spent}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (earlier spending is not counted again)`,
-  );
-};
-
-const overBudget = (
-  name: string,
-  limits: Limits,
-  taken: Taken,
-  next: Tally,
-  model: string,
-): WorkflowError => {
-  const { limit, spent } = exceeding(limits, taken, next, model);
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} of the budget of ${name} would be passed: ${spent}`,
-    `ask ${name} for less at once, or go on without it`,
-  );
-};
 
 /** Returns the limit that the next call could exceed, and the amount spent of it. */
 function exceeding(
@@ -346,17 +324,10 @@ function exceeding(
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
 
-/** Says once that the limits of the storage root can't hold for a model without a price. */
+/** Reports once that the limits of the storage root cannot apply to a model without a price. */
 function sayUnpriced(model: string, said: Set<string>): void {
   if (said.has(model)) return;
   said.add(model);
   const message = `the price of model ${model} is not known: its calls count as unknown in the limits of the storage root; set the price in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}`;
   publish("tool_message", { name: model, level: "warn", message, data: null });
 }
-
-const priceUnknown = (model: string): WorkflowError =>
-  failure(
-    "PRICE_UNKNOWN",
-    `the thread has a maxCost, and the price of model ${model} is not known`,
-    `set it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
-  );

@@ -23,7 +23,7 @@ describe("a ledger", () => {
     step("coder", "house", used(50), null),
   ];
 
-  test("sums by role, by model and in all", () => {
+  test("sums by role, by model and in total", () => {
     const { total, roles, models } = ledgerOfSteps(steps);
     expect(total).toEqual({ usage: used(350, 30), tokens: 380, cost: 0.3, unpriced: 1 });
     expect(roles.coder).toEqual({ usage: used(250, 20), tokens: 270, cost: 0.2, unpriced: 1 });
@@ -31,7 +31,7 @@ describe("a ledger", () => {
     expect(models.house).toMatchObject({ tokens: 50, cost: 0, unpriced: 1 });
   });
 
-  test("names each attempt that spent anything", () => {
+  test("names each attempt with spending", () => {
     expect(ledgerOfSteps(steps).attempts).toMatchObject([
       { step: 1, role: "planner", model: "big", kind: "own", tokens: 110 },
       { step: 3, role: "coder", model: "big", tokens: 220 },
@@ -39,7 +39,7 @@ describe("a ledger", () => {
     ]);
   });
 
-  test("counts what a fork has copied as saved, and nowhere else", () => {
+  test("counts steps that a fork copied only as saved", () => {
     const { total, saved, roles, models } = ledgerOfSteps(steps, 3);
     expect(saved).toMatchObject({ tokens: 330, cost: 0.3 });
     expect(total).toMatchObject({ tokens: 50, unpriced: 1 });
@@ -47,7 +47,7 @@ describe("a ledger", () => {
     expect(Object.keys(models)).toEqual(["house"]);
   });
 
-  test("keeps the models of one step apart", () => {
+  test("keeps the models of one step separate", () => {
     const models = { big: { usage: used(10), cost: 1 }, house: { usage: used(5), cost: null } };
     const meta = { usage: used(15), model: "house", cost: null, models };
     const { total, models: each } = ledgerOfSteps([{ role: "a", meta }]);
@@ -69,13 +69,13 @@ describe("a ledger", () => {
     }
   });
 
-  test("of a role that is called __proto__ is a ledger", () => {
+  test("works for a role that is named __proto__", () => {
     const { roles } = ledgerOfSteps([step("__proto__", "m", used(1), 1)]);
     expect(Object.keys(roles)).toEqual(["__proto__"]);
   });
 });
 
-test("roles, models and attempts each sum up to all that was spent", () => {
+test("has the same sum over roles, models and attempts", () => {
   const amount = fc.nat(1_000_000);
   const usage = fc.record({
     input_tokens: amount,
@@ -118,7 +118,7 @@ test("roles, models and attempts each sum up to all that was spent", () => {
   );
 });
 
-/** An attempt's events, one after the other. */
+/** The events of an attempt, in order. */
 class Events {
   readonly log = new AttemptLog();
   #seq = 0;
@@ -152,7 +152,7 @@ class Events {
 describe("of attempts", () => {
   const spent = (input: number) => ({ usage: used(input), model: "m", cost: input / 100 });
 
-  test("a committed one counts once, by its step's own record", () => {
+  test("counts a committed attempt once, by its step's own record", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .call("a", 7)
@@ -160,12 +160,12 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens, ledger.unknown]).toEqual([7, 0, 0]);
   });
 
-  test("an attempt whose step records nothing has the usage of its calls", () => {
+  test("counts the calls of an attempt whose step records no spending", () => {
     const { ledger } = new Events().start("a", "mine").call("a", 5).step(1, "mine", "a");
     expect(ledger.attempts).toMatchObject([{ step: 1, role: "mine", kind: "own", tokens: 5 }]);
   });
 
-  test("an attempt lost with a killed worker counts with the usage of its calls, beside the next", () => {
+  test("counts the calls of an attempt lost with a killed worker, beside the next attempt", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .call("a", 5)
@@ -178,7 +178,7 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.unknown, ledger.roles.coder?.tokens]).toEqual([15, 1, 15]);
   });
 
-  test("a failed attempt has the spending of its role, even without a published call", () => {
+  test("counts a failed attempt by its role's spending, even without a published call", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .add("a", "step_error", { error: "no", spent: spent(9) })
@@ -186,14 +186,14 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens]).toEqual([9, 9]);
   });
 
-  test("a running attempt counts when it has ended", () => {
+  test("counts a running attempt when it has ended", () => {
     const events = new Events().start("a", "coder").call("a", 5).start("b", "coder", "a");
     events.call("b", 3).add("b", "attempt_end", { outcome: "committed" });
     expect(events.ledger.total.tokens).toBe(0);
     expect(events.step(1, "coder", "a").ledger.total.tokens).toBe(8);
   });
 
-  test("children count on their own, unless the step above records what all have spent", () => {
+  test("counts children separately, unless the step above records their spending", () => {
     const team = () =>
       new Events()
         .start("a", "team")

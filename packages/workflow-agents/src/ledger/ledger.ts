@@ -4,8 +4,8 @@ import type { Usage } from "@uncaged/workflow";
 import { rounded } from "./prices.ts";
 
 /**
- * An amount spent. `cost` is the known part in US dollars; `unpriced` counts attempts with an unknown price
- * (each model separately, if an attempt has several).
+ * An amount spent. `cost` is the known part in US dollars. `unpriced` counts attempts with an unknown price, and each
+ * model separately for attempts with several.
  */
 export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
 
@@ -21,8 +21,8 @@ export type AttemptTally = Tally & {
 };
 
 /**
- * The spending of a thread: `total`, its part `lost` that led to no step, and `saved`, which a fork copied.
- * `unknown` counts model calls that broke off before they reported all tokens; reported tokens are included.
+ * The spending of a thread: `total`, its part `lost` that led to no step, and `saved`, which a fork copied. `unknown`
+ * counts model calls that broke off before they reported all tokens; reported tokens are included.
  */
 export type Ledger = {
   total: Tally;
@@ -37,7 +37,7 @@ export type Ledger = {
 /** The tally of nothing: zero tokens, zero cost. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
-/** The sum of two tallies. Costs are in US dollars, rounded as a ledger's are. */
+/** Adds two tallies. Costs are in US dollars, rounded like a ledger's. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,
@@ -45,7 +45,7 @@ export const addTally = (a: Tally, b: Tally): Tally => ({
   unpriced: a.unpriced + b.unpriced,
 });
 
-/** The tally of one usage; `cost` is null when its price is not known. */
+/** Returns the tally of one usage. `cost` is null if its price is unknown. */
 export function tallyOf(usage: Usage, cost: number | null): Tally {
   const tokens = totalTokens(usage);
   return { usage, tokens, cost: cost ?? 0, unpriced: cost === null && tokens > 0 ? 1 : 0 };
@@ -66,7 +66,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
     const above = ancestorsOf(attempt, byId);
     const kind = kindOf([attempt, ...above]);
     if (kind === null || above.some(({ recorded, paid }) => recorded && paid === null)) continue;
-    // An unfinished step that a fork copied is in the journal, and in the ledger of the thread that paid for it.
+    // An unfinished step that a fork copied is in the fork's journal, and in the ledger of the thread that paid for it.
     if (kind === "saved" && !(attempt.saved && attempt.recorded)) continue;
     if (kind !== "saved") unknown += attempt.unknown;
     const parts = Object.entries(attempt.paid ?? attempt.models).map(
@@ -91,7 +91,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   };
 }
 
-/** Computes the ledger from steps only. A fork has copied the first `saved` of them. */
+/** Computes the ledger from steps only. A fork copied the first `saved` of them. */
 export function ledgerOfSteps(
   steps: readonly { role: string; meta: Record<string, unknown> }[],
   saved = 0,
@@ -112,7 +112,7 @@ function ancestorsOf(attempt: Attempt, byId: ReadonlyMap<string, Attempt>): Atte
   return above;
 }
 
-/** How an attempt with these ancestors counts; null while it runs. */
+/** Returns how an attempt with these ancestors counts, or null while it runs. */
 function kindOf(family: readonly Attempt[]): AttemptTally["kind"] | null {
   const root = family.at(-1);
   if (root?.status === "running") return null;

@@ -18,7 +18,7 @@ describe("a call's cost", () => {
     );
   });
 
-  test("of a dated snapshot is that of its model", () => {
+  test("uses the model's price for a dated snapshot", () => {
     expect(priceOf("claude-haiku-4-5-20251001")).toEqual(priceOf("claude-haiku-4-5"));
     expect(priceOf("gpt-5-2025-08-07")).toEqual(priceOf("gpt-5"));
   });
@@ -35,7 +35,7 @@ describe("a call's cost", () => {
     expect(priceOf(name, { "claude-opus-4-8": own })).toEqual(own);
   });
 
-  test("of a model whose price is not known is null, and never that of its sibling", () => {
+  test("is null for an unknown model, and never that of a similar one", () => {
     for (const model of [
       "",
       "gpt-99",
@@ -48,18 +48,18 @@ describe("a call's cost", () => {
     }
   });
 
-  test("of scripted models is zero", () => {
+  test("is zero for scripted models", () => {
     expect(costOf("scripted", all)).toBe(0);
   });
 
-  test("is null when one price that it needs is not known", () => {
+  test("is null when a required price is unknown", () => {
     const own = { mine: { input: 1, output: 2 } };
     expect(costOf("mine", all, own)).toBeNull();
     const plain = { ...noUsage, input_tokens: million, output_tokens: million };
     expect(costOf("mine", plain, own)).toBe(3);
   });
 
-  test("of a long call has the long price for all of it", () => {
+  test("uses the long price for the whole of a long call", () => {
     const at = (input_tokens: number) => ({ ...noUsage, input_tokens });
     expect(costOf("gpt-6-sol", at(272_000))).toBe(0.544);
     expect(costOf("gpt-6-sol", at(272_001))).toBe(1.088004);
@@ -67,13 +67,13 @@ describe("a call's cost", () => {
     expect(costOf("claude-haiku-5-5", cached)).toBe((0.5 + 100_000 * 0.05) / million);
   });
 
-  test("is by the user's price before the list's", () => {
+  test("uses the user's price before the list's", () => {
     const own = { "claude-sonnet-5-5": { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
     expect(costOf("claude-sonnet-5-5", all, own)).toBe(0);
   });
 });
 
-test("the most that a call can cost is with all of its input written to the cache", () => {
+test("is at most that with the whole input written to the cache", () => {
   const most = { ...noUsage, input_tokens: million };
   expect(mostCostOf("claude-opus-5-5", most)).toBe(5);
   expect(mostCostOf("gpt-5", most)).toBe(1.25);

@@ -1,11 +1,12 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
+import { invalidPrice, pricesNotJson, pricesNotObject } from "./errors.ts";
 
 /** US dollars per million tokens. Without cache prices the cost of a call that used the cache is unknown. */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
-/** A model's price. `long` holds for the whole of a call with more than `above` tokens of input. */
+/** A model's price. `long` applies to the whole of a call with more than `above` tokens of input. */
 export type Price = Rates & { long?: Rates & { above: number } };
 
 /** Prices by model name. */
@@ -17,7 +18,7 @@ type Row = readonly [
   long?: Long,
 ];
 
-// How many times the price a call with more than so many tokens of input costs.
+// Price factors of a call with more input tokens than `above`.
 const haiku: Long = { above: 100_000, input: 5, output: 5 };
 const gpt: Long = { above: 272_000, input: 2, output: 1.5 };
 
@@ -81,12 +82,12 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
   return long ? { ...price, long: { above: long.above, ...times(long) } } : price;
 }
 
-/** The models that have a list price. */
+/** Returns the names of the models with a list price. */
 export const pricedModels = (): string[] => Object.keys(rows);
 
 /**
- * The names that a model may have in a list of prices: as it is given; without the mark of a context (`[1m]`), a
- * provider (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
+ * Returns the names under which a price list may have a model: unchanged; without a context suffix (`[1m]`), a provider
+ * (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
  */
 function namesOf(model: string): string[] {
   const bare = model.replace(/\[[^\]]*\]$/, "");
@@ -98,7 +99,7 @@ function namesOf(model: string): string[] {
   return [model, bare, own, plain];
 }
 
-/** The price of a model or its dated snapshot, null when it is not known; `own` prices come first. */
+/** Returns the price of a model or its dated snapshot, or null if unknown. `own` prices take precedence. */
 export function priceOf(model: string, own: Prices = {}): Price | null {
   const names = namesOf(model);
   const ours = names.find((name) => Object.hasOwn(own, name));
@@ -138,7 +139,7 @@ export function withCost(spent: Spent, prices: Prices): Spent {
   return { ...spent, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
 }
 
-/** The most that a call of so many tokens can cost: its input may also be written to the cache. */
+/** Returns the highest cost of a call with these tokens: its input may also be written to the cache. */
 export function mostCostOf(
   model: string,
   usage: Usage,
@@ -159,14 +160,14 @@ function ratesFor(model: string, usage: Usage, own: Prices = {}, cacheWrites?: "
   const price = priceOf(model, own);
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
   const rates = price?.long && input > price.long.above ? price.long : price;
-  // A custom price includes cache writes of an hour.
+  // A custom price includes cache writes for an hour.
   if (!rates || cacheWrites !== "1h" || Object.hasOwn(own, model)) return rates;
   return { ...rates, cacheWrite: 2 * rates.input };
 }
 
 const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
 
-/** The prices of the thread's option `prices`, and of `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON. */
+/** Returns the prices in the thread's option `prices`, and in `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON. */
 export function ownPrices({ options, env }: ThreadContext): Prices {
   const text = env?.[pricesVariable];
   const fromEnv = text ? checked(parsed(text), pricesVariable) : {};
@@ -178,16 +179,16 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badPrices(`${pricesVariable}: invalid JSON`);
+    throw pricesNotJson(pricesVariable);
   }
 }
 
 function checked(value: unknown, name: string): Prices {
-  if (!isObject(value)) throw badPrices(`${name} is not an object of prices by model`);
+  if (!isObject(value)) throw pricesNotObject(name);
   for (const [model, price] of Object.entries(value)) {
     const violation = violationOf(price);
     if (violation === null) continue;
-    throw badPrices(`${name}: the price of ${JSON.stringify(model)} ${violation}`);
+    throw invalidPrice(name, model, violation);
   }
   return value as Record<string, Price>;
 }
@@ -212,10 +213,3 @@ function violationOf(price: unknown): string | null {
 
 const isAmount = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
-
-const badPrices = (message: string) =>
-  misuse(
-    "BAD_PRICES",
-    message,
-    'give dollars per million tokens: {"my-model": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25}}',
-  );

@@ -1,5 +1,5 @@
 import type { ThreadContext } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
+import { invalidOnBudget } from "./errors.ts";
 
 /** Spending limits: US dollars, and tokens of all kinds. */
 export type Limits = { maxCost?: number; maxTokens?: number };
@@ -17,14 +17,13 @@ export class RaisedLimits {
   constructor(given: Limits, ctx: ThreadContext) {
     const { onBudget = "fail" } = ctx.options ?? {};
     if (onBudget !== "wait" && onBudget !== "fail") {
-      const message = `onBudget is ${JSON.stringify(onBudget)}`;
-      throw misuse("BAD_BUDGET", message, "it is wait or fail");
+      throw invalidOnBudget(onBudget);
     }
     this.#given = given;
     this.#ctx = ctx;
   }
 
-  /** As they were given, or raised since. */
+  /** The limits as given, or as raised since. */
   get now(): Limits {
     const { maxCost, maxTokens } = this.#given;
     return {
@@ -33,12 +32,12 @@ export class RaisedLimits {
     };
   }
 
-  /** Whether the thread is to wait, by its option `onBudget`, and its step can ask. */
+  /** Whether the option `onBudget` lets the thread wait, and its step can ask. */
   get canAsk(): boolean {
     return this.#ctx.questions !== undefined && this.#ctx.options?.onBudget === "wait";
   }
 
-  /** Has the thread wait until a limit was raised. */
+  /** Makes the thread wait until a limit is raised. */
   async ask({ name, amount, text }: UsedUp): Promise<void> {
     const { attempts, questions, role } = this.#ctx;
     const id = this.#idOf(name, amount);
@@ -56,7 +55,7 @@ export class RaisedLimits {
     return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
   }
 
-  // Only of this thread: a fork has its own limits and does not count copied steps.
+  // Only this thread's: a fork has its own limits and does not count copied steps.
   readonly #idOf = (name: LimitName, amount: number): string =>
     `${this.#ctx.threadId}:budget:${name}:${amount}`;
 }

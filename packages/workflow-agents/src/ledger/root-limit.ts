@@ -1,27 +1,27 @@
 import type { RootReservation, RootSpending } from "@uncaged/workflow/interpreter";
 import type { ThreadContext } from "@uncaged/workflow";
 import { delay } from "../run/delay.ts";
-import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
+import { rootLimitReached } from "./errors.ts";
 
-/** A call for the storage root's limits, in US dollars: its highest cost, and the least that is useful to it. */
+/** A call for the storage root's limits, in US dollars: its highest cost, and the lowest useful amount. */
 export type RootCall = { call: string; model: string; least: number; most: number };
 
-/** `waits`: whether the call may wait for calls in flight, and for a limit to be raised or to reset. */
+/** `waits`: whether the call may wait for calls in flight, and for a limit to be raised or reset. */
 export type RootWaiting = { waits: boolean; signal?: AbortSignal };
 
 type Spent = Extract<RootReservation, { kind: "spent" }>;
 
 const [firstPollMs, longestPollMs] = [50, 1000];
 
-/** The limits of the storage root, as one role keeps to them. */
+/** Applies the limits of the storage root to one role. */
 export class RootLimit {
-  /** Whether there are any. */
+  /** Whether the storage root has limits. */
   readonly isLimited: boolean;
   readonly #spending: RootSpending | null;
   readonly #ctx: ThreadContext;
 
-  /** @throws WorkflowError when the limits can't be read */
+  /** @throws WorkflowError when the limits cannot be read. */
   constructor(ctx: ThreadContext) {
     const given = ctx.options?.spending as Partial<RootSpending> | undefined;
     this.#spending = typeof given?.reserve === "function" ? (given as RootSpending) : null;
@@ -30,7 +30,7 @@ export class RootLimit {
   }
 
   /**
-   * Reserves a call's highest cost, once calls in flight leave enough. Returns null if a limit is used up: then call
+   * Reserves a call's highest cost when calls in flight leave enough. Returns null if a limit is used up: then call
    * {@link wait}.
    * @throws WorkflowError `BUDGET_EXCEEDED` when it must not wait; the signal's reason when it is aborted.
    */
@@ -45,8 +45,7 @@ export class RootLimit {
       if (signal?.aborted) release();
       signal?.throwIfAborted();
       if (reply.kind === "reserved") return { amount: reply.amount, release };
-      if (!waits)
-        throw failure("BUDGET_EXCEEDED", reply.kind === "busy" ? inFlight : textOf(reply, next));
+      if (!waits) throw rootLimitReached(reply.kind === "busy" ? inFlight : textOf(reply, next));
       if (reply.kind === "spent") return null;
       if (ms === firstPollMs) publish("llm_wait", { delay_ms: longestPollMs, reason: inFlight });
       await delay(ms, signal);
@@ -91,7 +90,7 @@ export class RootLimit {
 /** A reservation, in US dollars. */
 export type RootHold = { amount: number; release: () => void };
 
-const inFlight = "calls in flight hold what the limits of the storage root leave";
+const inFlight = "calls in flight have reserved the rest of the limits of the storage root";
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 

@@ -3,7 +3,7 @@ import { allowances, type Counting, headersOf, perSecond } from "../../test/limi
 import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn } from "./headers.ts";
 
-/** A bucket in a time of its own. */
+/** A bucket with its own clock. */
 class Timed {
   now = 1_000_000_000_000;
   value: unknown;
@@ -22,14 +22,14 @@ class Timed {
 
   reserve = (tokens = 0): Mark | Opening => this.use((bucket) => bucket.reserve(() => tokens));
 
-  /** Goes, which must be possible. */
+  /** Starts a call, which must be allowed. */
   go(tokens = 0): Mark {
     const mark = this.reserve(tokens);
     if ("at" in mark) throw new Error(`waits for ${mark.for}`);
     return mark;
   }
 
-  /** Milliseconds until the next call may start, after those calls. */
+  /** Returns the milliseconds until the next call may start, after those calls. */
   msAfter(calls: number, tokens = 0): number {
     for (let call = 0; call < calls; call += 1) {
       const reserved = this.reserve(tokens);
@@ -41,7 +41,7 @@ class Timed {
 
 type Simulated = { counting: Counting; answerMs: number };
 
-/** Has 25 callers make five calls each, as soon as the bucket lets them, and again when they are refused. */
+/** Runs 25 callers with five calls each. Each call starts when the bucket allows it, and repeats when it is refused. */
 function simulate({ counting, answerMs }: Simulated) {
   const time = new Timed();
   const began = time.now;
@@ -82,7 +82,7 @@ describe.each([
   { counting: "window", answerMs: 20, most: 20 },
   { counting: "window", answerMs: 500, most: 30 },
 ] as const)("a provider that counts by a $counting and answers after $answerMs ms", (given) => {
-  test("refuses hardly any call, and is used about as fast as it allows", () => {
+  test("refuses hardly any call, and uses nearly the allowed rate", () => {
     const { served, refused, seconds } = simulate(given);
     expect(served).toHaveLength(125);
     expect(refused.length).toBeLessThan(125 * 0.05);
@@ -93,7 +93,7 @@ describe.each([
 const full = headersOf("gpt", { remaining: 0, resetMs: 1000, waitMs: 100, isAllowed: true });
 
 describe("a call", () => {
-  test("goes at once while nothing is known, and waits when eight went within a second", () => {
+  test("starts at once while no limit is known, and waits after eight calls within a second", () => {
     const time = new Timed();
     expect(time.msAfter(8)).toBe(0);
     expect(time.reserve()).toEqual({ at: time.now + 1000, for: "first" });
@@ -101,7 +101,7 @@ describe("a call", () => {
     expect(time.msAfter(8)).toBe(0);
   });
 
-  test("waits for the reset when nothing remains, counting the calls after the answered one", () => {
+  test("waits for the reset when nothing remains, and counts the calls after the answered one", () => {
     const time = new Timed();
     const [first] = [time.go(), time.go()];
     time.answer(
@@ -114,7 +114,7 @@ describe("a call", () => {
     expect(time.msAfter(1)).toBe(1000);
   });
 
-  test("takes no account of an answer that comes after a newer one", () => {
+  test("ignores an answer that arrives after a newer one", () => {
     const time = new Timed();
     const [first, second] = [time.go(), time.go()];
     time.answer(second, full);
@@ -125,7 +125,7 @@ describe("a call", () => {
     expect(time.msAfter(1)).toBe(1000);
   });
 
-  test("waits for the tokens that it needs, and never for more than there can be", () => {
+  test("waits for the tokens that it needs, but never for more than the limit", () => {
     const time = new Timed();
     const headers = {
       "x-ratelimit-limit-tokens": "1000",
@@ -139,7 +139,7 @@ describe("a call", () => {
     expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("that waits reserves nothing, so its death does not delay others", () => {
+  test("reserves nothing while it waits, so its death does not delay others", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     for (let dead = 0; dead < 500; dead += 1) time.reserve();
@@ -147,7 +147,7 @@ describe("a call", () => {
     expect(time.msAfter(perSecond)).toBe(0);
   });
 
-  test("goes when a limit is shown no more, or was only guessed and calls are taken again", () => {
+  test("starts when a limit is no longer reported, or was only guessed and calls succeed again", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     time.now += 1000;
@@ -183,7 +183,7 @@ describe("a call", () => {
     expect(time.msAfter(50)).toBe(0);
   });
 
-  test("waits as long as the provider asks, but not if it asks for a day", () => {
+  test("waits as long as the provider asks, but not a whole day", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     expect(time.msAfter(1)).toBe(20_000);
@@ -192,7 +192,7 @@ describe("a call", () => {
     expect(day.msAfter(1)).toBeLessThanOrEqual(0);
   });
 
-  test("is not waited for any longer after the clock was set back", () => {
+  test("waits no longer after the clock was set back", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     time.now -= 86_400_000;
@@ -200,7 +200,7 @@ describe("a call", () => {
   });
 
   test.each([[null], [7], ["{"], [[]], [{ version: 2 }], [{ version: 1, issued: {}, limits: {} }]])(
-    "is the first where the value is %j",
+    "starts fresh where the value is %j",
     (value) => {
       const time = new Timed();
       time.value = value;
@@ -209,7 +209,7 @@ describe("a call", () => {
   );
 });
 
-test("Anthropic's whole seconds are taken for as late as they may be, in this machine's time", () => {
+test("Anthropic's whole seconds count as the latest possible time, by this machine's clock", () => {
   const now = Date.parse("2026-11-23T10:00:00.500Z");
   const resetIn = (headers: Record<string, string>) => {
     const { limits } = limitsIn({ status: 200, headers: new Headers(headers) }, now);

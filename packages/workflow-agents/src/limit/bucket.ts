@@ -1,12 +1,11 @@
 /*
  * The rate limits of one key and model, shared by all processes of this machine.
  *
- * B1 A call reserves one request and its tokens from the rest at its start. A waiting call reserves nothing.
- * B2 When a limit's reset passes, all of it remains again.
- * B3 An answer shows the rest when the provider counted its call; later calls are subtracted.
- * B4 Nothing waits for a reset or a pause that is more than ten minutes away.
+ * B1 A call reserves one request and its tokens from the rest at its start. A waiting call reserves nothing. B2 When a
+ * limit's reset passes, all of it remains again. B3 An answer reports the rest at the time when the provider counted
+ * its call. Later calls are subtracted. B4 No call waits for a reset or a pause more than ten minutes away.
  *
- * The value is JSON in a file that processes of several versions read: any other value counts as nothing known.
+ * The value is JSON in a file that processes of several versions read. An unknown value counts as an empty one.
  */
 import * as z from "zod/mini";
 import { limitNames, type LimitName, type SeenLimits } from "./headers.ts";
@@ -14,7 +13,7 @@ import { limitNames, type LimitName, type SeenLimits } from "./headers.ts";
 const longestMs = 10 * 60_000;
 const minuteMs = 60_000;
 const secondMs = 1000;
-// Calls per second before the first answer, and after a refusal by a provider that shows no limits.
+// Calls per second before the first answer, and after a refusal by a provider that reports no limits.
 const firstCalls = 8;
 const guessedMost = 64;
 
@@ -23,7 +22,7 @@ const sizeForm = z.object({ requests: amount, tokens: amount });
 const limitForm = z.object({
   ...{ limit: z.number().check(z.minimum(1)), remaining: z.number() },
   ...{ resetAt: amount, windowMs: z.number().check(z.positive()) },
-  /** Not shown by the provider. */
+  /** Whether the provider did not report it. */
   isGuessed: z.optional(z.boolean()),
 });
 const stateForm = z.object({
@@ -39,7 +38,7 @@ type Size = z.infer<typeof sizeForm>;
 type Limit = z.infer<typeof limitForm>;
 type State = z.infer<typeof stateForm>;
 
-/** How much had gone with a call, itself included. */
+/** The totals up to and including a call. */
 export type Mark = Size;
 
 /** The end of a call's wait, and its reason: a limit, a pause that the provider asked for, or the first answer. */
@@ -88,7 +87,7 @@ export class Bucket {
     return { ...sent };
   }
 
-  /** The number of calls that one process may take at a time when other processes wait, too. */
+  /** The number of calls that one process may start at a time when other processes wait, too. */
   get share(): number {
     const { requests } = this.#state.limits;
     return requests ? Math.ceil(requests.limit / 8) : Infinity;

@@ -1,4 +1,4 @@
-/** The parts of a response's head that show limits. */
+/** The status and headers of a response that report limits. */
 export type ResponseHead = { status: number; headers: { get(name: string): string | null } };
 
 /** A limited quantity: calls, all tokens, or input tokens. */
@@ -15,7 +15,7 @@ export type SeenLimits = {
   limits: Partial<Record<LimitName, SeenLimit>>;
 };
 
-/** Reads the headers of Anthropic and of OpenAI, whose names others use, too. Ignores invalid values. */
+/** Reads the headers of Anthropic and of OpenAI, whose names other providers use, too. Ignores invalid values. */
 export function limitsIn({ status, headers }: ResponseHead, now: number): SeenLimits {
   const limits: SeenLimits["limits"] = {};
   for (const name of limitNames) {
@@ -50,7 +50,7 @@ const numberIn = (text: string | null): number | null =>
 const unitsMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 const duration = /^\s*(?:\d+(?:\.\d+)?(?:ms|[smhd]))+\s*$/;
 
-/** A time (RFC 3339), a duration (`6m0s`, `120ms`), seconds from now, or seconds since the epoch. */
+/** Parses a time (RFC 3339), a duration (`6m0s`, `120ms`), seconds from now, or seconds since the epoch. */
 function resetIn(text: string | null, headers: Headers, now: number): number | null {
   if (text === null) return null;
   if (duration.test(text)) {

@@ -17,7 +17,7 @@ const head = (resetMs: number) => ({
   headers: new Headers(headersOf("gpt", { remaining: 0, resetMs, waitMs: 0, isAllowed: true })),
 });
 
-/** A bucket whose next call may go after about so long. */
+/** Returns a bucket whose next call may start after about this time. */
 async function closed(shared: SharedValues | undefined, ms: number): Promise<string> {
   const bucket = name();
   const turn = await turnOf(shared, bucket, { tokens });
@@ -41,7 +41,7 @@ describe("a call", () => {
     await last;
   });
 
-  test("goes in its turn, and hears how long that takes", async () => {
+  test("starts in its turn, and learns how long the wait takes", async () => {
     const bucket = await closed(undefined, 120);
     const order: number[] = [];
     const waits: [number, string][] = [];
@@ -57,7 +57,7 @@ describe("a call", () => {
     expect(Math.min(first, second)).toBeGreaterThan(100);
   });
 
-  test("is told of its wait in its own context, whichever call looks", async () => {
+  test("reports its wait in its own context, whichever call checks", async () => {
     const bucket = await closed(undefined, 30);
     const context = new AsyncLocalStorage<number>();
     const told: [number, number | undefined][] = [];
@@ -70,7 +70,7 @@ describe("a call", () => {
     expect(told.toSorted(([a], [b]) => a - b)).toEqual([1, 2, 3].map((n) => [n, n]));
   });
 
-  test("gives up at once when its wait is too long for it, and the next goes in its place", async () => {
+  test("gives up at once when its wait is too long, and the next starts in its place", async () => {
     const bucket = await closed(undefined, 60_000);
     const isTooLong = (ms: number) => ms > 5000;
     const error = await failureOf(turnOf(undefined, bucket, { tokens, isTooLong }));
@@ -78,7 +78,7 @@ describe("a call", () => {
     expect((error as TooLong).ms).toBeGreaterThan(50_000);
   });
 
-  test("uses the limits that its own process knows if none can be shared", async () => {
+  test("uses the limits that its own process knows if they cannot be shared", async () => {
     const broken: SharedValues = { update: async () => false };
     const bucket = await closed(broken, 60_000);
     const isTooLong = () => true;
@@ -86,7 +86,7 @@ describe("a call", () => {
     expect(other).toBeInstanceOf(TooLong);
   });
 
-  test("goes when the shared limits become unreadable", async () => {
+  test("starts when the shared limits become unreadable", async () => {
     const values = new Map<string, unknown>();
     let isBroken = false;
     const shared: SharedValues = {

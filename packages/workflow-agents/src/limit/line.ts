@@ -3,20 +3,20 @@ import type { SharedValues } from "@uncaged/workflow/interpreter";
 import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn, type ResponseHead } from "./headers.ts";
 
-/** A call that would go. `tokens` is about how many its input has. */
+/** A call that waits to start. `tokens` estimates its input tokens. */
 export type Waiting = {
   tokens: () => number;
   signal?: AbortSignal;
-  /** Called when it has to wait, and when that takes longer than it seemed. */
+  /** Called when the call has to wait, and again when the wait becomes longer. */
   onWait?: (ms: number, reason: Opening["for"]) => void;
-  /** Called when it waits; true when that is too long for it. */
+  /** Called when the call waits. Returns true if the wait is too long. */
   isTooLong?: (ms: number) => boolean;
 };
 
-/** A call that may start. Call `send` at its start; the function that it returns takes the head of the answer. */
+/** A call that may start. Call `send` at its start. `send` returns a function that takes the head of the answer. */
 export type Turn = { send(): (head: ResponseHead) => void };
 
-/** A call did not go: it would have had to wait too long. */
+/** The call did not start, because its wait was too long. */
 export class TooLong extends Error {
   readonly ms: number;
   readonly reason: Opening["for"];
@@ -28,7 +28,7 @@ export class TooLong extends Error {
   }
 }
 
-/** State of a process that can't share it with others. */
+/** State of a process that cannot share it with others. */
 const own: SharedValues & { values: Map<string, unknown> } = {
   values: new Map(),
   async update(name, change) {
@@ -49,7 +49,7 @@ function lineIn(shared: SharedValues, name: string): Line {
 }
 
 /**
- * Waits until the provider's limits allow a call. Calls of this process go in the order in which they came.
+ * Waits until the provider's limits allow a call. Calls of this process start in their order of arrival.
  * @throws TooLong; the signal's reason when it is aborted.
  */
 export async function turnOf(
@@ -63,7 +63,7 @@ export async function turnOf(
 
 type Waiter = {
   call: Waiting;
-  /** The wait that was reported last. */
+  /** The last reported wait. */
   announced: Opening | null;
   go: (mark: Mark | null) => void;
   fail: (error: unknown) => void;
@@ -73,10 +73,10 @@ type Waiter = {
 const leastAnnouncedMs = 100;
 const lateMs = 1000;
 const turnMs = 100;
-// Another process may learn that more is allowed.
+// Another process may learn of a higher limit.
 const longestSleepMs = 1000;
 
-/** The calls of this process that wait for one bucket, in the order in which they came. */
+/** The calls of this process that wait for one bucket, in their order of arrival. */
 class Line {
   readonly #shared: SharedValues;
   readonly #name: string;
@@ -91,14 +91,14 @@ class Line {
     this.#name = name;
   }
 
-  /** Null when the values can't be shared. */
+  /** Waits for a turn. Returns null if the values cannot be shared. */
   async enter(call: Waiting): Promise<Turn | null> {
     const { signal } = call;
     signal?.throwIfAborted();
     // Node 20 has no Promise.withResolvers.
     let waiter: Waiter | undefined;
     const gone = new Promise<Mark | null>((go, fail) => {
-      // Another call's look may report this one's wait.
+      // Another call's check may report this one's wait.
       const onWait = call.onWait && AsyncResource.bind(call.onWait);
       waiter = { call: { ...call, onWait }, announced: null, go, fail };
       this.#waiters.push(waiter);
@@ -158,7 +158,7 @@ class Line {
     this.#lookIn(ms);
   }
 
-  /** Checks again at its own time, so that waiting processes get their share. */
+  /** Schedules the next check at this process's own time, so that waiting processes get their share. */
   #lookIn(ms: number): void {
     const jitter = Math.random() * Math.min(Math.max(ms / 10, turnMs), lateMs);
     const delay = Math.min(ms + jitter, longestSleepMs);
@@ -168,7 +168,7 @@ class Line {
     this.#timer = setTimeout(() => void this.#look(), delay);
   }
 
-  /** Reports how long a call has to wait, which may be too long for it. */
+  /** Reports a call's wait, which may be too long for it. */
   #announce(waiter: Waiter, opening: Opening, given: number): void {
     const { call, fail } = waiter;
     const ms = Math.ceil(given);
@@ -184,7 +184,7 @@ class Line {
     call.onWait?.(ms, opening.for);
   }
 
-  /** False when the value can't be shared. */
+  /** Updates the shared value. Returns false if it cannot be shared. */
   async #update(change: (bucket: Bucket) => void): Promise<boolean> {
     return await this.#shared.update(this.#name, (value) => {
       const bucket = new Bucket(value, Date.now());

@@ -1,16 +1,17 @@
-import { ProviderError, type Target } from "./error.ts";
+import { type Target } from "./error.ts";
+import { addressNotUrl, keyMalformed, notHeader } from "./errors.ts";
 
-/** How a provider is reached, and how long to wait for it. */
+/** The address of a provider, and its timeouts. */
 export type Access = {
   apiKey?: string;
   baseUrl?: string;
-  /** The timeout until the start of an answer, per attempt (10 minutes). */
+  /** Timeout until the start of an answer, per attempt, in milliseconds (10 minutes). */
   timeoutMs?: number;
-  /** The longest silence within an answer (4 minutes). */
+  /** Longest silence within an answer, in milliseconds (4 minutes). */
   silenceMs?: number;
-  /** The number of retries of a retryable call, if the role does not set it (2). */
+  /** Retries of a retryable call, unless the role sets them (2). */
   maxRetries?: number;
-  /** The most characters of one answer: its text, thinking and tool calls together (16 Mi). */
+  /** Maximum characters of one answer: its text, thinking and tool calls together (16 Mi). */
   maxAnswerLength?: number;
 };
 
@@ -23,27 +24,15 @@ export const patienceOf = (access: Access): Patience => ({
   maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
-export const noKey = (provider: string, variable: string): ProviderError =>
-  new ProviderError("LLM_NO_KEY", `there is no key for ${provider}`, {
-    hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
-  });
-
 /** Checks an address and a key before their use, because clients' own errors don't name the cause. */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
-  if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new ProviderError("LLM_BAD_REQUEST", `${provider}: the address is not a URL`, {
-      hint: "fix the agent's baseUrl, or the base URL in the thread's environment: http(s)://…",
-    });
-  }
-  if (secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) return;
-  throw new ProviderError("LLM_AUTH", `the key for ${provider} has a character that no key has`, {
-    hint: "set the key again: a line break, a space or a letter that is not ASCII has got into it",
-  });
+  if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) throw addressNotUrl(provider);
+  if (!secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) throw keyMalformed(provider);
 }
 
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
-/** The headers that a variable of the thread's environment adds, a line each (`X-Gateway: blue`). */
+/** Returns the headers in a variable of the thread's environment, one per line (`X-Gateway: blue`). */
 export function headersIn(
   env: Readonly<Record<string, string>>,
   variable: string,
@@ -53,14 +42,15 @@ export function headersIn(
     lines.map((line) => {
       const [, name, value = ""] = headerLine.exec(line) ?? [];
       if (name !== undefined) return [name, value];
-      throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
-        hint: `give ${variable} a line for each header, as X-Gateway: blue, or unset it`,
-      });
+      throw notHeader(variable);
     }),
   );
 }
 
-/** Creates a client in an empty environment: it would read that of its process, which is another shell's. */
+/**
+ * Creates a client in an empty environment. Otherwise it would read its process's environment, which belongs to another
+ * shell.
+ */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;
   process.env = {};

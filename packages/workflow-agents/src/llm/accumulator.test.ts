@@ -14,7 +14,7 @@ test("arguments that are not an object are broken, with a reason for the model",
   }
 });
 
-test("a text is the pieces that were added, whenever it is asked for", () => {
+test("a text is the concatenation of its pieces at any time", () => {
   const text = new GrowingText();
   expect(String(text)).toBe("");
   let whole = "";

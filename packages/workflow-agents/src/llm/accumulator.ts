@@ -6,7 +6,7 @@ import type { ModelAnswer, ModelSink, PartialUsage, ToolUse } from "./provider.t
 
 const piecesPerBlock = 1024;
 
-/** A text that is streamed in small pieces: joined now and then, it takes the memory of its characters only. */
+/** A text that is streamed in small pieces. It is joined regularly, so it needs only the memory of its characters. */
 export class GrowingText {
   #text = "";
   #pieces: string[] = [];
@@ -27,9 +27,9 @@ export class GrowingText {
   }
 }
 
-/** Builds an answer from a provider's events, and passes on its parts as they arrive. */
+/** Builds an answer from a provider's events, and passes its parts on as they arrive. */
 export abstract class Accumulator {
-  /** Its characters so far: text, thinking and tool calls. */
+  /** The number of characters so far: text, thinking and tool calls. */
   size = 0;
   /** Whether the answer has ended. Later events don't belong to it. */
   isWhole = false;
@@ -58,7 +58,10 @@ export abstract class Accumulator {
 
   protected abstract add(value: unknown, isWhole: boolean): void;
 
-  /** The answer, null as long as its end has not come. @throws UnreadableContent */
+  /**
+   * Returns the answer, or null before its end.
+   * @throws UnreadableContent
+   */
   abstract answer(): ModelAnswer | null;
 
   /** The usage so far, or null if none was reported. */
@@ -81,7 +84,7 @@ export abstract class Accumulator {
     to.add(delta);
   }
 
-  /** Notes a piece that is not understood, and left out of the answer. */
+  /** Records a piece that is not understood and is left out of the answer. */
   protected leave(piece: string): void {
     if (this.#unread.size < mostUnread) this.#unread.add(piece.slice(0, 60));
   }
@@ -103,14 +106,14 @@ export abstract class Accumulator {
 const mostUnread = 20;
 
 /**
- * Parses a tool call's arguments. An integer that a number would round becomes a text, and `exact` keeps the JSON.
- * If the JSON is not an object, `broken` describes the problem to the model.
+ * Parses a tool call's arguments. An integer that a number would round becomes a string, and `exact` keeps the JSON. If
+ * the JSON is not an object, `broken` describes the problem to the model.
  */
 export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "broken"> {
   const text = onceOf(json.trim()) || "{}";
   try {
     const input = parseExact(text);
-    // Some servers write the JSON as a text of JSON.
+    // Some servers encode the JSON twice.
     if (typeof input === "string" && isObjectText(input)) return argumentsOf(input);
     if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
     return roundedIn(text) ? { input, exact: text } : { input };
@@ -122,13 +125,13 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
   }
 }
 
-/** A JSON object that was sent twice, once. */
+/** Returns a JSON object once that a server sent twice. */
 function onceOf(text: string): string {
   const half = text.slice(0, text.length / 2);
   return text.length % 2 === 0 && text === half + half && isObjectText(half) ? half : text;
 }
 
-/** Whether a text is a whole JSON object. */
+/** Returns whether a text is a whole JSON object. */
 export function isObjectText(text: string): boolean {
   try {
     return isObject(JSON.parse(text));
@@ -137,7 +140,7 @@ export function isObjectText(text: string): boolean {
   }
 }
 
-/** Ids of calls, each of which must be another within an answer. */
+/** Returns ids of calls that are unique within an answer. */
 export function idsOf(given: readonly string[], prefix: string): string[] {
   const taken = new Set(given);
   const seen = new Set<string>();

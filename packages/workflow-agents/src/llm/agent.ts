@@ -15,7 +15,7 @@ import { isPart, type Part, readPart } from "../content/part.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { compactAtOf, type ContextOptions } from "./compact.ts";
 import { messagesBy, type SeenSteps } from "./history.ts";
-import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
+import { converse, type ModelCallbacks } from "./converse.ts";
 import {
   type Block,
   blocksOf,
@@ -24,24 +24,25 @@ import {
   type ModelProvider,
   type ModelRequest,
 } from "./provider.ts";
+import { emptyAnswer } from "./errors.ts";
 
 /** The options of every model agent. */
 export type ModelOptions = {
   /** The model's name, as the provider writes it. */
   model: string;
-  /** The most tokens of one answer, thinking included. */
+  /** Maximum tokens of one answer, thinking included. */
   maxTokens?: number;
-  /** Sent only if set: newer models reject it. */
+  /** Sent only if set, because newer models reject it. */
   temperature?: number;
   /** The tools that the model may call. */
   tools?: ToolRunner;
   /** Tools that the provider itself runs, in its format: `{ type: "web_search_20260209", name: "web_search" }`. */
   hostedTools?: readonly HostedTool[];
-  /** How many answers the model may need to end its work (50). */
+  /** Maximum number of answers before the model must end its work (50). */
   maxTurns?: number;
-  /** Whether a text that was cut off at `maxTokens` is an answer (false). */
+  /** Whether to accept a text that was cut off at `maxTokens` (false). */
   allowTruncated?: boolean;
-  /** When a conversation that fills the model's window is summarised; `false`: never. */
+  /** When to summarise a conversation that fills the model's window. `false`: never. */
   context?: ContextOptions | false;
   /** The thread's steps that the model gets after the prompt (default `all`). */
   history?: SeenSteps;
@@ -52,8 +53,8 @@ export type ModelOptions = {
 };
 
 /**
- * Makes an agent of any provider, as `anthropicAgent` and `openaiAgent` do for theirs. It asks the model, and runs the
- * tools that the model calls, until the model ends its turn.
+ * Returns an agent of any provider, like `anthropicAgent` and `openaiAgent` for theirs. It calls the model, and runs
+ * the tools that the model calls, until the model ends its turn.
  *
  *     const offline = modelAgent(scriptedProvider({ "You plan": ["1. read"] }), { model: "scripted" });
  *
@@ -92,7 +93,7 @@ export function modelAgent(
       };
       const bounds = { maxTurns, allowTruncated, context, toolbox, form, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
-      // A tool call of a model that was given no tools ends the conversation, too.
+      // A tool call of a model without tools ends the conversation, too.
       if (!end.text.trim()) throw emptyAnswer(provider.name);
       report.done(end);
       if (form) form.settled = end.text;
@@ -106,7 +107,7 @@ export function modelAgent(
     inAttempt(ctx, () => withRun(runOf(ctx), () => answer(ctx, systemPrompt)));
 }
 
-/** The role's run; outside one, a run that only knows prices. */
+/** Returns the role's run. Outside a role, returns a run that only knows prices. */
 function runOf(ctx: ThreadContext): RoleRun {
   const role = outerRun();
   if (role) return role;
@@ -122,7 +123,7 @@ const callbacks: ModelCallbacks = {
   onToolResult: (result) => publish("llm_tool_result", result),
 };
 
-/** Starts an agent's conversation, and reads its files. */
+/** Returns the first messages of an agent's conversation, with its files. */
 async function messagesOf(
   messages: readonly Message[],
   files: ModelOptions["files"],

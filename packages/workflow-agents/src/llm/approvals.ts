@@ -1,11 +1,12 @@
 import { type Answered, maskOf, messageOf } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, WaitRequest } from "@uncaged/workflow";
-import { failure, isObject, oneLine } from "../run/error.ts";
+import { isObject, oneLine } from "../run/error.ts";
 import { currentRun } from "../run/run.ts";
 import { callHash, type NeededApproval } from "../tools/approval.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import type { ToolUse } from "./provider.ts";
 import type { Recorded, RecordingStep } from "./recorded.ts";
+import { approvalImpossible } from "./errors.ts";
 
 /**
  * The decision on a call: its input if a person changed it, the approved hash, and a note for the model before the
@@ -23,8 +24,8 @@ type Tools = { runner: ToolRunner; context: ToolContext };
 type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext["env"] };
 
 /**
- * The decisions on the tool calls of one conversation. A question is found again by its step, its conversation, the
- * call's hash, and a number for equal calls: an approval never holds for another input.
+ * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
+ * call's hash, and a number for equal calls. So an approval never applies to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;
@@ -69,23 +70,16 @@ export class Approvals {
     } catch (error) {
       return { refusal: `${name} was not run: its approval failed: ${messageOf(error)}` };
     }
-    // A person's decision holds even if the rule has changed since.
+    // A person's decision remains valid even if the rule has changed since.
     if (!need && questions?.answered(id)) need = anyInput;
     if (!need) return {};
-    if (!questions) {
-      const hint = "use it in a role of createRoleModerator or durable, or without approval";
-      throw failure(
-        "NO_APPROVAL",
-        `the call of ${name} needs an approval, but this run can't ask for one`,
-        hint,
-      );
-    }
+    if (!questions) throw approvalImpossible(name);
     const isKnown = this.#recorded.answer(turn) !== undefined;
     if (hasSecret(input, context.env, isKnown)) return { refusal: secretIn(name) };
     return await this.#ask({ use, need, id, env: context.env });
   }
 
-  /** Asks until the answer is a decision that can be carried out. */
+  /** Asks until the answer is a usable decision. */
   async #ask({ use, need, id }: Asking): Promise<Decision> {
     const { name, input } = use;
     const hash = callHash(name, input);
@@ -138,7 +132,7 @@ export class Approvals {
 
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
-/** The schema of an answer. A schema with references to its own parts can't be nested in another one. */
+/** Returns the schema of an answer. A schema with references to its own parts cannot be nested in another one. */
 function answerSchema(input: Record<string, unknown>): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
   return {
@@ -153,7 +147,9 @@ function answerSchema(input: Record<string, unknown>): JsonSchema {
   };
 }
 
-/** With another input or the model's own when it is approved, why not when it is refused; null for no decision. */
+/**
+ * Returns the input of an approval (edited or the model's own), the reason of a refusal, or null without a decision.
+ */
 function verdictOf({ answer }: Answered, { name }: ToolUse): { input?: unknown } | string | null {
   const { value: given, timedOut } = answer;
   const value = typeof given === "boolean" ? { approve: given } : given;
@@ -172,7 +168,7 @@ const edited = (name: string, input: unknown): Decision => ({
   note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
 });
 
-/** Recorded input has no secrets: they are masked. */
+/** Returns whether an input has a secret. Recorded input has none: its secrets are masked. */
 function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));

@@ -1,19 +1,19 @@
 import { totalTokens } from "@uncaged/workflow/interpreter";
 import type { Usage } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { ProviderError } from "./error.ts";
 import { type Block, blocksOf, type Message, type ModelAnswer } from "./provider.ts";
 import type { Summarised } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
+import { invalidContext } from "./errors.ts";
 
 /**
- * When to summarise a conversation: at `compactAt` (0.8) of the model's `window` in tokens, by default the window in
- * the list.
+ * When to summarise a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by default the
+ * listed window.
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 
-// The least input size of a model, by the prefix of its name, the longest prefix first.
+// The smallest input window of a model, in tokens, by the prefix of its name, the longest prefix first.
 const windows: readonly [name: string, tokens: number][] = [
   ["claude-", 200_000],
   ["gpt-4.1", 1_000_000],
@@ -37,20 +37,18 @@ export function compactAtOf(
 ): number | null {
   const isWindow = window === undefined || (Number.isInteger(window) && window > 0);
   if (!isWindow || !(compactAt > 0 && compactAt <= 1)) {
-    const what = isWindow ? `compactAt ${String(compactAt)}` : `window ${String(window)}`;
-    const hint = "give the window as a number of tokens, and compactAt as a share of it, as 0.8";
-    throw misuse("BAD_CONTEXT", `an agent's context has the ${what}`, hint);
+    throw isWindow ? invalidContext("compactAt", compactAt) : invalidContext("window", window);
   }
   const known = window ?? windows.find(([name]) => model.startsWith(name))?.[1];
   return known === undefined ? null : Math.floor(known * compactAt);
 }
 
-/** Asks the model itself for something, with the messages so far: for a summary of them. */
+/** Asks the model itself for a summary, with the messages so far. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// The start and end that remain of a result that is too long.
+// Longest unshortened result, and the start and end that remain of a longer one, in characters.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
-// The longest last exchange that is kept unchanged.
+// The longest last exchange that is kept unchanged, in characters.
 const longestTail = 10_000;
 
 const instruction = `Your context is nearly full. It is about to be replaced by a summary, which you write now; call no tool. \
@@ -61,8 +59,7 @@ const noteOf = (summary: string): string =>
   `The earlier conversation no longer fits. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
 
 /**
- * The messages of a conversation that stays within its model's window: a summary replaces them when it is nearly
- * full.
+ * The messages of a conversation that stays within its model's window: a summary replaces them when it is nearly full.
  */
 export class Compaction {
   readonly messages: Message[];
@@ -74,7 +71,7 @@ export class Compaction {
   #learned: number | undefined;
   #isCompact = false;
 
-  /** @param at The tokens at which it is nearly full; null when that is not known. */
+  /** @param at The number of tokens at which the window is nearly full, or null if unknown. */
   constructor(initial: readonly Message[], at: number | null) {
     this.#initial = initial;
     this.messages = [...initial];
@@ -92,13 +89,13 @@ export class Compaction {
     return this.#learned;
   }
 
-  /** Takes that the conversation did not fit. */
+  /** Learns the window from a refusal of the conversation. */
   refused({ message, status }: ProviderError): void {
-    // Too many bytes, for example of pictures, tell nothing about tokens.
+    // A limit in bytes, for example of pictures, reveals nothing about tokens.
     if (status === tooManyBytes) return;
     const sent = this.#size + tokensAbout(this.messages.at(-1) ?? "");
     const named = windowIn(message);
-    // A request that fitted proves a window of at least that size.
+    // An accepted request proves a window of at least that size.
     const window = named !== null && named >= this.#size ? Math.min(named, sent) : sent;
     this.#comesAt(Math.floor(window * usualShare));
   }
@@ -108,7 +105,7 @@ export class Compaction {
     this.#learned = this.#at;
   }
 
-  /** Whether to summarise before the next turn. The first request can't be made shorter. */
+  /** Whether to summarise before the next turn. The first request cannot be shortened. */
   get isDue(): boolean {
     const { messages } = this;
     const last = messages.at(-1);
@@ -148,7 +145,9 @@ export class Compaction {
     return null;
   }
 
-  /** The messages with the last part of so many of the conversation, from an answer on: each call has its result. */
+  /**
+   * Returns the messages with only the last 1/`parts` of the conversation, from an answer on: each call has its result.
+   */
   #later(messages: readonly Message[], parts: number): readonly Message[] {
     const start = this.#initial.length + (this.#isCompact ? 1 : 0);
     const from = start + Math.floor(((messages.length - start) * (parts - 1)) / parts);
@@ -158,10 +157,7 @@ export class Compaction {
     return [...messages.slice(0, start), note, ...messages.slice(answers)];
   }
 
-  /**
-   * Replaces all messages but the first request and the last exchange by a summary. A call stays with its
-   * result.
-   */
+  /** Replaces all messages but the first request and the last exchange by a summary. A call stays with its result. */
   compact({ summary, at }: Summarised): void {
     const { messages } = this;
     if (at !== undefined) this.#comesAt(at);
@@ -178,11 +174,11 @@ export class Compaction {
   }
 }
 
-// As Anthropic, OpenAI and vLLM, Gemini, and llama.cpp name it when they refuse a conversation.
+// The wordings of Anthropic, OpenAI and vLLM, Gemini, and llama.cpp for a conversation that is too long.
 const namedWindow =
   /> ([\d,]+)|(?:maximum context length|maximum prompt length) (?:is|of) ([\d,]+)|tokens allowed \(?([\d,]+)|context size \(([\d,]+)/i;
 
-/** The window that a refusal names, in tokens. */
+/** Returns the window that a refusal names, in tokens, or null. */
 function windowIn(message: string): number | null {
   const digits = namedWindow.exec(message)?.slice(1).find(Boolean)?.replaceAll(",", "");
   return digits === undefined || !(Number(digits) > 0) ? null : Number(digits);

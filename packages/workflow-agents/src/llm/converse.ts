@@ -1,7 +1,5 @@
 import { addUsage, allRounded, noUsage } from "@uncaged/workflow/interpreter";
-import type { WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
-import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
 import { Meter, publish, type Spent, spend, spending } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
@@ -28,30 +26,39 @@ import {
   type ToolResult,
   type ToolUse,
 } from "./provider.ts";
+import {
+  answerRefused,
+  answerTruncated,
+  callTruncated,
+  contextFull,
+  cutByLimit,
+  emptyAnswer,
+  textNotString,
+  tooManyTurns,
+  turnsRefused,
+  unknownEnd,
+} from "./errors.ts";
 
-/** Callbacks of a running conversation; each is optional. */
+/** Optional callbacks of a running conversation. */
 export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolUse?: (use: ToolUse) => void;
   onToolResult?: (result: ToolResult) => void;
 };
 
-/** The tools of a conversation: `runner` runs a call that the model asks for, in `context`. */
+/** The tools of a conversation: `runner` runs the model's calls in `context`. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
-/** The input of a conversation: its surroundings in the thread, callbacks, tools and bounds. */
+/** The input of a conversation: its surroundings in the thread, callbacks, tools and limits. */
 export type Conversation = Surroundings & {
   callbacks?: ModelCallbacks;
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** When the conversation is summarised that fills its model's window; without it, and with `false`, it never is. */
+  /** When to summarise a conversation that fills its model's window. Without it, or with `false`: never. */
   context?: ContextOptions | false;
   /** The form of the last answer. The model is asked again if its answer does not fit. */
   form?: AnswerForm;
-  /**
-   * The step in which to record the turns and to find turns of earlier executions. Without it nothing is
-   * recorded.
-   */
+  /** The step in which to record the turns and to find turns of earlier executions. Without it nothing is recorded. */
   step?: RecordingStep;
 };
 
@@ -59,8 +66,8 @@ export type Conversation = Surroundings & {
 export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
- * Asks a model until it ends its turn: runs the tools that it asks for, and lets it go on after a pause.
- * Without a toolbox an answer that asks for tools is the last. The text is that of the last turn with any.
+ * Calls a model until it ends its turn: runs the tools that it calls, and lets it continue after a pause. Without a
+ * toolbox, an answer with tool calls is the last. The text is that of the last turn with text.
  *
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *
@@ -85,7 +92,7 @@ export async function converse(
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
   // Spending that is not recorded yet.
   const paid: Spent[] = [];
-  // Recorded turns are paid for, so each execution may have `maxTurns` of its own.
+  // Recorded turns are already paid, so each execution gets its own `maxTurns`.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
     const asking = async () => {
@@ -173,23 +180,17 @@ export async function converse(
       else throw emptyAnswer(provider.name);
     }
   }
-  const message = `the model had not ended its work after ${maxTurns} turns`;
-  throw new ProviderError("LLM_TOO_MANY_TURNS", message);
+  throw tooManyTurns(maxTurns);
 }
 
-/** Adds a hint to a refusal of recorded turns: fork, because a retry would send them again. */
+/** Adds the hint to fork to a refusal of recorded turns, because a retry would send them again. */
 function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
   if (!(error instanceof ProviderError)) return error;
-  const { code, message, status, isFree } = error;
-  // Without a status the model has refused, whose next answer may be another.
+  const { code, status } = error;
+  // A refusal without a status comes from the model, whose next answer may differ.
   const isFinal = code === "LLM_BAD_REQUEST" || (code === "LLM_REFUSED" && status !== null);
-  if (!isFinal) return error;
-  const hint = `repeat the step without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
-  return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
+  return isFinal ? turnsRefused(code, error, threadId) : error;
 }
-
-export const emptyAnswer = (name: string): ProviderError =>
-  new ProviderError("LLM_EMPTY", `${name} answered with no text`);
 
 async function ask(
   provider: ModelProvider,
@@ -214,13 +215,12 @@ async function ask(
     await meter.begun();
     const answer = await provider.answer(reserved.request, sink, { env, signal });
     if (typeof answer.text !== "string") {
-      const problem = `${provider.name}: the text of the answer is ${kindOf(answer.text)}, not text`;
-      throw new ProviderError("LLM_BAD_ANSWER", problem);
+      throw textNotString(provider.name, kindOf(answer.text));
     }
-    // Some servers do not say which model has answered.
+    // Some servers do not name the model that answered.
     const model = answer.model || request.model;
     const isCounted = answer.usage !== noUsage && !answer.isUncounted;
-    // If a server does not report all usage, count the highest possible usage against a limit.
+    // If a server does not report all usage, the highest possible usage counts toward a limit.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
     const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
@@ -230,7 +230,7 @@ async function ask(
     return { ...answer, model, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
-    // Pay for a broken answer, too, as far as its usage was reported.
+    // A broken answer is paid, too, as far as its usage was reported.
     if (known?.partial) pay(known.partial);
     if (known?.isFree) meter.free();
     else meter.breakOff();
@@ -240,7 +240,7 @@ async function ask(
   }
 }
 
-/** Reports the calls of tools that the provider has run itself. */
+/** Reports the tool calls that the provider ran itself. */
 function reportHosted(
   { hosted = [] }: ModelAnswer,
   { onToolUse, onToolResult }: ModelCallbacks,
@@ -258,38 +258,18 @@ function check(
 ): void {
   const { stop, toolUses, finishReason, detail } = answer;
   const [use] = toolUses;
-  if (stop === "refused") {
-    const why = detail ? `: ${detail}` : "";
-    throw new ProviderError("LLM_REFUSED", `${name} refused to answer${why}`);
-  }
-  if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutOff(name, cap ?? 0);
-  if (stop === "truncated" && use) {
-    const message = `${name} cut the call of tool ${use.name} off at the token limit`;
-    throw new ProviderError("LLM_TOOL_TRUNCATED", message);
-  }
-  if (stop === "truncated" && !allowTruncated) {
-    throw new ProviderError("LLM_TRUNCATED", `${name} cut the answer off at the token limit`);
-  }
-  if (stop === "unknown") {
-    throw new ProviderError("LLM_UNKNOWN", `${name} ended its answer with ${finishReason}`);
-  }
+  if (stop === "refused") throw answerRefused(name, detail);
+  if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutByLimit(name, cap ?? 0);
+  if (stop === "truncated" && use) throw callTruncated(name, use.name);
+  if (stop === "truncated" && !allowTruncated) throw answerTruncated(name);
+  if (stop === "unknown") throw unknownEnd(name, finishReason);
 }
 
-const contextFull = (): ProviderError =>
-  new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before it had answered");
-
-/** Whether an answer is useless because the thread's limit cut it short. */
+/** Returns whether an answer is useless because the thread's limit cut it short. */
 const isCutByLimit = (
   { stop, toolUses }: Pick<ModelAnswer, "stop" | "toolUses">,
   { allowTruncated, cap }: Capped & { allowTruncated: boolean },
 ): boolean => cap !== null && stop === "truncated" && (toolUses.length > 0 || !allowTruncated);
-
-const cutOff = (name: string, tokens: number): WorkflowError =>
-  failure(
-    "BUDGET_EXCEEDED",
-    `${name} cut the answer off after ${tokens} tokens: the thread's limit allowed no more`,
-    "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
-  );
 
 const uncounted = (name: string, model: string) => {
   const message = `the server reports no usage of ${model}: with a limit, the call counts with the most that it can have used`;
@@ -301,17 +281,17 @@ const unread = (name: string, piece: string) => {
   return { name, level: "warn", message, data: null };
 };
 
-// A model that has nothing to add still uses the tokens that end its turn.
+// An answer without content still uses the tokens that end its turn.
 const mostOfNothing = 3;
 
-/** Whether a model ended its turn without text. Then its previous text is the answer. */
+/** Returns whether a model ended its turn without text. Then its previous text is the answer. */
 const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
   !pieces &&
   !thinking.trim() &&
   !isUncounted &&
   usage.output_tokens - usage.thinking_tokens <= mostOfNothing;
 
-/** The note to the model about integers that its tool got as texts. */
+/** Returns the note to the model about integers that its tool got as strings. */
 function longNote({ exact }: ToolUse): string {
   const found = [...allRounded(exact ?? "")].slice(0, 5).map(({ text }) => text);
   if (found.length === 0) return "";
@@ -322,9 +302,9 @@ type ToolRuns = {
   turn: number;
   recorded: Recorded;
   approvals: Approvals;
-  /** Whether an earlier execution has begun the calls that have no result. */
+  /** Whether an earlier execution started the calls that have no result. */
   wasBegun: boolean;
-  /** Called for the calls of a recorded answer that are made now. */
+  /** Called for the calls of a recorded answer that run now. */
   onAgain: ModelCallbacks["onToolUse"];
   onResult: ModelCallbacks["onToolResult"];
 };

@@ -18,7 +18,7 @@ const verdict = (fault: ClientError) => {
   return [code, type, retryable];
 };
 
-test("a provider's own word decides before the status", () => {
+test("a provider's own error type decides before the status", () => {
   expect(verdict(http(429, "insufficient_quota"))).toEqual(["LLM_QUOTA", "rate_limit", false]);
   expect(verdict(http(429, "rate_limit_error"))).toEqual(["LLM_RATE_LIMIT", "rate_limit", true]);
   expect(verdict(http(400, "context_length_exceeded"))).toEqual([
@@ -29,7 +29,7 @@ test("a provider's own word decides before the status", () => {
   expect(verdict(http(0, "api_error"))).toEqual(["LLM_SERVER_ERROR", "internal_error", true]);
 });
 
-test("a status decides when the word is unknown, were it the name of an object's own part", () => {
+test("a status decides when the error type is unknown, even if it is named like an object's property", () => {
   expect(verdict(http(503, "constructor"))).toEqual([
     "LLM_OVERLOADED",
     "service_unavailable",
@@ -67,14 +67,14 @@ test.each([
   expect(verdict(http(status, word, message))).toEqual(full);
 });
 
-test("a message names the host and neither the key nor what else an address holds", () => {
+test("a message names the host, without the key and the rest of the address", () => {
   const fault: ClientError = { kind: "connection", reason: "refused sk-secret-123" };
   expect(providerError(fault, asked).message).toBe(
     "can't reach Anthropic at host.example:8443: refused ***",
   );
 });
 
-test("a long message is cut after the key is taken out, and never in the middle of it", () => {
+test("a long message is cut after the key is removed, and never within the mask", () => {
   const { message } = providerError(
     http(400, "", `${"x".repeat(295)}sk-secret-123 and more`),
     asked,

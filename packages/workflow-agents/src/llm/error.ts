@@ -42,7 +42,7 @@ const kinds = {
 };
 
 /**
- * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others of the table of
+ * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others in the table of
  * errors in docs/reference/agents.md.
  */
 export type ProviderErrorCode = keyof typeof kinds;
@@ -58,16 +58,16 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 ]);
 
 /**
- * A model call that failed. `type` and `retryable` follow from `code`; `status` is the HTTP status,
- * `partial` the usage of an answer that broke off. `isFree`: the call cost nothing because the provider was
- * not called or declined. It never sets `cause`, because a client's error may quote a key.
+ * A failed model call. `type` and `retryable` follow from `code`. `status` is the HTTP status, `partial` the usage of
+ * an answer that broke off. `isFree`: the call cost nothing because the provider was not called or declined. `cause` is
+ * never set, because a client's error may quote a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;
   readonly retryable: boolean;
   readonly status: number | null;
   readonly isFree: boolean;
-  /** How long the provider asked to wait before the next try, in milliseconds. */
+  /** The delay that the provider requested before the next try, in milliseconds. */
   readonly retryAfterMs: number | null;
   partial: PartialUsage | null = null;
 
@@ -96,7 +96,7 @@ export class ProviderError extends WorkflowError {
 export type HttpFailure = {
   kind: "http";
   status: number;
-  /** The status that an error within an answer names; the answer itself began with another. */
+  /** The status in an error within an answer. The answer itself started with another. */
   answered?: number;
   word: string;
   message: string;
@@ -109,13 +109,13 @@ export type ClientError =
   | { kind: "connection"; reason: string }
   | { kind: "cut"; reason: string }
   | { kind: "json" }
-  /** JSON of which the answer can't be read. */
+  /** JSON without a readable answer. */
   | { kind: "unreadable"; problem: string }
-  /** Events that don't follow on one another. */
+  /** Events in an invalid order. */
   | { kind: "garbled" }
   | { kind: "other"; message: string };
 
-/** A stream in which the service says that its answer has failed. */
+/** A stream in which the service reports that its answer failed. */
 export class StreamFailure extends Error {
   readonly failure: ClientError;
 
@@ -139,14 +139,14 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
     return { kind: "connection", reason: reasonOf(thrown.cause ?? thrown) };
   }
   if (thrown instanceof SyntaxError) return { kind: "json" };
-  // A client's own code met a field of another type. Network errors have a cause or a code.
+  // The client's own code failed on a field of another type. Network errors have a cause or a code.
   const isOwn = thrown instanceof TypeError && thrown.cause === undefined && !("code" in thrown);
   return isOwn ? { kind: "garbled" } : null;
 }
 
 export type Target = CallTarget & { timeoutMs: number };
 
-/** Maps a client's error to a documented one. Its message is one line and names no secret. */
+/** Maps a client's error to a documented one. Its message is one line without secrets. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
@@ -168,7 +168,7 @@ const codes = {
 const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 
-// After a timeout at a gateway (504) the model may have answered all the same.
+// After a gateway's timeout (504) the model may still have answered.
 function isFree(thrown: ClientError, code: ProviderErrorCode): boolean {
   if (thrown.kind === "connection") return notConnected.test(thrown.reason);
   if (thrown.kind !== "http") return false;
@@ -179,7 +179,7 @@ function isFree(thrown: ClientError, code: ProviderErrorCode): boolean {
 
 function messageOf(thrown: ClientError, target: Target): string {
   const { provider, model, baseUrl, secrets, timeoutMs } = target;
-  // Before anything is shortened: half a key would not be found.
+  // Mask before shortening: half a key would not be recognized.
   const mask = maskOf(Object.fromEntries(secrets.map((secret, at) => [`KEY_${at}`, secret])));
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
@@ -206,7 +206,7 @@ function messageOf(thrown: ClientError, target: Target): string {
   }
 }
 
-// The words are those of the providers' documented error objects; a status without one decides else.
+// The types in the providers' documented error objects. A status without such a type decides otherwise.
 const words: Record<string, ProviderErrorCode> = {
   authentication_error: "LLM_AUTH",
   permission_error: "LLM_AUTH",
@@ -245,7 +245,7 @@ const statuses: Record<number, ProviderErrorCode> = {
   504: "LLM_TIMEOUT",
   529: "LLM_OVERLOADED",
 };
-// Anthropic reports it as an invalid request; OpenAI and others use wording of their own.
+// Anthropic reports it as an invalid request. OpenAI and others have their own wording.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
 const tooLong = new RegExp(
@@ -259,13 +259,13 @@ const tooLong = new RegExp(
     .join("|"),
   "i",
 );
-// More than a minute's tokens in one request: waiting does not help.
+// One request has more than a minute's tokens: waiting does not help.
 const tooLarge = /request too large|tokens must be reduced/i;
 const usedUp = /exceeded your current quota|quota exceeded/i;
 const badKey = /api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key/i;
 const unsafe =
   /content (exists risk|management policy)|inappropriate content|requires moderation|input (was|has been) flagged/i;
-// Servers that call a schema which they can't enforce an error of their own.
+// Servers that report a schema that they cannot enforce as their own error.
 const badForm = /grammar|response_format|json.?schema|structured.?output/i;
 /** Matches a 404 that concerns neither the model nor the address. */
 const badPart = /^item with id|no endpoints found that (can handle|support)/i;
@@ -280,7 +280,7 @@ function codeOf(thrown: HttpFailure): ProviderErrorCode {
   if (tooLarge.test(message)) return "LLM_CONTEXT_FULL";
   if (status >= 500 && badForm.test(message)) return "LLM_BAD_REQUEST";
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
-  // Some call each failure an error of the API.
+  // Some servers call every failure an API error.
   if (byWord && !(isOurs && byWord === "LLM_SERVER_ERROR")) return byWord;
   const said = `${word} ${message}`;
   if (status === 429 && usedUp.test(said)) {
@@ -298,13 +298,13 @@ function codeOf(thrown: HttpFailure): ProviderErrorCode {
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);
 }
 
-/** A URL as a message may show it: no user, password or query. */
+/** Returns a URL for messages: without user, password and query. */
 export const hostOf = (url: string): string =>
   URL.canParse(url) ? new URL(url).host : "an invalid URL";
 
 const short = (text: string): string => oneLine(text, 300) || "no message";
 
-/** Why a connection failed, in a word or a sentence. */
+/** Returns why a connection failed, in a word or a sentence. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ("code" in error && typeof error.code === "string") return error.code;

@@ -14,8 +14,8 @@ export type Received =
 export class NotJson extends Error {}
 
 /**
- * Reads the body of an answer: server-sent events of JSON with any content type, or, if the server does not stream, one
- * JSON document, or events as a list or one per line. Drops an event that the end of the connection cuts off.
+ * Reads the body of an answer: server-sent events of JSON with any content type; or, without streaming, one JSON
+ * document, or events as a list or one per line. Drops an event that the end of the connection cuts off.
  *
  * @throws NotJson, StreamFailure with an error that the service reports, and errors of the body.
  */
@@ -75,12 +75,12 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
     if (next.done) break;
     parser.feed(next.value);
   }
-  // The last event may lack the empty line after it, or its end.
+  // The last event may lack its end, or the empty line after it.
   parser.feed("\n\n");
   for (const { event = "", data } of messages) {
     if (piecesIn(data).every(isPiece)) yield* receivedOf(event, data);
   }
-  // A page has lines, and none of them is of a stream.
+  // A web page has lines, but none belongs to a stream.
   if (isOther && !isStream) throw new NotJson();
 }
 
@@ -107,7 +107,9 @@ const isDone = (data: string): boolean => data.trim() === "[DONE]";
 
 const isPiece = (data: string): boolean => isJson(data) || isDone(data);
 
-/** The JSON of an event's data. Servers that leave out the empty line after an event send several as one. */
+/**
+ * Returns the JSON texts in an event's data. Servers that leave out the empty line after an event send several as one.
+ */
 function piecesIn(data: string): string[] {
   if (!data.includes("\n") || isPiece(data)) return [data];
   const lines = data.split("\n").filter((line) => line.trim() !== "");
@@ -115,7 +117,7 @@ function piecesIn(data: string): string[] {
 }
 
 function receivedOf(name: string, data: string): Received[] {
-  // An empty event only shows that the server lives.
+  // An empty event only keeps the connection alive.
   if (data.trim() === "") return [];
   return piecesIn(data).map((piece) =>
     isDone(piece) ? { kind: "done" } : eventOf(name, jsonOf(piece)),
@@ -144,7 +146,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** @throws StreamFailure for an error in the words of any of the protocols. */
+/** @throws StreamFailure for an error in the format of any of the protocols. */
 function refuseFailure(name: string, value: unknown): void {
   if (!isObject(value)) {
     if (name === "error") throw failed(value);

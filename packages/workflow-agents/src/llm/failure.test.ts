@@ -43,7 +43,7 @@ test.each([
   expect(verdict(502, body).said).toBe(said);
 });
 
-test("validation details are shown whole, for they name what is refused", () => {
+test("validation details are shown whole, because they name the problem", () => {
   const message = { detail: [{ type: "extra_forbidden", loc: ["body", "stream_options"] }] };
   expect(verdict(422, { object: "error", message }).said).toContain("stream_options");
 });

@@ -3,19 +3,19 @@ import { type Fields, isObject } from "../run/error.ts";
 import type { HttpFailure } from "./error.ts";
 
 /*
- * Reads the error of a model service, whatever it is wrapped in: an error object or its text (OpenAI, Anthropic, xAI),
- * a list of one (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind
- * a gateway (OpenRouter), a web page.
+ * Reads the error of a model service in any wrapping: an error object or its text (OpenAI, Anthropic, xAI), a list with
+ * one error (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind a
+ * gateway (OpenRouter), a web page.
  */
 
-/** The error in the body of a response that is not OK. */
+/** Returns the error in the body of a failed response. */
 export function failureInBody(text: string, status: number): HttpFailure {
   const value = jsonIn(text);
   const failure = failureIn(value === undefined ? pageText(text) : value);
   return { ...failure, status, message: failure.message || (value === undefined ? "" : text) };
 }
 
-/** An error that a service reports in JSON. `message` is empty where it gives no reason. */
+/** Returns an error that a service reports in JSON. `message` is empty if it has no reason. */
 export function failureIn(value: unknown): HttpFailure {
   const body = Array.isArray(value) ? (value as unknown[])[0] : value;
   const around = isObject(body) ? body : {};
@@ -33,7 +33,7 @@ export function failureIn(value: unknown): HttpFailure {
   return {
     kind: "http",
     status: 0,
-    // Some have the status of an error within an answer that began with another.
+    // Some errors within an answer have their own status, which differs from that of the answer.
     answered: numbers.find((one) => one >= 400 && one < 600) ?? 0,
     word: words.find((word) => /^[a-z][\w.-]{2,63}$/i.test(word) && word !== "error") ?? "",
     message: [message, inner].filter((one) => one !== "").join(": "),
@@ -41,7 +41,7 @@ export function failureIn(value: unknown): HttpFailure {
   };
 }
 
-/** A text, also of an object that holds one or stands in place of one. */
+/** Returns a text, also from an object that contains or replaces one. */
 function textIn(value: unknown): string {
   if (typeof value === "string") return value.trim();
   if (Array.isArray(value)) return value.length > 0 ? JSON.stringify(value) : "";
@@ -49,7 +49,7 @@ function textIn(value: unknown): string {
   return wordIn(value.message) || ("detail" in value ? JSON.stringify(value) : "");
 }
 
-/** How long Google's services ask to wait, in milliseconds. */
+/** Returns the delay that Google's services ask for, in milliseconds. */
 function delayIn(details: unknown): number | null {
   const list: unknown[] = Array.isArray(details) ? details : [];
   const delays = list.map((one) => wordIn(isObject(one) ? one.retryDelay : ""));
@@ -57,7 +57,7 @@ function delayIn(details: unknown): number | null {
   return seconds === undefined ? null : Number.parseFloat(seconds) * 1000;
 }
 
-/** The title of a web page, or the words in it; another text as it is. */
+/** Returns the title or the text of a web page, and any other text unchanged. */
 function pageText(text: string): string {
   if (!/^\s*<(!doctype|html|head|body)/i.test(text)) return text;
   const [, title = ""] = /<title[^>]*>([^<]+)<\/title>/i.exec(text) ?? [];

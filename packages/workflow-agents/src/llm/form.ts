@@ -6,37 +6,35 @@ import { ProviderError } from "./error.ts";
 import type { ModelAnswer, ModelRequest } from "./provider.ts";
 import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
 
-/**
- * How a service can be asked for a form: by its own mode for a schema, by a tool that must be called, by the prompt.
- */
+/** How to ask a service for a form: by its own mode for a schema, by a required tool call, or by the prompt. */
 type Way = "schema" | "tool" | "prompt";
 
 /**
- * A service's support for answer forms. `key` names the service and model; a form that it refused is not tried again.
+ * A service's support for answer forms. `key` names the service and model. A form that it refused is not tried again.
  */
 export type Forms = {
   key: string;
   rules: SchemaRules;
-  /** Whether it can be made to call a tool. */
+  /** Whether it can be forced to call a tool. */
   hasForcedTool: boolean;
-  /** Whether its model sees the schema that its own mode is given. */
+  /** Whether its model sees the schema of its own mode. */
   isShown: boolean;
 };
 
-/** A request as a service is asked: a schema is in the form that its mode allows. */
+/** A request as it is sent: a schema is in the form that the service's mode allows. */
 export type Asked = ModelRequest & {
   /** Whether the answer must be the call of one tool. */
   mustCall?: boolean;
 };
 
-// By service, model, schema and way: each refusal is paid with nothing but a moment, once in a process.
+// By service, model, schema and way. Each refusal costs one short request per process.
 const refused = new Set<string>();
 const mostRefused = 10_000;
 
 /**
- * Asks for an answer in the form that a request wants, in the best way that the service has: without a schema, as it
- * is. A way that the service refuses costs nothing, and the next one is taken. The answer's text is the form's JSON, as
- * far as the service keeps to it.
+ * Requests an answer in a form, in the best way that the service supports. A request without a schema is sent
+ * unchanged. A refused way costs nothing, and the next one is tried. The answer's text is the form's JSON, if the
+ * service follows the form.
  */
 export async function inForm(
   request: ModelRequest,
@@ -55,7 +53,7 @@ export async function inForm(
     try {
       const answer = await call(planned.asked);
       if (refused.size >= mostRefused) refused.clear();
-      // Only now is it known that it was the way that was refused, and not the request.
+      // The success shows that the service refused the way, and not the request.
       for (const key of tried) refused.add(key);
       return planned.read(answer);
     } catch (error) {
@@ -68,7 +66,7 @@ export async function inForm(
   throw new Error("the prompt is a way to every form");
 }
 
-/** A request as its input is counted: in the first way. */
+/** Returns the request in its first way, to count its input. */
 export function firstAsked(request: ModelRequest, forms: Omit<Forms, "key">): Asked {
   const { format } = request;
   if (format?.type !== "json_schema") return request;
@@ -96,7 +94,7 @@ function waysOf(
     const read = (answer: ModelAnswer) => readNulls(answer, rules.areAllRequired ? schema : null);
     ways.push({ way: "schema", asked, read });
   }
-  // A model can't be made to call a tool while it thinks.
+  // A model cannot be forced to call a tool while it thinks.
   if (hasForcedTool && (thinking === undefined || thinking === "disabled")) {
     const name = freeName(tools.map((tool) => tool.name));
     const description = "Gives the answer. Call it once, when the work is done.";
@@ -132,7 +130,7 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
   }
 }
 
-/** Turns an answer in the form of a tool call into a text answer. */
+/** Converts an answer in the form of a tool call to a text answer. */
 function readCall(answer: ModelAnswer, name: string): ModelAnswer {
   const use = answer.toolUses.find((one) => one.name === name);
   if (!use || answer.stop === "truncated") return answer;

@@ -15,7 +15,10 @@ export class Places {
     this.#field = field;
   }
 
-  /** Returns the place of the part with an index; the last place for a missing index. @throws UnreadableContent */
+  /**
+   * Returns the place of the part with an index, or the last place for a missing index.
+   * @throws UnreadableContent
+   */
   of(index: unknown): number {
     if (index === undefined || index === null) return Math.max(0, this.#last);
     const own = indexIn(index, this.#field);
@@ -25,7 +28,7 @@ export class Places {
   }
 
   /**
-   * Returns the place of a part that begins: a new one when its index is missing or belongs to another part.
+   * Returns the place of a starting part: a new one when its index is missing or belongs to another part.
    *
    * @throws UnreadableContent
    */

@@ -5,13 +5,13 @@ import type { ToolDefinition } from "../tools/tools.ts";
 
 /**
  * A model's request to run a tool. `broken` says why its arguments are not a JSON object. Integers beyond 2^53 that a
- * number would round are texts in `input`; then `exact` is the JSON as the model sent it.
+ * number would round are strings in `input`; then `exact` is the JSON as the model sent it.
  */
 export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
 /**
- * A tool's answer. `tool_use_id` is the `id` of the {@link ToolUse} that asked for it; `parts` are the pictures and
- * documents, of which `content` has notes.
+ * A tool's answer. `tool_use_id` is the `id` of its {@link ToolUse}. `parts` are the pictures and documents that
+ * `content` has notes about.
  */
 export type ToolResult = {
   tool_use_id: string;
@@ -21,12 +21,12 @@ export type ToolResult = {
 };
 
 /**
- * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result",
- * …ToolResult}`, a {@link Part}, or one of the provider's own, which is handed back as it came (`thinking`, signed).
+ * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result", …ToolResult}`,
+ * a {@link Part}, or one of the provider's own, which is sent back unchanged (`thinking`, signed).
  */
 export type Block = { type: string; [field: string]: unknown; [cacheEnd]?: boolean };
 
-/** Marks the last block that an earlier call with the same start had: a provider's cache may hold all up to it. */
+/** Marks the last block of an earlier call with the same start. A provider's cache may contain everything up to it. */
 export const cacheEnd = Symbol("cacheEnd");
 
 /** One message of a conversation. A `system` message is added to the system prompt. */
@@ -41,7 +41,7 @@ export const textOf = (blocks: readonly Block[], separator = ""): string =>
     .map(({ text }) => (typeof text === "string" ? text : ""))
     .join(separator);
 
-/** How hard a model is to try. Not every model knows every word. */
+/** How much effort a model makes. Not every model supports every value. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /**
@@ -50,7 +50,7 @@ export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | 
  */
 export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetTokens: number };
 
-/** The form that the answer's text must have. `schema` is a JSON Schema of an object. */
+/** The required form of the answer's text. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
 /** A tool that the provider itself runs, in its format: `{ type: "web_search" }`. */
@@ -59,7 +59,7 @@ export type HostedTool = { type: string; [field: string]: unknown };
 /** A tool call that the provider ran, with its result. */
 export type HostedCall = { id: string; name: string; input: object; result: string };
 
-/** One call of a model, in the form that all providers take. Options that are left out are the provider's defaults. */
+/** One model call, in a form for all providers. Omitted options have the provider's defaults. */
 export type ModelRequest = {
   model: string;
   system: string;
@@ -67,7 +67,7 @@ export type ModelRequest = {
   tools: readonly ToolDefinition[];
   /** Tools that the provider runs itself. */
   hostedTools?: readonly HostedTool[];
-  /** The most tokens of the answer; without it the provider's own limit. */
+  /** Maximum tokens of the answer. Default: the provider's own limit. */
   maxTokens?: number;
   temperature?: number;
   thinking?: Thinking;
@@ -78,11 +78,11 @@ export type ModelRequest = {
 /** The usage of an unfinished answer, and its model. */
 export type PartialUsage = { model: string; usage: Usage };
 
-/** Where an answer goes while it is streamed. None may throw. */
+/** Receives an answer while it is streamed. The callbacks must not throw. */
 export type ModelSink = {
   onToken?: (delta: string) => void;
   onThinking?: (delta: string) => void;
-  /** Gets the answer's usage so far each time that the service reports it. */
+  /** Gets the answer's usage so far, each time that the service reports it. */
   onUsage?: (partial: PartialUsage) => void;
   /** The head of the service's response, before the answer. */
   onResponse?: (head: ResponseHead) => void;
@@ -91,7 +91,7 @@ export type ModelSink = {
 /** The parts of a thread that a call uses: the environment, for keys, and the signal. */
 export type Surroundings = { env: Readonly<Record<string, string>>; signal?: AbortSignal };
 
-/** Why a model stopped, the same words for every provider. */
+/** Why a model stopped, with the same values for every provider. */
 export type Stop =
   | "end"
   | "tools"
@@ -105,7 +105,7 @@ export type Stop =
 export type ModelAnswer = {
   id: string;
   model: string;
-  /** To be put into the conversation as the assistant's message. */
+  /** The assistant's message for the conversation. */
   blocks: Block[];
   text: string;
   thinking: string;
@@ -117,13 +117,13 @@ export type ModelAnswer = {
   /** The provider's explanation of the stop, for example the reason of a refusal. */
   detail?: string;
   usage: Usage;
-  /** Whether the service has not counted all of it: `usage` has what it has counted. */
+  /** Whether the service did not report all usage. `usage` has the reported part. */
   isUncounted?: true;
-  /** The pieces of it that were not understood. */
+  /** The pieces that were not understood. */
   unread?: string[];
 };
 
-/** Where a call goes, and the secrets that must not stand in a message. */
+/** The target of a call, and the secrets that messages must not contain. */
 export type CallTarget = {
   provider: string;
   model: string;
@@ -131,15 +131,15 @@ export type CallTarget = {
   secrets: readonly string[];
 };
 
-/** A service that answers requests. `name` is its name in messages. */
+/** A service that answers requests. Messages use `name`. */
 export type ModelProvider = {
   name: string;
-  /** How long what is written to its cache lives there, where that has a price of its own. */
+  /** The lifetime of its cache entries, if that affects the price. */
   cacheWrites?: "1h";
-  /** How often a call that has failed is made again where a role does not say (2). */
+  /** Retries of a failed call, unless a role sets them (2). */
   maxRetries?: number;
   /**
-   * Asks once, streaming.
+   * Makes one streamed call.
    * @throws ProviderError; when `signal` is aborted its reason, with the connection closed.
    */
   answer: (
@@ -147,8 +147,8 @@ export type ModelProvider = {
     sink: ModelSink,
     surroundings: Surroundings,
   ) => Promise<ModelAnswer>;
-  /** Where requests to a model go, and with which key, of a service that limits them. */
+  /** Returns the address and key of requests to a model, for a service with rate limits. */
   target?: (model: string, surroundings: Surroundings) => CallTarget;
-  /** Has the service count the most tokens that a request's input has, at no cost, where it can. */
+  /** Returns the service's free count of the maximum input tokens of a request, if it has one. */
   countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };

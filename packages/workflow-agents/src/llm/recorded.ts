@@ -11,7 +11,7 @@ export type RecordingStep = Pick<
 > &
   Partial<Pick<ThreadContext, "threadId">>;
 
-/** Where a conversation is recorded: the journal and the key of its step, and which of the step's it is. */
+/** Where a conversation is recorded: the journal, the key of its step, and its id in the step. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
 
 /** How often each request was made within an execution of a step, by its outermost attempt. */
@@ -19,8 +19,8 @@ const asked = new Map<string, Map<string, number>>();
 const mostExecutions = 1000;
 
 /**
- * Returns the place to record a new conversation, or null without a journal. The request identifies it later; equal
- * requests of one execution are told apart by their order.
+ * Returns the place to record a new conversation, or null without a journal. The request identifies it later. Equal
+ * requests of one execution are distinguished by their order.
  */
 export function placeOf(
   { journal, key, attempts }: RecordingStep,
@@ -42,7 +42,8 @@ export function placeOf(
 }
 
 /**
- * A summary that replaces everything before a turn. `at` is the token count for the next one, if a provider showed it.
+ * A summary that replaces everything before a turn. `at` is the token count for the next one, if a provider revealed
+ * it.
  */
 export type Summarised = { summary: string; at?: number | undefined };
 
@@ -55,7 +56,10 @@ type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "begun" | "resumed" }
 );
 
-/** `repair` is the request after an answer that did not fit; `ids` are new ids for calls that were recorded with the same id. */
+/**
+ * `repair` is the request after an answer that did not fit. `ids` are new ids for calls that were recorded with the
+ * same id.
+ */
 type Turn = {
   answer: ModelAnswer;
   ids: ReadonlyMap<string, readonly string[]>;
@@ -79,7 +83,10 @@ export class Recorded {
     this.#place = place;
   }
 
-  /** `isLast` tells whether an answer ends the conversation. An answer that led to a failure is requested again. */
+  /**
+   * Reads the records. `isLast` tells whether an answer ends the conversation. A failed execution's last answer is
+   * requested again.
+   */
   static async open(
     place: ConversationPlace | null,
     isLast: (answer: ModelAnswer) => boolean,
@@ -87,7 +94,7 @@ export class Recorded {
     const recorded = new Recorded(place);
     const entries = (await place?.journal.read(place.key)) ?? [];
     for (const each of entries) recorded.#take(each, isLast);
-    // If this execution fails, too, the next one knows by it what this one went on from.
+    // If this execution fails, too, this entry tells the next one where this one continued.
     const { turns } = recorded;
     const paid = recorded.#paid();
     takeOver(paid);
@@ -96,7 +103,7 @@ export class Recorded {
     return recorded;
   }
 
-  /** The spending on the turns that this execution continues from. */
+  /** Returns the spending on the turns that this execution continues from. */
   #paid(): Spent[] {
     const turns = [...this.#turns].flatMap(([turn, { paid, results }]) => [
       ...(this.#summaries.get(turn)?.paid ?? []),
@@ -106,12 +113,12 @@ export class Recorded {
     return [...turns, ...(this.#summaries.get(this.turns + 1)?.paid ?? [])];
   }
 
-  /** Whether it is recorded at all. */
+  /** Whether the conversation is recorded. */
   get isKept(): boolean {
     return this.#place !== null;
   }
 
-  /** By it the conversation is found among those of its step. */
+  /** The id of the conversation within its step. */
   get conversation(): string {
     return this.#place?.conversation ?? "";
   }
@@ -124,7 +131,7 @@ export class Recorded {
     return [...this.#turns.values()].reduce((sum, { results }) => sum + results.size, 0);
   }
 
-  /** The answer of a turn, from 1; undefined when it is to be asked for. */
+  /** Returns the answer of a turn, counted from 1, or undefined if it must be requested. */
   answer(turn: number): ModelAnswer | undefined {
     return this.#turns.get(turn)?.answer;
   }
@@ -152,18 +159,18 @@ export class Recorded {
     await this.#record({ kind: "summary", turn, ...summarised, paid });
   }
 
-  /** How often the model was asked again for an answer that did not fit. */
+  /** The number of repeated requests for answers that did not fit. */
   get repairs(): number {
     const known = [...this.#turns.values()].filter(({ repair }) => repair !== undefined);
     return known.length + this.#repairs;
   }
 
-  /** Whether an earlier execution has begun the calls of a turn that a person had to decide on. */
+  /** Returns whether an earlier execution started the calls of a turn that needed a person's decision. */
   isBegun(turn: number): boolean {
     return this.#turns.get(turn)?.isBegun ?? false;
   }
 
-  /** An idempotency key of a tool call; undefined where nothing is recorded. */
+  /** Returns an idempotency key of a tool call, or undefined if nothing is recorded. */
   keyOf(turn: number, id: string): string | undefined {
     const place = this.#place;
     return place ? `${place.key}:${place.conversation}:${turn}:${id}` : undefined;
@@ -173,7 +180,7 @@ export class Recorded {
     await this.#record({ kind: "answer", turn, answer, paid });
   }
 
-  /** The calls of a turn begin that a person has decided on: until then nothing of it was at work. */
+  /** Records the start of a turn's calls after a person's decision. No call of the turn ran before the decision. */
   async begun(turn: number): Promise<void> {
     await this.#record({ kind: "begun", turn });
   }
@@ -231,7 +238,7 @@ export class Recorded {
     return { model, usage, cost: null, ...(call !== undefined && { call }) };
   }
 
-  /** Drops the answer that an execution failed with, and those before it that did not fit either. */
+  /** Drops the answer that failed an execution, and the unfit answers before it. */
   #drop(isLast: (answer: ModelAnswer) => boolean): void {
     let last = this.#turns.get(this.#turns.size);
     if (last?.repair !== undefined || !last || !isLast(last.answer)) return;
@@ -244,8 +251,8 @@ export class Recorded {
 }
 
 /**
- * An answer whose calls have different ids. Earlier versions recorded those of a service that gives an id twice; their results
- * are taken in the order of the calls.
+ * Gives the calls of an answer unique ids. Earlier versions recorded the ids of a service that uses an id twice; their
+ * results are in the order of the calls.
  */
 function withOwnIds(answer: ModelAnswer): Pick<Turn, "answer" | "ids"> {
   const given = answer.toolUses.map(({ id }) => id);

@@ -13,23 +13,22 @@ import {
 } from "./provider.ts";
 import { retried } from "./retry.ts";
 
-/** How a call of a provider is made again: as the role says, else as the provider does. */
+/** Returns the retry policy of a provider's call: the role's, else the provider's. */
 export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
   currentRun().retrying ?? {
     policy: callPolicy({ attempts: maxRetries + 1 }),
     since: performance.now(),
   };
 
-/** The most tokens of an answer, where the thread's limit allowed fewer than were asked for. */
+/** The maximum tokens of an answer, if the thread's limit allowed fewer than requested. */
 export type Capped = { cap: number | null };
 
 const outputIfUnbounded = 16_384;
-// Of an answer that may be no longer than this much of it is seldom whole.
+// An answer with a lower limit is rarely whole.
 const leastOutput = 1024;
 
-/** `usage` is the most of the call, where the thread has a limit. */
+/** `usage` is the maximum of the call, if the thread has a limit. */
 type Reserved = Capped & {
-  /** The call's id. */
   call: string;
   request: ModelRequest;
   usage: Usage | null;
@@ -37,8 +36,8 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's highest cost within the thread's limits, and bounds its answer by the rest of them. The
- * service counts the input only if an estimate by its bytes would exceed a limit.
+ * Reserves a call's highest cost within the thread's limits, and bounds its answer by the rest of them. The service
+ * counts the input only if an estimate by its bytes would exceed a limit.
  */
 export async function reserveCall(
   provider: ModelProvider,
@@ -76,7 +75,7 @@ export async function reserveCall(
   const counting = () => countInput({ ...request, maxTokens }, surroundings);
   const count = await retried(retrying(provider), surroundings.signal, counting).catch(
     (error: unknown) => {
-      // A service of the same protocol may not count: then the bytes decide.
+      // A service of the same protocol may not support counting: then the bytes decide.
       const status = error instanceof ProviderError ? error.status : null;
       if ([404, 405, 501].includes(status ?? 0)) return mostInput;
       throw error;
@@ -88,12 +87,12 @@ export async function reserveCall(
 // Tokens that a service adds: instructions for tools and forms, and marks around each message.
 const addedToRequest = 1024;
 const addedToPart = 16;
-// A picture at an address has few bytes, and at the most so many tokens.
+// The maximum tokens of a picture that is given as a URL, which has few bytes.
 const mostOfPicture = 5000;
 
 type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: object };
 
-/** The most tokens that text can be: no token is shorter than a byte of its UTF-8. */
+/** Returns the maximum tokens of a text: each token has at least one byte of UTF-8. */
 export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
   let pictures = 0;
   const counted = (_: string, value: unknown): unknown => {
@@ -103,7 +102,7 @@ export function inputBound({ system, tools, messages, format = { type: "none" } 
     )
       return value;
     pictures += 1;
-    // The tokens of a picture don't follow from its bytes.
+    // The tokens of a picture do not follow from its bytes.
     return value.type === "image" ? { type: "image" } : value;
   };
   const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format], counted));
@@ -113,7 +112,7 @@ export function inputBound({ system, tools, messages, format = { type: "none" } 
 
 const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** Whether a request is text alone: the tokens of a picture or a document don't follow from its bytes. */
+/** Returns whether a request is only text: the tokens of a picture or a document do not follow from its bytes. */
 const isText = ({ messages }: ModelRequest): boolean =>
   messages
     .flatMap(blocksOf)
@@ -122,7 +121,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
     );
 
-/** Makes the thread wait until its limit allows a whole answer. Returns false if it can't ask for that. */
+/** Makes the thread wait until its limit allows a whole answer. Returns false if it cannot ask for that. */
 export async function raised({ maxTokens = outputIfUnbounded }: ModelRequest, answer: ModelAnswer) {
   const usage = { ...answer.usage, output_tokens: maxTokens };
   return (await currentRun().raise?.({ model: answer.model, usage, cost: null })) ?? false;

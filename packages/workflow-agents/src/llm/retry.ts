@@ -6,7 +6,7 @@ import { ProviderError } from "./error.ts";
 // A longer delay means a daily limit or an outage: fail so that a person notices.
 const longestAsked = 10 * 60_000;
 
-/** Makes a call, again after those errors and delays that a policy names. Each delay is published when it begins. */
+/** Makes a call, and repeats it for the errors and with the delays of a policy. Publishes each delay when it starts. */
 export async function retried<T>(
   { policy, since }: Retrying,
   signal: AbortSignal | undefined,
@@ -26,7 +26,7 @@ export async function retried<T>(
   }
 }
 
-/** How long to wait until the next try; null when there is none. */
+/** Returns the delay until the next try, or null without one. */
 function delayAfter(error: unknown, attempt: number, policy: CallPolicy): number | null {
   const { attempts, backoffMs, maxDelayMs, on } = policy;
   if (!(error instanceof ProviderError) || attempt >= attempts) return null;

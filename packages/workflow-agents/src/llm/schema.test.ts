@@ -12,7 +12,7 @@ const anthropic = anthropicForms.rules;
 const schemaOf = (zod: z.ZodObject): object => formOf(zod).schema;
 
 describe("a schema in the form that a mode allows", () => {
-  test("requires all properties for OpenAI, where null stands for an omitted one", () => {
+  test("requires all properties for OpenAI, where null means an omitted one", () => {
     const given = schemaOf(z.object({ a: z.string().optional(), b: z.number().nullish() }));
     const strict = strictSchema(given, openai);
     expect(strict).toMatchObject({
@@ -24,7 +24,7 @@ describe("a schema in the form that a mode allows", () => {
     expect(strictSchema(given, anthropic)).toMatchObject({ required: [] });
   });
 
-  test("has in words what the mode does not enforce", () => {
+  test("describes rules in words that the mode does not enforce", () => {
     const given = schemaOf(
       z.object({ a: z.string().min(3).describe("A name."), n: z.int().max(9) }),
     );
@@ -46,17 +46,17 @@ describe("a schema in the form that a mode allows", () => {
     "more keys than it names": z.looseObject({ a: z.string() }),
     "an item of each place": z.object({ a: z.tuple([z.string(), z.number()]) }),
   };
-  test.each(Object.entries(lost))("is none that would lose %s", (_, zod) => {
+  test.each(Object.entries(lost))("is null if the mode would lose %s", (_, zod) => {
     for (const rules of [openai, anthropic]) expect(strictSchema(schemaOf(zod), rules)).toBeNull();
   });
 
-  test("may recur at OpenAI, and not at Anthropic", () => {
+  test("may be recursive for OpenAI, but not for Anthropic", () => {
     const given = schemaOf(z.object({ tree }));
     expect(strictSchema(given, openai)).not.toBeNull();
     expect(strictSchema(given, anthropic)).toBeNull();
   });
 
-  test("is none where it is too large, or leads nowhere", () => {
+  test("is null if it is too large, or has a dangling reference", () => {
     const shape = Object.fromEntries(
       [...Array(25).keys()].map((n) => [`f${n}`, z.string().optional()]),
     );
@@ -73,7 +73,7 @@ describe("a schema in the form that a mode allows", () => {
   });
 });
 
-/** A schema, and a value of it as a mode that requires all writes it. */
+/** A schema, and a value of it as a mode with only required properties writes it. */
 type Pair = { zod: z.ZodType; value: unknown; strict: unknown };
 
 const same = (zod: z.ZodType, value: unknown): Pair => ({ zod, value, strict: value });
@@ -134,7 +134,7 @@ const pair: fc.Arbitrary<Pair> = fc.letrec<{ pair: Pair; object: Pair }>((tie) =
 const withoutNull = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each: unknown) => each ?? undefined) ?? "null");
 
-test("whatever a schema says, its values come back from the mode as they are", async () => {
+test("values of any schema are unchanged after the round trip through a mode", async () => {
   let tried = 0;
   const property = fc.asyncProperty(pair, async ({ zod, value, strict }) => {
     const given = schemaOf(z.object({ root: zod }));

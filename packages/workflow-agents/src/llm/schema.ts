@@ -25,7 +25,7 @@ export type SchemaSize = {
 type Node = Record<string, unknown>;
 
 /**
- * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode can't express it, as
+ * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode cannot express it, as
  * with arbitrary keys or values of any type. Keywords that the mode does not enforce go into the descriptions.
  */
 export function strictSchema(schema: object, rules: SchemaRules): Node | null {
@@ -162,7 +162,7 @@ class Strict {
   #object({ required = [], additionalProperties }: Node, given: unknown, depth: number): Node {
     const properties = Object.entries(isObject(given) ? given : {});
     const names = new Set(Array.isArray(required) ? required : []);
-    // A schema without properties that is not closed allows any object.
+    // An open schema without properties allows any object.
     const isClosed =
       additionalProperties === false ||
       (additionalProperties === undefined && properties.length > 0);
@@ -199,7 +199,7 @@ function typesOf(schema: Node): unknown {
   return types.length === 1 ? types[0] : types;
 }
 
-/** The schema that a local `$ref` names; null when it names none. */
+/** Returns the schema that a local `$ref` names, or null. */
 function resolved($ref: unknown, root: Node): Node | null {
   if ($ref === "#") return root;
   const [, kind = "", name = ""] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String($ref)) ?? [];
@@ -217,7 +217,7 @@ function recurs(node: unknown, root: Node, path: readonly unknown[]): boolean {
   return Object.values(parts).some((part) => recurs(part, root, path));
 }
 
-/** Whether a definition comes to itself again with no property or item between. */
+/** Returns whether a definition refers to itself without a property or item between. */
 function isLoop(_: Node, { $defs = {}, definitions = {} }: Node): boolean {
   const root = { $defs, definitions };
   const comesTo = (node: unknown, path: readonly unknown[]): boolean => {
@@ -254,7 +254,7 @@ export function withoutNulls(value: unknown, schema: unknown, root: unknown = sc
 const isLeftOut = (value: unknown, schema: unknown, key: string, required: unknown): boolean =>
   value === null && !(Array.isArray(required) && required.includes(key)) && !mayBeNull(schema);
 
-/** Whether a schema says itself that a value may be null. */
+/** Returns whether a schema itself allows null. */
 function mayBeNull(schema: unknown): boolean {
   if (!isObject(schema)) return false;
   const union = schema.anyOf ?? schema.oneOf;
@@ -264,7 +264,7 @@ function mayBeNull(schema: unknown): boolean {
   );
 }
 
-/** Whether a value has the structure of a schema. Null may stand for an omitted property. */
+/** Returns whether a value has the structure of a schema. Null may mean an omitted property. */
 function fits(schema: unknown, value: unknown, root: Node): boolean {
   if (!isObject(schema)) return schema !== false;
   if (schema.$ref !== undefined) return fits(resolved(schema.$ref, root), value, root);

@@ -115,11 +115,11 @@ describe("a request that a service would refuse", () => {
       [user(text("a")), model(text("b"))],
     ],
   ];
-  test.each(cases)("is replaced: %s", (_, messages, expected) => {
+  test.each(cases)("is repaired: %s", (_, messages, expected) => {
     expect(sent(messages)).toEqual(expected);
   });
 
-  test("is a call without a result, and a result without a call", () => {
+  test("has a call without a result, or a result without a call", () => {
     const [, , missing] = sent([user(text("a")), model(call("c")), user(text("b"))]);
     expect(missing?.content).toEqual([
       expect.objectContaining({ type: "tool_result", tool_use_id: "c", is_error: true }),
@@ -131,7 +131,7 @@ describe("a request that a service would refuse", () => {
   });
 });
 
-test("an integer beyond 2^53 has the digits that the model gave", () => {
+test("an integer beyond 2^53 keeps the model's digits", () => {
   const one = {
     ...call("c", "look", { id: "9007199254740993" }),
     exact: '{"id": 9007199254740993}',
@@ -142,7 +142,7 @@ test("an integer beyond 2^53 has the digits that the model gave", () => {
   expect(JSON.stringify(chatBody(request, false))).toContain('{\\"id\\":9007199254740993}');
 });
 
-test("a tool's schema has all that services ask for", () => {
+test("a tool's schema has everything that services require", () => {
   const schemaOf = (input_schema: Record<string, unknown>) =>
     sendable({ ...asked, tools: [{ name: "t", description: "", input_schema }] }, plainId).tools[0]
       ?.input_schema;
@@ -178,7 +178,7 @@ test("a tool's schema has all that services ask for", () => {
   expect(schemaOf(kept)).toEqual(kept);
 });
 
-/** Blocks as they may stand in a record, or come from an author. */
+/** Blocks as a record or an author may contain them. */
 const words = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),
   fc.constantFrom(
@@ -237,7 +237,7 @@ const schemaOver = (inner: fc.Arbitrary<object>): fc.Arbitrary<Record<string, un
   );
 const schema = schemaOver(schemaOver(leaf));
 
-test("every request is taken by each service, whatever was recorded", () => {
+test("every service accepts every request, whatever was recorded", () => {
   const messages = fc
     .array(message, { maxLength: 8 })
     .map((list): Message[] => [user(text("do it")), ...list]);
@@ -245,7 +245,7 @@ test("every request is taken by each service, whatever was recorded", () => {
     fc.property(words, messages, schema, (system, list, input_schema) => {
       const tools = [{ name: "look", description: system, input_schema }];
       const request = { ...asked, system, messages: list, tools };
-      // The body as sent, without values that JSON can't hold.
+      // The body as sent, without values that JSON cannot represent.
       const wire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
       expect(anthropicRefusal(wire(messagesBody(sendable(request, plainId), "5m")))).toBeNull();
       expect(chatRefusal(wire(chatBody(sendable(request, anyId), false)))).toBeNull();

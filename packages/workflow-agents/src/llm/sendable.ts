@@ -5,7 +5,7 @@ import { isObjectText } from "./accumulator.ts";
 import type { Block, Message, ModelRequest } from "./provider.ts";
 import { completeSchema } from "./tool-schema.ts";
 
-/** Which ids of calls a protocol takes. */
+/** Returns whether a protocol accepts a call id. */
 export type IdRule = (id: string) => boolean;
 
 /**
@@ -26,12 +26,12 @@ export function sendable<Request extends ModelRequest>(request: Request, isId: I
   };
 }
 
-// Services count more as blank than `trim` does.
+// Services count more characters as blank than `trim` does.
 // oxlint-disable-next-line no-control-regex
 const blank = /^[\s\u001c-\u001f\u0085]*$/;
 const isBlank = (text: unknown): boolean => typeof text !== "string" || blank.test(text);
 
-/** A JSON value with halves of characters replaced; itself where there are none. */
+/** Returns a JSON value with lone surrogates replaced, or the value itself if it has none. */
 function wellFormed<T>(value: T): T;
 function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
@@ -58,12 +58,12 @@ function wellFormed(value: unknown): unknown {
 const nothing = "(nothing)";
 const noResult = "(no output)";
 
-/** The messages of one request, as they are walked through. */
+/** The messages of one request, as they are processed. */
 class Conversation {
   readonly #isId: IdRule;
   readonly #sent: Message[] = [];
   readonly #ids = new Set<string>();
-  /** The calls that have no result yet: their ids as they were, and as they are sent. */
+  /** The calls without a result so far: their original ids, and the ids to send. */
   #open: { was: string; id: string }[] = [];
   readonly #held: Message[] = [];
 
@@ -78,11 +78,11 @@ class Conversation {
       const content = listOf(message);
       if (role === "system") {
         const texts = content.filter(({ type }) => type === "text");
-        // It must not stand between a call and its result.
+        // It must not come between a call and its result.
         if (texts.length > 0) this.#held.push(withContent(message, texts));
       } else if (role === "assistant") this.#answer(message, content);
       else {
-        // The rest of the results may follow in messages of their own.
+        // The rest of the results may follow in separate messages.
         while (this.#open.length > 0 && hasResults(messages[at + 1])) {
           content.push(...listOf(messages[(at += 1)] as Message));
         }
@@ -113,7 +113,7 @@ class Conversation {
     const block: Block = { ...given, id, name: nameOf(given.name), input: inputOf(given, exact) };
     const { item } = given;
     if (!isObject(item) || item.type !== "function_call") return block;
-    // A half of a character may stand there as an escape.
+    // A lone surrogate may be written as an escape.
     const isKept =
       isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
     const args = isKept ? item.arguments : JSON.stringify(block.input);
@@ -163,7 +163,7 @@ class Conversation {
     this.#release();
   }
 
-  /** An answer that is to be continued must not end in space. */
+  /** Trims the end of an answer to continue, which must not end with white space. */
   #trimEnd(): void {
     const at = this.#sent.findLastIndex(({ role }) => role !== "system");
     const last = this.#sent[at];
@@ -191,7 +191,7 @@ function isEmpty({ type, text, thinking, signature, item }: Block): boolean {
   return type === "thinking" && isBlank(thinking) && isBlank(signature) && !isObject(item);
 }
 
-/** A message with these blocks: the text that it was, where they are that text. */
+/** Returns a message with these blocks, or the original text if they are only that text. */
 const withContent = (message: Message, content: Block[]): Message =>
   typeof message.content === "string" && content[0]?.text === message.content
     ? message
@@ -217,7 +217,7 @@ function resultOf(block: Block, tool_use_id: string): Block {
   return { ...block, tool_use_id, ...(isNone && { content: noResult }) };
 }
 
-/** Turns a result without its call into a text. */
+/** Converts a result without its call to a text. */
 function strayResult(block: Block): Block {
   const { type, content } = block;
   if (type !== "tool_result") return block;
@@ -225,7 +225,7 @@ function strayResult(block: Block): Block {
   return { type: "text", text: `The result of a tool's call:\n${said}` };
 }
 
-/** A call that a user makes is a text. */
+/** Converts a call in a user's message to a text. */
 function strayCall(block: Block): Block {
   if (block.type !== "tool_use") return block;
   const called = JSON.stringify({ name: block.name, input: block.input });

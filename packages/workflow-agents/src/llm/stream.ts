@@ -18,17 +18,21 @@ import {
 } from "./error.ts";
 import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
+import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
-// A connection that its server closes can be used again.
+// The connection stays usable if its server closes it within this time.
 const lastWaitMs = 1000;
 const mostOfError = 64 * 1024;
-// An event that brings a few characters has some 150 bytes around them.
+// An event with a few characters has about 150 more bytes.
 const bytesPerCharacter = 16;
 
 export type ClientCall = Target &
   Patience & { classes: ClientErrors; signal?: AbortSignal } & Pick<ModelSink, "onResponse">;
 
-/** @throws ProviderError whatever goes wrong; the signal's reason when it is aborted. */
+/**
+ * Runs a client's call.
+ * @throws ProviderError for every failure; the signal's reason when it is aborted.
+ */
 export async function callClient<Result>(
   call: ClientCall,
   work: (guard: StallGuard) => Promise<Result>,
@@ -59,8 +63,8 @@ export async function callClient<Result>(
 }
 
 /**
- * Has a client answer, and reads the answer to its end. A connection that breaks off or falls silent after the end
- * takes nothing from it. A ProviderError has what was counted of the answer.
+ * Runs a client's streamed call, and reads the answer to its end. A connection that breaks off or falls silent after
+ * the end does not affect the answer. A ProviderError has the reported usage of the answer.
  */
 export async function streamAnswer(
   call: ClientCall,
@@ -76,7 +80,7 @@ export async function streamAnswer(
           const isWhole = accumulator.isWhole;
           read(call, () => accumulator.take(received));
           if (accumulator.size > call.maxAnswerLength) {
-            throw tooLarge(call, `${call.maxAnswerLength} characters`);
+            throw answerTooLarge(call.provider, `${call.maxAnswerLength} characters`);
           }
           if (accumulator.isWhole && !isWhole) guard.expectEnd();
         }
@@ -96,7 +100,7 @@ export async function streamAnswer(
   }
 }
 
-/** Whether it is the connection that has ended, and nothing that came was wrong. */
+/** Returns whether only the connection ended, without an error in the received data. */
 const isCut = (error: unknown, { error: given }: StallGuard): boolean =>
   given === null
     ? ![ProviderError, StreamFailure, NotJson].some((kind) => error instanceof kind)
@@ -122,24 +126,18 @@ function unreadIn(error: unknown): ClientError {
   return { kind: "garbled" };
 }
 
-const tooLarge = ({ provider }: Target, most: string): ProviderError =>
-  new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
-
-const redirected = ({ provider }: Target, { message, hint }: RedirectError): ProviderError =>
-  new ProviderError("LLM_REDIRECTED", `${provider}: ${message}`, { hint });
-
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
- * Guards the bytes of an answer beneath a provider's client, which itself drops what only shows that the
- * server lives, and holds a line in memory until it ends. The client gets `fetch`, its request `signal`.
+ * Guards the bytes of an answer beneath a provider's client. The client itself drops keep-alives, and holds a line in
+ * memory until it ends. Pass `fetch` to the client and `signal` to its request.
  */
 export class StallGuard {
   /** Why the answer was given up: the server fell silent, or sent too much. */
   error: ProviderError | null = null;
-  /** The error that the server has answered with. */
+  /** The error that the server sent. */
   refusal: HttpFailure | null = null;
-  /** Whether an answer that is none of the protocol's errors has begun to come. */
+  /** Whether an answer has started to arrive that is not an error of the protocol. */
   isAnswering = false;
   readonly signal: AbortSignal;
   readonly #call: ClientCall;
@@ -158,11 +156,11 @@ export class StallGuard {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    // Bun and Node end a quiet answer after 5 minutes: our own limits decide.
+    // Bun and Node end a quiet answer after 5 minutes. Our own limits apply instead.
     const unlimited = { ...init, timeout: false, hasCredential: true };
     const address = url instanceof Request ? url.url : url;
     const response = await fetchWithinOrigin(address, unlimited).catch((error: unknown) => {
-      if (error instanceof RedirectError) this.error = redirected(this.#call, error);
+      if (error instanceof RedirectError) this.error = callRedirected(this.#call.provider, error);
       throw error;
     });
     this.isAnswering = response.ok;
@@ -197,7 +195,7 @@ export class StallGuard {
         if (text.length > mostOfError) break;
       }
     } catch {
-      // Its status is enough.
+      // The status is sufficient.
     }
     return text;
   }
@@ -215,7 +213,7 @@ export class StallGuard {
           this.#lastAt = performance.now();
           bytes += value.byteLength;
           if (bytes > this.#mostBytes) {
-            this.#giveUp(tooLarge(this.#call, `${this.#mostBytes} bytes`));
+            this.#giveUp(answerTooLarge(this.#call.provider, `${this.#mostBytes} bytes`));
           }
           controller.enqueue(value);
         },
@@ -225,7 +223,7 @@ export class StallGuard {
     );
   }
 
-  // One timer for many pieces: it looks when the last one came, and waits for the rest.
+  // One timer for many pieces: it checks when the last one arrived, and waits for the rest.
   #arm(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -233,8 +231,7 @@ export class StallGuard {
       const silenceMs = this.#silenceMs;
       const quiet = performance.now() - this.#lastAt;
       if (quiet < silenceMs) return this.#arm(silenceMs - quiet);
-      const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${silenceMs} ms`;
-      this.#giveUp(new ProviderError("LLM_SILENT", message));
+      this.#giveUp(serverSilent(provider, hostOf(baseUrl), silenceMs));
     }, ms);
   }
 

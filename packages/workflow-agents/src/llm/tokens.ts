@@ -1,9 +1,9 @@
 import { isObject } from "../run/error.ts";
 
 const charactersPerToken = 4;
-// A picture's tokens follow from its width and height, which providers bound, and not from its bytes.
+// A picture's tokens follow from its width and height, which providers limit, and not from its bytes.
 const tokensOfPicture = 1600;
-// A page of a PDF is a picture and its text: about 3,000 tokens, in some 60,000 characters of base64.
+// A page of a PDF is a picture and its text: about 3,000 tokens in some 60,000 characters of base64.
 const charactersPerDocumentToken = 20;
 
 /** Estimates the tokens of a request's parts: texts by length, pictures and documents by kind. */

@@ -66,7 +66,9 @@ function localOf($ref: unknown, root: Schema): Schema | null {
   return isObject(found) ? found : null;
 }
 
-/** A schema in which lists have items and objects have properties, at any depth; itself where they do. */
+/**
+ * Completes a schema: lists get items and objects get properties, at any depth. Returns a complete schema unchanged.
+ */
 function complete(schema: unknown): unknown {
   if (schema === true) return {};
   if (!isObject(schema)) return schema;
@@ -99,7 +101,7 @@ function complete(schema: unknown): unknown {
     }
   }
   for (const key of schemas) {
-    // `true` is a word of its own there.
+    // `true` is a schema there.
     if (isObject(next[key])) put(key, complete(next[key]));
   }
   return isChanged ? next : schema;

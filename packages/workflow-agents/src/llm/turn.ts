@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import type { LimitName } from "../limit/headers.ts";
 import { TooLong, type Turn, turnOf } from "../limit/line.ts";
 import { currentRun, publish } from "../run/run.ts";
-import { ProviderError } from "./error.ts";
 import type { CallTarget, ModelProvider, ModelRequest, Surroundings } from "./provider.ts";
 import type { RecordingStep } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
+import { waitTooLong } from "./errors.ts";
 
-/** One turn at a service without limits. */
+/** A turn at a service without limits. */
 const free: Turn = { send: () => () => undefined };
 
 /**
- * Waits until a provider's limits allow a call: they are shared by all threads of the machine that have its key and ask
- * the same model. The wait is published when it begins.
- * @throws ProviderError when the role's deadline would pass meanwhile; the signal's reason when it is aborted.
+ * Waits until a provider's limits allow a call. All threads of the machine with the same key and model share them. The
+ * wait is published when it starts.
+ * @throws ProviderError when the wait would exceed the role's deadline; the signal's reason when it is aborted.
  */
 export async function turnAt(
   { target: targetOf }: ModelProvider,
@@ -37,8 +37,7 @@ export async function turnAt(
   } catch (error) {
     if (!(error instanceof TooLong)) throw error;
     const { ms, reason } = error;
-    const message = `${reasons[reason](provider)}: the call would wait for ${ms} ms, beyond the role's deadline`;
-    throw new ProviderError("LLM_RATE_LIMIT", message, { isFree: true, retryAfterMs: ms });
+    throw waitTooLong(reasons[reason](provider), ms);
   }
 }
 
@@ -49,7 +48,7 @@ const reasons: Record<LimitName | "pause" | "first", (provider: string) => strin
   tokens: limitOf("tokens"),
   "input-tokens": limitOf("input tokens"),
   pause: (provider) => `${provider} asked to wait`,
-  first: (provider) => `what ${provider} allows is not known before it has answered once`,
+  first: (provider) => `the limits of ${provider} are unknown until its first answer`,
 };
 
 // The key itself must not be on the disk.

@@ -49,7 +49,7 @@ function blockIn(block: Record<string, unknown>): ContentBlock {
   }
 }
 
-/** Content of a type that is not known, with its text if it has one. */
+/** Reads content of an unknown type, with its text if it has one. */
 function unknownBlock({ type, text: said, ...others }: Record<string, unknown>): ContentBlock {
   if (type === undefined || type === null) {
     return said === undefined ? text(JSON.stringify(others)) : textIn(said);
@@ -69,7 +69,7 @@ function plainText(value: unknown): string {
   }
 }
 
-/** Resources with their text or their bytes; those without either are left out. */
+/** Reads resources with their text or bytes. Leaves out resources without either. */
 export function resourcesIn(value: unknown, otherwise: string): Resource[] {
   if (typeof value === "string") return [{ uri: otherwise, text: value }];
   const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -88,7 +88,7 @@ export function resourcesIn(value: unknown, otherwise: string): Resource[] {
   });
 }
 
-/** Base64 as the protocol has it: also of a `data:` address, of base64url, and with line breaks. */
+/** Returns standard base64, also from a `data:` URL, base64url, or base64 with line breaks. */
 function base64In(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const data = value

@@ -27,7 +27,7 @@ export function resourceOf(resource: Resource): string | Part {
   return partOr(`resource ${uri}, ${mimeType}`, blob, (bytes) => file(bytes, { name }));
 }
 
-/** The text alone of an answer, with a note on all else. */
+/** Returns only the text of an answer, with notes about the rest. */
 export const textOf = (block: ContentBlock): string => {
   const content = contentOf(block);
   if (typeof content === "string") return content;
@@ -35,7 +35,7 @@ export const textOf = (block: ContentBlock): string => {
   return `[${block.type}, ${sizeOf(data)}]`;
 };
 
-/** A tool's result of these contents: a text where they are all texts. */
+/** Joins contents to a tool's result: a text if all are texts. */
 export function joined(contents: readonly (string | Part)[]): string | (string | Part)[] {
   const some = contents.filter((one) => one !== "");
   const texts = some.filter((one) => typeof one === "string");
@@ -47,7 +47,10 @@ function linkOf(link: ContentBlock & { type: "resource_link" }): string {
   return `[resource ${[uri, name, mimeType, description].filter(Boolean).join(", ")}]`;
 }
 
-/** Makes a part typed by its bytes, not by the server's label, because providers refuse a wrong media type. */
+/**
+ * Makes a part whose type comes from its bytes, not from the server's label, because providers refuse a wrong media
+ * type.
+ */
 function partOr(what: string, data: string, make: (bytes: Buffer) => Part): string | Part {
   try {
     return make(Buffer.from(data, "base64"));

@@ -12,18 +12,18 @@ const unreadable = -32096;
 const longestPart = 2 ** 20;
 
 /**
- * The messages between the client and one server. It knows which requests wait for an answer, so that an answer is
- * found by its request also where its id is of another type or absent, and is read by the method that was asked for.
+ * The messages between the client and one server. It knows the waiting requests, so it finds the request of an answer
+ * even if the id is absent or of another type, and reads the answer by the request's method.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
- * 2. An answer without a known id belongs to the only request that waits. While several wait, it is kept until one is
- * left.
- * 3. A message that can't be read is reported, and does not end the connection.
+ * 2. An answer without a known id belongs to the only waiting request. While several wait, it is kept until one is
+ *    left.
+ * 3. An unreadable message is reported, and does not end the connection.
  */
 export class Exchange {
   readonly #waiting = new Map<Id, Asked>();
   readonly #note: (problem: string) => void;
-  /** Messages with numbers that parsing has rounded, and the same messages with their digits. */
+  /** Messages with numbers that parsing rounded, and the same messages with all digits. */
   readonly #exact = new WeakMap<Fields, Fields>();
   #unclaimed: Fields[] = [];
   readonly #cursors = new Map<string, Set<unknown>>();
@@ -34,7 +34,7 @@ export class Exchange {
     this.#note = note;
   }
 
-  /** Notes a message that is sent. */
+  /** Records a sent message. */
   sent(message: unknown): void {
     if (!isObject(message)) return;
     const { id, method, params } = message;
@@ -86,7 +86,7 @@ export class Exchange {
     this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
   }
 
-  /** The value of a text of JSON, undefined when it is not JSON. */
+  /** Returns the value of a JSON text, or undefined if it is not JSON. */
   parsed(given: string): unknown {
     const text = given.replace(/^\ufeff/, "");
     try {
@@ -102,13 +102,13 @@ export class Exchange {
     }
   }
 
-  /** The messages of a value that was {@link parsed}; `own` is the request that it was sent in answer to. */
+  /** Returns the messages in a {@link parsed} value. `own` is the request that it answers. */
   messages(value: unknown, own?: Id): JSONRPCMessage[] {
     const read = listOf(value).flatMap((one) => this.#message(one, own));
     return [...read, ...this.#claimed()];
   }
 
-  /** The error that answers a request, or the request that an answer without an id belongs to. */
+  /** Returns the error that answers a request, or the request that an answer without an id belongs to. */
   failed(
     problem: string,
     { own, code = unreadable }: { own?: Id; code?: number } = {},
@@ -141,7 +141,7 @@ export class Exchange {
     return [];
   }
 
-  /** Whether an object is a message at all: programs log in JSON too. */
+  /** Returns whether an object is a message: programs log in JSON too. */
   #isMessage({ jsonrpc, id, method, result, error }: Fields): boolean {
     if (jsonrpc !== undefined) return true;
     if (result !== undefined || error !== undefined) return this.#requestOf(id, undefined) !== null;
@@ -168,7 +168,7 @@ export class Exchange {
 
   #answer(id: Id, given: Fields): JSONRPCMessage {
     const request = this.#waiting.get(id) as Asked;
-    // The bounds of a schema have to stay numbers.
+    // The bounds of a schema must stay numbers.
     const isTool = request.method === "tools/call";
     const { result, error } = (isTool && this.#exact.get(given)) || given;
     this.#waiting.delete(id);
@@ -189,7 +189,7 @@ export class Exchange {
   }
 }
 
-// Requests that stay open as long as their connection. A message without an id does not answer them.
+// Requests that stay open until the connection ends. A message without an id does not answer them.
 const longLived = new Set(["subscriptions/listen"]);
 const allowsNothing = new Set(["ping", "initialize"]);
 
@@ -211,7 +211,7 @@ function errorIn(error: unknown): { code: number; message: string; data?: unknow
 
 const jsonOf = (value: unknown): string => JSON.stringify(value) ?? "";
 
-/** A request or a notification of the server. */
+/** Reads a request or a notification of the server. */
 function asked({ id, params }: Fields, method: string): JSONRPCMessage[] {
   const given = paramsIn(method, params);
   if (given === null) return [];

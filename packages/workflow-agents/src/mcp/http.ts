@@ -9,16 +9,16 @@ export const longestMessage = 64 * mib;
 const mostTries = 3;
 const longestWaitMs = 30_000;
 
-/** Status codes of a server or its proxy that mean that the request was not processed. */
+/** Status codes of a server or its proxy for a request that was not processed. */
 const isNotDone = new Set([429, 503]);
 const mayRepeat = /^(initialize|server\/discover|tools\/list|resources\/|prompts\/)/;
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
- * Fetches from an MCP server by HTTP, and gives the client messages that it understands: a body of JSON and a stream of
- * events are read by the exchange, whatever the type of their content is said to be. A request that the server was too
- * busy for is sent again, with the server's own delay.
+ * Returns a fetch for MCP servers that gives the client only messages that it understands. The exchange reads JSON
+ * bodies and event streams, whatever their declared content type is. A request to a busy server is sent again, after
+ * the server's own delay.
  */
 export const tolerantFetch =
   (exchange: Exchange): Fetch =>
@@ -62,7 +62,7 @@ async function repeated(
   }
 }
 
-/** The text of a body; null where it is longer than a message may be. */
+/** Returns the text of a body, or null if it is longer than a message may be. */
 async function textOf(body: ReadableStream<Uint8Array>): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -99,8 +99,8 @@ function jsonOf(
 export const tooLong = `its answer is longer than ${longestMessage / mib} MiB`;
 
 /**
- * A stream of events with messages that the client understands. Its own request is always answered, by an error at the
- * end.
+ * Returns a stream of events with messages that the client understands. Its own request always gets an answer, at the
+ * latest an error at the end.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,

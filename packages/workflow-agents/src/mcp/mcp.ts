@@ -6,19 +6,20 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import { type Journal, parseExact, rawNumber } from "@uncaged/workflow/interpreter";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
 import { contentOf, joined, textOf } from "./content.ts";
 import { resourceTools } from "./resources.ts";
 import { sendable } from "../tools/plain-names.ts";
-import { mcpError, ThreadServer } from "./server.ts";
+import { ThreadServer } from "./server.ts";
+import { invalidServerName, mcpError, promptNotText, serverNotUrl } from "./errors.ts";
 
 /** A server's tools, and its prompts for a role's `systemPrompt`. */
 export type McpServer = ToolSource & {
   /**
-   * Asks the server for a prompt of its own: the text of its messages. An execution of the same step after a crash
-   * gets the text that the first one got.
+   * Returns the text of one of the server's prompts. A later execution of the same step after a crash gets the same
+   * text as the first one.
    *
    *     role({ systemPrompt: docs.prompt("review", { language: "TypeScript" }), … });
    */
@@ -32,11 +33,11 @@ export type McpServer = ToolSource & {
 type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { journal?: Journal };
 
 /**
- * The tools of an MCP server, for {@link toolRegistry}. Each thread has a server process or a session of its own, from
- * the first look at the tools until the thread's signal, or 5 minutes without a call. A program that died is started
- * again for the next call, unless it has died twice without an answer in between; the call that it died in is an error.
- * A server that has resources has two tools more, which list and read them. Nothing that it asks for itself (a model's
- * answer, a person's, a folder) is given.
+ * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session, from
+ * the first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started
+ * again for the next call, unless it exited twice without an answer in between. The call during which it exited is an
+ * error. A server with resources has two more tools, which list and read them. The server's own requests (for a model's
+ * answer, a person's, a folder) are refused.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
@@ -45,12 +46,11 @@ type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { jou
  */
 export function mcpTools(options: McpOptions): McpServer {
   const { name } = options;
-  const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
   if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
-    throw refuse(`invalid name ${JSON.stringify(name)}: use at most 32 letters, digits and -`);
+    throw invalidServerName(name);
   }
   if ("url" in options && !URL.canParse(options.url)) {
-    throw refuse(`${JSON.stringify(options.url)} is not a URL`);
+    throw serverNotUrl(options.url);
   }
   const threads = new WeakMap<AbortSignal, ThreadServer>();
   const serverOf = (context: ToolContext) => {
@@ -70,7 +70,7 @@ export function mcpTools(options: McpOptions): McpServer {
   };
 }
 
-/** A text as the step's first execution made it, where the step keeps a journal. */
+/** Returns the text that the step's first execution got, if the step has a journal. */
 async function recordedOnce(
   { journal, key }: PromptContext,
   name: string,
@@ -101,7 +101,7 @@ async function promptOf(
     .join("\n\n");
 }
 
-/** Returns a part of a prompt as text. Fails for other parts, because a system prompt can't hold them. */
+/** Returns a part of a prompt as text. Fails for other parts, because a system prompt contains only text. */
 function promptText(name: string, content: ContentBlock): string {
   const isBytes =
     content.type === "resource"
@@ -110,16 +110,12 @@ function promptText(name: string, content: ContentBlock): string {
   if (!isBytes) return textOf(content);
   const what =
     content.type === "resource" ? `the bytes of ${content.resource.uri}` : `an ${content.type}`;
-  throw failure(
-    "MCP_PROMPT_FAILED",
-    `the prompt ${name} has ${what}, and a system prompt is a text`,
-    "give the agent the picture or document by files or messages, or take a prompt without it",
-  );
+  throw promptNotText(name, what);
 }
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  // A list of several pages may have a tool twice.
+  // A list of several pages may contain a tool twice.
   const unique = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
   const own = tools
     .filter((tool) => unique.get(tool.name) === tool)
@@ -129,7 +125,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
         name: toolName(name, tool.name, taken),
         description: tool.description ?? "",
         input_schema: schema,
-        // The server checks the rest: its schema is not ours.
+        // The server checks the rest, because its schema is not a Zod schema.
         check: (input) =>
           isObject(input)
             ? { ok: true, input: restored(input) }
@@ -143,7 +139,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
 
-/** The arguments with the digits that the model gave, where a number would round them. */
+/** Returns the arguments with the model's own digits, where a number would round them. */
 const exactOf = (
   input: unknown,
   { exact }: ToolContext,
@@ -165,11 +161,14 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-/** Its texts and pictures, and a note on all else; `structuredContent` beside, or in place of nothing. */
+/**
+ * Returns an answer's texts and pictures, with notes about the rest. `structuredContent` is the result if it is alone,
+ * and added otherwise.
+ */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   if (isError) {
     const text = content.map(textOf).filter(Boolean).join("\n");
-    throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
+    throw mcpError("MCP_TOOL_FAILED", text || "the tool failed without a reason");
   }
   const result = joined(content.map(contentOf));
   if (structuredContent === undefined) return { result };

@@ -9,10 +9,10 @@ import type { GroupRequest } from "../child/request.ts";
 import type { Exchange } from "./exchange.ts";
 import { longestMessage, tooLong } from "./http.ts";
 
-// How long a server may take to end when its input ends, and again when it is asked to.
+// Time for a server to end after its input ends, and again after SIGTERM, in milliseconds.
 const graceMs = 2000;
 
-/** A server in a process group: the client's own transport would leave what the server started running. */
+/** A server in a process group. The client's own transport would not end the server's child processes. */
 export class ServerProcess implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -67,7 +67,7 @@ export class ServerProcess implements Transport {
     await Promise.race([new Promise((drained) => child.stdin.once("drain", drained)), ended]);
   }
 
-  /** Ends the server: its input first, then its whole group is asked to, then it is by force. */
+  /** Ends the server: closes its input, then sends SIGTERM to its group, then kills it. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = null;

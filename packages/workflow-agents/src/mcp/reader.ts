@@ -3,26 +3,29 @@ import { type Fields, isObject } from "../run/error.ts";
 import { blocksIn, resourcesIn } from "./blocks.ts";
 
 /*
- * Reads the results of an MCP server. Each reader returns what the protocol's types promise, from whatever was sent: a
- * null is a field that is absent, a single value a list of one, and an entry that can't be used is left out.
+ * Reads the results of an MCP server. Each reader returns the protocol's types for any input: a null counts as an
+ * absent field, a single value as a list of one, and an unusable entry is left out.
  */
 
-/** A request that was sent to a server, and a way to report what was left out of its answer. */
+/** A request that was sent to a server, and a callback for the omitted parts of its answer. */
 export type Asked = {
   method: string;
   params: Fields;
-  /** The cursors that this list was asked with so far. */
+  /** The cursors that this list was requested with so far. */
   cursors: ReadonlySet<unknown>;
   note: (problem: string) => void;
 };
 
-/** Reads a result by the request that it answers. @throws UnreadableContent if nothing of it can be used. */
+/**
+ * Reads the result of a request.
+ * @throws UnreadableContent if nothing of it is usable.
+ */
 export function resultIn(result: unknown, asked: Asked): Fields {
   const read = Object.hasOwn(readers, asked.method) ? readers[asked.method] : undefined;
   return read ? { ...complete, ...read(result, asked) } : isObject(result) ? result : {};
 }
 
-// Fields that newer revisions of the protocol require of each result; older ones ignore them.
+// Fields that newer revisions of the protocol require in each result. Older revisions ignore them.
 const complete = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
 
 const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
@@ -82,7 +85,7 @@ const isOffered = (value: unknown): boolean =>
 const instructionsIn = ({ instructions }: Fields): Fields =>
   typeof instructions === "string" ? { instructions } : {};
 
-/** The next page's cursor, unless it is that of a page before: such a list would have no end. */
+/** Returns the next page's cursor, unless an earlier page had it: such a list would have no end. */
 function cursorIn(result: unknown, { cursors }: Asked): Fields {
   const { nextCursor } = fieldsOf(result);
   const isNext = typeof nextCursor === "string" && nextCursor !== "";
@@ -126,10 +129,13 @@ function described(result: unknown, field: string, key: string, { note }: Asked)
   });
 }
 
-/** The entries of a list, in a field of a result or in its place. @throws UnreadableContent */
+/**
+ * Returns the entries of a list, from a field of a result or from the result itself.
+ * @throws UnreadableContent
+ */
 function entriesOf(result: unknown, field: string): unknown[] {
   const value = isObject(result) ? result[field] : result;
-  // A server of a language without lists of one sends an object by names.
+  // A server in a language without one-element lists sends an object with names as keys.
   if (isObject(value)) return Object.values(value).filter(isObject);
   return listIn(value, `result.${field}`);
 }
@@ -143,9 +149,9 @@ function callIn(result: unknown): Fields {
   const { _meta: _, ttlMs: __, cacheScope: ___, ...rest } = others;
   const isOther = blocks.length === 0 && !isOffered(structuredContent);
   if (resultType === "input_required" && isOther) return result;
-  // An answer of a protocol of its own, or a server's value in place of its content.
+  // An answer in an unknown format, or a server's value instead of its content.
   const shown = isOther && Object.keys(rest).length > 0 ? blocksIn(JSON.stringify(rest)) : blocks;
-  // As a text it keeps the digits that a number would round.
+  // A string keeps the digits that a number would round.
   const isAlone = isOffered(structuredContent) && shown.length === 0;
   return {
     content: isAlone ? blocksIn(jsonOf(structuredContent)) : shown,

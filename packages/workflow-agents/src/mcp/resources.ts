@@ -5,7 +5,7 @@ import type { ThreadServer } from "./server.ts";
 
 const failed = "MCP_RESOURCE_FAILED";
 
-/** Two tools by which a model finds and reads what a server has. */
+/** Returns two tools with which a model finds and reads a server's resources. */
 export function resourceTools(server: ThreadServer): ReadyTool[] {
   const listing = { running: "its resources were listed", failed };
   const reading = { running: "a resource was read", failed };
@@ -20,7 +20,7 @@ export function resourceTools(server: ThreadServer): ReadyTool[] {
           const { resources } = await client.listResources(undefined, limits);
           const { resourceTemplates } = await client
             .listResourceTemplates(undefined, limits)
-            // A server may have resources and know no templates.
+            // A server may have resources but not support templates.
             .catch(() => ({ resourceTemplates: [] }));
           return {
             resources: resources.map(({ uri, name, description, mimeType }) => {

@@ -18,13 +18,14 @@ import { maskOf, truncated } from "@uncaged/workflow/interpreter";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/request.ts";
 import { Lines } from "../child/output.ts";
-import { failure, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolExecution } from "../tools/tools.ts";
 import { Exchange, lostAnswer } from "./exchange.ts";
 import { tolerantFetch } from "./http.ts";
 import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
+import { crashedAgain, mcpError } from "./errors.ts";
 
 const connectMs = 30_000;
 /** Timeout for a program to report its version. After it, the older handshake is used. */
@@ -32,7 +33,7 @@ const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
 
-/** A server as one thread uses it: connected when it is needed, and again after it died. */
+/** A server as one thread uses it: connected on demand, and again after it died. */
 export class ThreadServer {
   readonly #options: McpOptions;
   readonly #context: ToolContext;
@@ -44,7 +45,7 @@ export class ThreadServer {
   #lastLine = "";
   #hasResources = false;
   #running = 0;
-  /** How many exits of its program there were since it last answered. */
+  /** The number of exits of its program since its last answer. */
   #deaths = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
   // The error output of the server belongs to the attempt that used it last.
@@ -56,18 +57,24 @@ export class ThreadServer {
     context.signal.addEventListener("abort", () => this.#close(), { once: true });
   }
 
-  /** @throws WorkflowError `MCP_UNREACHABLE`, `MCP_REFUSED`; the signal's reason. */
+  /**
+   * Returns the server's tools.
+   * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_REFUSED`; the signal's reason.
+   */
   async tools(): Promise<Tool[]> {
     if (!this.#tools) await this.#connected();
     return this.#tools ?? [];
   }
 
-  /** Whether it has resources to read. Known once its tools are. */
+  /** Whether the server has resources. Known after `tools`. */
   get hasResources(): boolean {
     return this.#hasResources;
   }
 
-  /** @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_TOOL_FAILED`, `MCP_REFUSED`. */
+  /**
+   * Calls a tool.
+   * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_TOOL_FAILED`, `MCP_REFUSED`.
+   */
   call(name: string, input: object, execution: ToolExecution): Promise<CallToolResult> {
     const what = { running: `its tool ${name} ran`, failed: "MCP_TOOL_FAILED" };
     const onprogress = ({ progress, total, message }: Progress) => {
@@ -123,7 +130,10 @@ export class ThreadServer {
     }
   }
 
-  /** A service, or what stands before it, has answered with a status of its own: it has not died. */
+  /**
+   * Returns the error of a service, or a proxy in front of it, that answered with a failure status. The server is
+   * alive.
+   */
   #refusal(error: SdkHttpError, running: string): WorkflowError {
     const isBusy = error.status === 429 || error.status === 503;
     const code = isBusy ? "MCP_BUSY" : "MCP_UNAVAILABLE";
@@ -133,8 +143,7 @@ export class ThreadServer {
   async #connected(): Promise<Client> {
     this.#context.signal.throwIfAborted();
     if (!this.#client && this.#deaths > 1) {
-      const message = `the MCP server ${this.#options.name} crashed again after a restart`;
-      throw failure("MCP_DIED", message, "fix the server; then retry the thread");
+      throw crashedAgain(this.#options.name);
     }
     const opened = (this.#opened ??= this.#open());
     try {
@@ -145,7 +154,10 @@ export class ThreadServer {
     }
   }
 
-  /** A program of an older protocol may exit at the question for its version: it is then started without one. */
+  /**
+   * Connects. A program of an older protocol may exit when it is asked for its version: it is then started without the
+   * question.
+   */
   async #open(): Promise<Client> {
     try {
       return await this.#connect({ mode: "auto", probe: { timeoutMs: probeMs } });
@@ -219,7 +231,9 @@ export class ThreadServer {
     throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} is refused: ${reason}`);
   }
 
-  /** A program that exited is started again once; a service at a URL is asked each time. */
+  /**
+   * Handles a lost connection. A program that exited is started again once; a service at a URL is contacted each time.
+   */
   #lose(client: Client): void {
     if (this.#client === client && "command" in this.#options) this.#deaths += 1;
     this.#forget(client);
@@ -232,7 +246,7 @@ export class ThreadServer {
     clearTimeout(this.#idle);
   }
 
-  /** Ends the server's process, or the session: asked first, then by force. */
+  /** Ends the server's process or session: first on request, then by force. */
   #close(client = this.#client): void {
     if (!client) return;
     this.#forget(client);
@@ -284,7 +298,7 @@ const refusals: Record<string, string> = {
   "roots/list": "a server gets its folders by its arguments",
 };
 
-/** Errors of a living server: it has nothing of the kind, or its answer can't be understood. */
+/** Errors of a living server: it does not support the request, or its answer is unreadable. */
 const answered = new Set<unknown>([
   SdkErrorCode.CapabilityNotSupported,
   SdkErrorCode.MethodNotSupportedByProtocolVersion,
@@ -295,13 +309,13 @@ const answered = new Set<unknown>([
 const isAnswered = (error: unknown): boolean =>
   error instanceof SdkError && answered.has(error.code);
 
-/** The server does not know the session of a request, and has not begun to work on it. */
+/** Returns whether the server does not know the session of a request, and so has not started to process it. */
 const isSessionGone = (error: unknown, transport: Transport | undefined): boolean =>
   error instanceof SdkHttpError &&
   transport?.sessionId !== undefined &&
   (error.status === 404 || (error.status === 400 && /session/i.test(error.message)));
 
-/** Lists the tools of a server. The list is empty if the server does not know the method. */
+/** Lists the tools of a server. The list is empty if the server does not support the method. */
 async function toolsOf(
   client: Client,
   limits: { timeout: number; signal: AbortSignal },
@@ -316,21 +330,9 @@ async function toolsOf(
   }
 }
 
-/** Whether the version request got no answer, as when the program exits. */
+/** Returns whether the version request got no answer, as when the program exits. */
 const isUnversioned = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
-
-const hints: Record<string, string> = {
-  MCP_UNREACHABLE:
-    "check the server's command or URL, and the variables that it needs in the thread's environment",
-  MCP_BUSY: "call it again later: nothing was done",
-  MCP_UNAVAILABLE: "it is not known whether it was done; call it again if that does no harm",
-  MCP_DIED: "call it again if that does no harm: the server is then started again",
-  MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
-};
-
-export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
-  failure(code, message, hints[code], { cause });
 
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return oneLine(String(error), 500);

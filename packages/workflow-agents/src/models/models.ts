@@ -3,8 +3,8 @@ import type { ModelProvider } from "../llm/provider.ts";
 import { type OpenAIAccess, openaiProvider } from "../openai/openai.ts";
 
 /**
- * A provider's models: the name that a document calls the provider by, and which models are its own.
- * `keyVariable` is the variable of the environment that its key is in.
+ * A provider's models: the provider's name in documents, and the models that belong to it. `keyVariable` is the
+ * environment variable with its key.
  */
 export type Models = {
   name: string;
@@ -13,7 +13,7 @@ export type Models = {
   keyVariable?: string;
 };
 
-/** The models of Anthropic, by the name `anthropic`. The key is `ANTHROPIC_API_KEY` of the thread. */
+/** Returns the models of Anthropic, under the name `anthropic`. The key is `ANTHROPIC_API_KEY` of the thread. */
 export const anthropicModels = (access?: AnthropicAccess): Models => ({
   name: "anthropic",
   provider: anthropicProvider(access),
@@ -21,7 +21,7 @@ export const anthropicModels = (access?: AnthropicAccess): Models => ({
   keyVariable: "ANTHROPIC_API_KEY",
 });
 
-/** The models of OpenAI, or of any server that speaks its protocol, by the name `openai` or another. */
+/** Returns the models of OpenAI, or of any server with its protocol, under the name `openai` or another. */
 export const openaiModels = ({
   name = "openai",
   ...access

@@ -4,7 +4,7 @@ import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
 const ignore = { onToken: () => undefined, onThinking: () => undefined };
 
-/** Chunks as servers other than OpenAI's send them: whatever is left out. */
+/** Chunks as servers other than OpenAI's send them, with any fields left out. */
 function answerOf(...deltas: object[]) {
   const accumulator = new CompletionAccumulator(ignore);
   const chunk = (delta: object, finish_reason: string | null) => {
@@ -21,7 +21,7 @@ const call = (id: string | undefined, name: string | undefined, args: string) =>
   tool_calls: [{ ...(id && { id }), function: { ...(name && { name }), arguments: args } }],
 });
 
-test("tool calls without an index are kept apart by their ids", () => {
+test("tool calls without an index are distinguished by their ids", () => {
   const answer = answerOf(
     call("a", "add", '{"n":'),
     call(undefined, undefined, "1}"),
@@ -39,7 +39,7 @@ test("tool calls without an id get one", () => {
   ]);
 });
 
-test("pictures and documents of a message are sent, in the words of either provider", () => {
+test("pictures and documents of a message are sent in either provider's format", () => {
   const image = (source: object) => ({ type: "image", source });
   const own = { type: "input_audio", input_audio: { data: "AA", format: "wav" } };
   const bodyWith = (...content: Block[]) =>
@@ -75,6 +75,6 @@ test("reasoning is thinking, by either of its names", () => {
   expect([answer?.thinking, answer?.text]).toEqual(["hm yes", "ok"]);
 });
 
-test("a server that counts no tokens leaves the usage at nothing", () => {
+test("an answer without counted tokens has no usage", () => {
   expect(answerOf({ content: "ok" })?.usage).toMatchObject({ input_tokens: 0, output_tokens: 0 });
 });

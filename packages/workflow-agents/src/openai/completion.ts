@@ -5,7 +5,7 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { ProviderError, StreamFailure } from "../llm/error.ts";
+import { StreamFailure } from "../llm/error.ts";
 import {
   countIn,
   type Fields,
@@ -34,6 +34,7 @@ import {
   textOf,
   type ToolUse,
 } from "../llm/provider.ts";
+import { blockNotSendable, noHostedTools } from "./errors.ts";
 
 const longestDescription = 1024;
 
@@ -45,8 +46,7 @@ export function bodyOf(
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;
   if (request.hostedTools && request.hostedTools.length > 0) {
-    const hint = 'give openaiAgent api: "responses"';
-    throw new ProviderError("LLM_BAD_REQUEST", "chat completions have no hosted tools", { hint });
+    throw noHostedTools();
   }
   const maxTokensWord =
     official || refused.has("max_tokens") ? "max_completion_tokens" : "max_tokens";
@@ -88,12 +88,12 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   }
   const results = blocks.filter(({ type }) => type === "tool_result");
   const others = blocks.filter(({ type }) => type !== "tool_result");
-  // Blocks of one message are parts of a whole: kept apart, as the other provider keeps them.
+  // Blocks of one message are parts of a whole and stay separate, as with the other provider.
   const isText = others.every(({ type }) => type === "text");
   const own = isText ? textOf(blocks, "\n\n") : others.map(partOf);
   return [
     ...results.map(({ tool_use_id, content, is_error }): ChatCompletionMessageParam => {
-      // The protocol has no word for a failed tool.
+      // The protocol cannot mark a failed tool.
       const failed = is_error === true ? "error: " : "";
       return { role: "tool", tool_call_id: String(tool_use_id), content: failed + String(content) };
     }),
@@ -102,7 +102,7 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   ];
 }
 
-/** Returns a user message with the parts that a tool's message can't hold. */
+/** Returns a user message with the parts that a tool's message cannot contain. */
 function pictured({ tool_use_id, parts }: Block): ChatCompletionMessageParam[] {
   if (!Array.isArray(parts)) return [];
   const text = `What the tool call ${String(tool_use_id)} gave:`;
@@ -110,7 +110,7 @@ function pictured({ tool_use_id, parts }: Block): ChatCompletionMessageParam[] {
 }
 
 /**
- * A block as a part of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own.
+ * Converts a block to a part of a user's message: text, a picture or a document in Anthropic's format, or OpenAI's own.
  */
 function partOf(block: Block): ChatCompletionContentPart {
   const { type, text, source, title } = block;
@@ -128,8 +128,7 @@ function partOf(block: Block): ChatCompletionContentPart {
   const address = kind === "url" ? url : `data:${media_type};base64,${data}`;
   const isKnown = kind === "url" ? type === "image" && url !== undefined : kind === "base64";
   if (!isKnown || address === undefined) {
-    const message = `a block of type ${type} from ${String(kind)} can't be sent to chat completions`;
-    throw new ProviderError("LLM_BAD_REQUEST", message);
+    throw blockNotSendable(type, kind, "chat completions");
   }
   if (type === "image") return { type: "image_url", image_url: { url: address } };
   const filename = typeof title === "string" ? title : "document.pdf";
@@ -166,8 +165,8 @@ function assistantOf(
 }
 
 /**
- * `next` is a name that came after the whole arguments: that of the next call, if more arguments follow. `extra` holds
- * Google's signature of a call: Google refuses the result without it.
+ * `next` is a name that arrived after the whole arguments: it belongs to the next call, if more arguments follow.
+ * `extra` has Google's signature of a call: Google refuses the result without it.
  */
 type Call = {
   index: number | null;
@@ -178,7 +177,7 @@ type Call = {
   extra?: Fields;
 };
 
-/** The block that holds what a model thought before its calls. */
+/** The block with the model's thinking before its calls. */
 const reasoningType = "uncaged_reasoning";
 
 /** Fields of a delta that are not part of the answer. */
@@ -187,7 +186,9 @@ const silent = new Set([
   ...["logprobs", "provider_specific_fields", "extra_content", "thinking_blocks", "index"],
 ]);
 
-/** A chat completion, streamed or whole. Its counts come last: an answer that broke off has none. */
+/**
+ * Builds an answer from a chat completion, streamed or whole. Its usage comes last: an answer that broke off has none.
+ */
 export class CompletionAccumulator extends Accumulator {
   readonly #text = new GrowingText();
   readonly #thinking = new GrowingText();
@@ -219,7 +220,7 @@ export class CompletionAccumulator extends Accumulator {
     this.#isCounted ||= !isCounted.includes(false);
   }
 
-  // Some servers give no reason: then the counts, which come last, show that the answer is whole.
+  // Some servers give no reason. Then the usage, which comes last, shows that the answer is whole.
   protected override get isOverAtDone(): boolean {
     return this.#finishReason !== null || this.#isCounted;
   }
@@ -312,7 +313,7 @@ export class CompletionAccumulator extends Accumulator {
     const known = this.#known(index, id);
     const named = name || (known?.next ?? "");
     const isWhole = known !== undefined && named !== "" && isObjectText(String(known.json));
-    // A name comes once: with it a call begins that has taken over the index, or even the id, of one before.
+    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier one.
     const isNext = isWhole && json !== "";
     if (isNext && id !== "" && known.name === name && String(known.json) === json) return;
     const call: Call =
@@ -325,7 +326,10 @@ export class CompletionAccumulator extends Accumulator {
     this.grow(call.json, json);
   }
 
-  /** The call that a piece adds to. Some servers leave out the index, or give all calls of an answer the same one. */
+  /**
+   * Returns the call that a piece belongs to. Some servers leave out the index, or use one index for all calls of an
+   * answer.
+   */
   #known(index: number | null, id: string): Call | undefined {
     const calls = this.#calls;
     const own = id === "" ? undefined : calls.findLast((call) => call.id === id);
@@ -345,7 +349,7 @@ const hasContent = (value: unknown): boolean =>
     ? Object.values(value).some(hasContent)
     : value !== null && value !== undefined && value !== "";
 
-/** Reasons by which a server says that the answer is not whole. */
+/** Finish reasons for an incomplete answer. */
 const brokenOff = new Set([
   ...["error", "abort", "network_error", "malformed_function_call"],
   "insufficient_system_resource",
@@ -365,7 +369,7 @@ function stopOf(given: string | null, hasUses: boolean): Stop {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 }
 
-/** OpenAI counts cached tokens as part of the prompt's; the ledger keeps them apart. */
+/** Reads the usage. OpenAI counts cached tokens as part of the prompt's; the ledger keeps them separate. */
 function usageOf(usage: Fields): Usage {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
   const read = countOf(prompt, "cached_tokens");

@@ -1,7 +1,7 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { type ClientOptions, OpenAI } from "openai/client";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai/core/error";
-import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf, ProviderError } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
@@ -11,20 +11,21 @@ import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 import * as responses from "./responses.ts";
+import { noKey } from "../llm/errors.ts";
 
-/** Options of {@link openaiAgent}. `effort` is the reasoning effort; without it the model's default holds. */
+/** Options of {@link openaiAgent}. `effort` is the reasoning effort. Without it the model's default applies. */
 export type OpenAIOptions = ModelOptions &
   OpenAIAccess & { effort?: Effort; thinking?: "adaptive" | "disabled" };
 
-/** How OpenAI is reached. */
+/** Access to OpenAI. */
 export type OpenAIAccess = Access & {
-  /** Which of its protocols is spoken: `chat` completions (the default), which others speak too, or `responses`. */
+  /** The protocol: `chat` completions (the default), which other servers support too, or `responses`. */
   api?: "chat" | "responses";
 };
 
 /**
- * An agent that asks a model of OpenAI, or of any server that speaks its chat completions or its Responses API, with
- * the official client: streaming, and with tools until the model ends its turn.
+ * Returns an agent that calls a model of OpenAI, or of any server with its chat completions or Responses API, with the
+ * official client: with streaming and tools, until the model ends its turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *
@@ -39,9 +40,9 @@ const officialUrl = "https://api.openai.com/v1";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * OpenAI's chat completions or its Responses API, or those of another server, which may be asked without a key. The key
- * is `apiKey`, or `OPENAI_API_KEY` of the thread's environment, the address `baseUrl` or its `OPENAI_BASE_URL`;
- * `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
+ * Returns OpenAI's chat completions or Responses API as a provider, or those of another server, which may need no key.
+ * The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its
+ * `OPENAI_BASE_URL`. `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   const patience = patienceOf(access);
@@ -93,29 +94,29 @@ export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   };
 }
 
-// A server's own ids may be of any form: some hold what it needs to go on.
+// A server's own ids may have any form: some contain state that the server needs to continue.
 const isChatId = (id: string): boolean => id !== "";
 const isItemId = (id: string): boolean => id !== "" && id.length <= 64;
 
 /** Features that a server or model may not support, with the wording of its refusal. */
 type Refusals = Readonly<Record<string, RegExp>>;
 
-// Only the newest models of OpenAI, behind whatever host, refuse `max_tokens`.
+// Only OpenAI's newest models refuse `max_tokens`, also behind other hosts.
 const chatWords: Refusals = {
   max_tokens: /max_completion_tokens/i,
   stream_options: /stream_options/i,
-  // Not every server wants back what its model thought, and some refuse it.
+  // Not every server accepts its model's thinking back.
   reasoning_content: /reasoning_content/i,
   reasoning_details: /reasoning.details|thought.?signature/i,
   descriptions: /function\.description.*string too long/i,
 };
-// Models that do not reason refuse to encrypt it.
+// Models without reasoning refuse to encrypt it.
 const responseWords: Refusals = { include: /encrypted.content/i };
 
-// By server, model and word; a refusal costs nothing.
+// By server, model and feature. A refusal costs nothing.
 const known = new Set<string>();
 
-/** Asks without what the server has refused, and again without what it refuses now. */
+/** Sends a request without the features that the server refused before, and again without the newly refused ones. */
 async function withoutRefused(
   key: string,
   words: Refusals,

@@ -20,7 +20,7 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
-import { ProviderError, StreamFailure } from "../llm/error.ts";
+import { StreamFailure } from "../llm/error.ts";
 import type { Asked } from "../llm/form.ts";
 import { Places } from "../llm/places.ts";
 import {
@@ -35,12 +35,13 @@ import {
 } from "../llm/provider.ts";
 import { isObject } from "../run/error.ts";
 import { titledText } from "./completion.ts";
+import { blockNotSendable } from "./errors.ts";
 
 const encrypted = "reasoning.encrypted_content" as const;
 
 /**
  * Builds a request of the Responses API. The service stores nothing: the request has the whole conversation. If the
- * model supports it (`isEncrypted`), its reasoning comes back encrypted and is sent with the next turn.
+ * model supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;
@@ -71,7 +72,7 @@ const formatOf = (format: NonNullable<Asked["format"]>): TextFormat =>
 
 function toolsOf({ hostedTools = [], tools }: Asked): Tool[] {
   const own = tools.map(({ name, description, input_schema: parameters }): Tool => {
-    // Without the word it would be strict: then a schema may say less.
+    // Without `strict: false` the tool would be strict, which allows fewer schemas.
     return { type: "function", name, description, parameters, strict: false };
   });
   return [...(hostedTools as unknown as Tool[]), ...own];
@@ -102,7 +103,7 @@ function ownItem({ type, item, text, id, name, input }: Block): ResponseInputIte
 }
 
 function resultItem({ tool_use_id, content, is_error, parts }: Block): ResponseInputItem {
-  // The protocol has no word for a failed tool.
+  // The protocol cannot mark a failed tool.
   const text = (is_error === true ? "error: " : "") + String(content);
   const output = Array.isArray(parts)
     ? [{ type: "input_text" as const, text }, ...(parts as Block[]).map(contentOf)]
@@ -111,7 +112,8 @@ function resultItem({ tool_use_id, content, is_error, parts }: Block): ResponseI
 }
 
 /**
- * A block as content of a user's message: text, a picture or a document as Anthropic has them, or one of OpenAI's own.
+ * Converts a block to content of a user's message: text, a picture or a document in Anthropic's format, or OpenAI's
+ * own.
  */
 function contentOf(block: Block): ResponseInputContent {
   const { type, text, source, title } = block;
@@ -126,8 +128,7 @@ function contentOf(block: Block): ResponseInputContent {
   if (kind === "text") return { type: "input_text", text: titledText(title, data) };
   const address = kind === "base64" ? `data:${media_type};base64,${data}` : url;
   if (address === undefined || (kind !== "base64" && kind !== "url")) {
-    const message = `a block of type ${type} from ${String(kind)} can't be sent to the Responses API`;
-    throw new ProviderError("LLM_BAD_REQUEST", message);
+    throw blockNotSendable(type, kind, "the Responses API");
   }
   if (type === "image") return { type: "input_image", detail: "auto", image_url: address };
   if (kind === "url") return { type: "input_file", file_url: address };
@@ -143,10 +144,10 @@ const itemIn = (sent: unknown): Item => {
   return { ...item, type: nameIn(item.type, "output item.type") };
 };
 
-/** An item as its events bring it, until it is whole. */
+/** An item as its events add to it, until it is whole. */
 type Growing = { item: Item | null; text: GrowingText; json: GrowingText };
 
-/** An answer of the Responses API, streamed or whole: its items as they end, its counts last. */
+/** Builds an answer of the Responses API, streamed or whole: its items as they end, its usage last. */
 export class ResponseAccumulator extends Accumulator {
   readonly #items = new Map<number, Item>();
   readonly #growing = new Map<number, Growing>();
@@ -158,7 +159,7 @@ export class ResponseAccumulator extends Accumulator {
 
   protected add(event: unknown): void {
     const sent = fieldsIn(event, "an event");
-    // A server that does not stream sends the response itself.
+    // A server without streaming sends the response itself.
     const isResponse = sent.object === "response" || (sent.type === undefined && "output" in sent);
     const type = isResponse ? `response.${wordIn(sent.status) || "completed"}` : sent.type;
     switch (type) {
@@ -199,7 +200,7 @@ export class ResponseAccumulator extends Accumulator {
       case "response.incomplete":
       case "response.failed":
         return this.#ends(isResponse ? sent : fieldsIn(sent.response, "response"), type);
-      default: // All else is in the items, when they end.
+      default: // The ended items contain everything else.
         nameIn(type, "an event's type");
     }
   }
@@ -240,7 +241,10 @@ export class ResponseAccumulator extends Accumulator {
     this.isWhole = true;
   }
 
-  /** Where an event's item is. Some servers name the item alone, or none where there is one at a time. */
+  /**
+   * Returns the index of an event's item. Some servers send only the item's id, or neither when items come one at a
+   * time.
+   */
   #indexOf({ output_index, item_id, item }: Fields, isNew = false): number {
     const id = item_id ?? (isObject(item) ? item.id : undefined);
     const known = [...this.#growing].find(([, one]) => one.item !== null && one.item.id === id);
@@ -249,7 +253,7 @@ export class ResponseAccumulator extends Accumulator {
     return this.#places.begin(output_index, (place) => Boolean(this.#growing.get(place)?.item));
   }
 
-  /** Keeps an item that has ended. An event may come twice. */
+  /** Keeps an item that has ended. An event may arrive twice. */
   #itemEnds(sent: Fields, item: Item): void {
     const place = this.#indexOf(sent);
     const there = this.#items.get(place);
@@ -266,7 +270,7 @@ export class ResponseAccumulator extends Accumulator {
     return one;
   }
 
-  /** The items as they ended; else as the whole response has them, or as they were streamed. */
+  /** Returns the items as they ended, else those of the whole response, else the streamed ones. */
   #ended({ output }: Fields): Item[] {
     const found = new Map(this.#items);
     const ids = new Set([...found.values()].map(({ id }) => id));
@@ -282,7 +286,7 @@ export class ResponseAccumulator extends Accumulator {
     return withIds(items.map(plainCall));
   }
 
-  /** OpenAI counts cached tokens as part of the input's; the ledger keeps them apart. */
+  /** Reads the usage. OpenAI counts cached tokens as part of the input's; the ledger keeps them separate. */
   #count({ usage }: Fields): void {
     if (!isObject(usage)) return;
     const { input_tokens_details: input, output_tokens_details: output } = usage;
@@ -324,7 +328,7 @@ function streamedItem(
   return { ...one, status: "completed", arguments: args };
 }
 
-/** A call with its arguments as the text that they are. */
+/** Returns a call with its arguments as text. */
 const plainCall = (item: Item): Item =>
   item.type === "function_call"
     ? { ...item, arguments: jsonTextIn(item.arguments, "a function call's arguments") }
@@ -360,7 +364,7 @@ const stopOf = (reason: string | null, hasCalls: boolean): Stop => {
   return hasCalls ? "tools" : "end";
 };
 
-/** An item as a block that is handed back as it came. */
+/** Converts an item to a block that is sent back unchanged. */
 function blockOf(item: Item): Block {
   if (item.type === "message") return { type: "text", text: messageOf(item).text, item };
   const [use] = useOf(item);
@@ -379,7 +383,7 @@ const messageOf = ({ content, phase }: Item): Said & { isAside: boolean } => {
   return { ...saidIn(content, "message.content"), isAside: phase === "commentary" };
 };
 
-/** Returns the final text of the model, without intermediate texts. */
+/** Returns the model's final text, without intermediate texts. */
 function spokenIn(messages: readonly (Said & { isAside: boolean })[]): string {
   const last = messages.filter(({ isAside }) => !isAside);
   return (last.length > 0 ? last : messages).map(({ text }) => text).join("");

@@ -3,22 +3,22 @@ import type { Role, ThreadContext } from "@uncaged/workflow";
 import { checkedLimits, withinBudget } from "../ledger/budget.ts";
 import type { Limits } from "../ledger/raise.ts";
 import { originalOf } from "../run/copy.ts";
-import { failure, misuse } from "../run/error.ts";
 import { currentRun, withRun } from "../run/run.ts";
 import type { Tool, ToolExecution } from "../tools/tools.ts";
 import type { RoleEntry } from "./role.ts";
+import { badDepth, roleRecursion, roleTooDeep, roleWithoutThread } from "./errors.ts";
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
-  /** The name by which a model calls the role, and by which its attempts are shown. */
+  /** The role's name for models and for its attempts. */
   name: string;
   /** The description for models (default: the role's own). */
   description?: string;
-  /** The limit of one call, including its nested calls. Its spending also counts towards the thread's limit. */
+  /** The limit of one call, including its nested calls. Its spending also counts toward the thread's limit. */
   budget?: Limits;
-  /** How many levels of roles may call each other from here on, this one included (3). */
+  /** Maximum depth of nested role calls from here on, including this one (3). */
   maxDepth?: number;
-  /** How long a call may take (as long as it needs). */
+  /** Timeout of a call, in milliseconds (none). */
   timeoutMs?: number;
 };
 
@@ -44,10 +44,7 @@ export function asTool(
   }: RoleToolOptions,
 ): Tool<typeof input> {
   checkedLimits(budget ?? {});
-  if (!Number.isInteger(maxDepth) || maxDepth < 1) {
-    const message = `the role ${name} can't be called ${String(maxDepth)} levels deep`;
-    throw misuse("BAD_DEPTH", message, "give maxDepth as a whole number from 1");
-  }
+  if (!Number.isInteger(maxDepth) || maxDepth < 1) throw badDepth(name, maxDepth);
   return {
     ...{ name, description, input },
     timeoutMs: timeoutMs ?? Number.POSITIVE_INFINITY,
@@ -55,14 +52,8 @@ export function asTool(
       const outer = currentRun();
       const { roles = [], levels = Number.POSITIVE_INFINITY } = outer;
       const line = [...roles.map((each) => each.name), name].join(" → ");
-      if (roles.some((each) => each.role === role)) {
-        const what = `the role ${name} is at work already and can't call itself: ${line}`;
-        throw failure("ROLE_RECURSION", what, "do it without calling it");
-      }
-      if (levels < 1) {
-        const what = `the role ${name} can't be called: roles would call each other too deep: ${line}`;
-        throw failure("ROLE_TOO_DEEP", what, "do it without calling it");
-      }
+      if (roles.some((each) => each.role === role)) throw roleRecursion(name, line);
+      if (levels < 1) throw roleTooDeep(name, line);
       const ctx = called(name, message, execution, timeoutMs === undefined);
       const work = async () => await role(ctx);
       const within = { ...outer, levels: Math.min(levels, maxDepth) - 1 };
@@ -74,24 +65,21 @@ export function asTool(
   };
 }
 
-/** The thread as a called role sees it. Its journal has the key of the call. */
+/** Returns the thread as a called role sees it. Its journal has the key of the call. */
 function called(
   name: string,
   message: string,
   { thread: given, signal, key }: ToolExecution,
   isUnlimited: boolean,
 ): ThreadContext {
-  if (!given) {
-    const what = `the role ${name} can be called by an agent of a thread only`;
-    throw failure("NO_THREAD", what, "give the tools' context the thread");
-  }
+  if (!given) throw roleWithoutThread(name);
   const thread = originalOf(given);
   const { attempt: _, ...rest } = thread;
   return {
     ...rest,
     ...{ role: name, key, steps: [], allSteps: thread.allSteps ?? thread.steps },
     start: { ...thread.start, content: message },
-    // The thread's own, where it will do: by it servers of tools are shared.
+    // Use the thread's own signal if possible, because it identifies shared tool servers.
     signal: isUnlimited ? thread.signal : signal,
   };
 }

@@ -12,7 +12,7 @@ import {
 } from "@uncaged/workflow";
 import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
 
-/** Plays a role as a step of a durable workflow, with a prompt of its own or the thread's, and with retries. */
+/** Plays a role as a step of a durable workflow, with its own prompt or the thread's, and with retries. */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,
@@ -21,7 +21,7 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles, which see the log before the step that they are.
+ * Lets a durable workflow play roles. A role sees the log before its step.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
@@ -70,7 +70,7 @@ export function roleSteps(
           questions,
         },
         start: { ...start, content: prompt },
-        // Any other role may play several that each take an attempt over.
+        // Any other role may play several roles, each of which takes over an attempt.
         ...(usesAttempt in role && { attempt }),
         ...{ params: input.params, options: rest },
       });

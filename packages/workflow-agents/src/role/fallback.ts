@@ -4,7 +4,7 @@ import {
   type ThreadContext,
   type WorkflowError,
 } from "@uncaged/workflow";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import {
   currentRun,
   digest,
@@ -14,11 +14,12 @@ import {
   type RoleRun,
   withRun,
 } from "../run/run.ts";
+import { badFallbackOn, noFallbackAgents } from "./errors.ts";
 
 /**
  * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
- * another agent may succeed, that is an error that remains after the retries, a missing model, an account that can't
- * pay, or a command that is missing, failed or timed out.
+ * another agent may succeed: an error that remains after the retries, a missing model, an account that cannot pay, or a
+ * command that is missing, failed or timed out.
  */
 export type FallbackOptions = {
   on?: readonly string[] | ((error: WorkflowError) => boolean);
@@ -36,8 +37,8 @@ const unavailable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes an agent that calls the first of several agents, and the next one if that fails. The next agent gets the thread
- * without the failed agent's output. After a crash it continues if it has recorded anything.
+ * Returns an agent that calls the first of several agents, and the next one if that fails. The next agent gets the
+ * thread without the failed agent's output. After a crash it continues if it recorded anything.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
@@ -67,20 +68,16 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
 }
 
 function check(agents: readonly AgentFn[], on: FallbackOptions["on"]): void {
-  const bad = (what: string, hint: string) => misuse("BAD_FALLBACK", `fallback ${what}`, hint);
   if (
     !Array.isArray(agents) ||
     agents.length === 0 ||
     agents.some((one) => typeof one !== "function")
   ) {
-    throw bad("needs a list of agents", "pass one agent or more");
+    throw noFallbackAgents();
   }
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on === undefined || typeof on === "function" || isList) return;
-  throw bad(
-    "needs a list of codes or a function as on",
-    'such as ["service_unavailable"], or a function',
-  );
+  throw badFallbackOn();
 }
 
 function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is WorkflowError {
@@ -97,7 +94,7 @@ function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is Workfl
   return on ? on.includes(code) || on.includes(type) : retryable || unavailable.has(code);
 }
 
-/** Has an agent work in a place of its own: each finds the sessions that it had itself. */
+/** Runs an agent in its own place, where it finds its own sessions. */
 async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Promise<T> {
   const run = currentRun();
   const others = isObject(run.memory.fallback) ? run.memory.fallback : {};
@@ -113,7 +110,7 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
 /** The agent that continues when a role asks its agents again. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
-/** One use of a fallback in a step, by which its choice is found again. */
+/** One use of a fallback in a step. It identifies the recorded choice. */
 class FallbackPlace {
   readonly #ctx: ThreadContext;
   readonly #id: string;
@@ -137,7 +134,7 @@ class FallbackPlace {
       else if (entry.fallback === this.#id) [agent, hasBegun] = [Number(entry.agent), false];
     }
     if (hasBegun && agent < count) return agent;
-    // Mark that the first agent records from now on, not the other.
+    // Record that the first agent's records follow, not the other agent's.
     if (agent > 0) await this.#record(0);
     return 0;
   }

@@ -8,7 +8,7 @@ import { role } from "./role.ts";
 
 const block = (fields: object) => `So:\n\`\`\`json\n${JSON.stringify(fields)}\n\`\`\``;
 
-/** A desk that hands over, and two that may hand back. `answers` lists the text of each turn. */
+/** Returns a desk that hands over, and two roles that may hand back. `answers` lists the text of each turn. */
 function desks(answers: readonly string[]) {
   const seen: string[] = [];
   const member = <const Name extends string>(name: string, others: readonly Name[]) =>
@@ -25,7 +25,7 @@ function desks(answers: readonly string[]) {
   const repairs = member("repairs", ["desk"]);
   const run = createRoleModerator({
     roles: { desk, billing, repairs },
-    // The moderator knows by their types that these are roles of its own.
+    // The types tell the moderator that these are its own roles.
     moderator: ({ steps }) => (steps.length === 0 ? "desk" : (steps.at(-1)?.meta.handoff ?? END)),
   });
   return { run, seen, desk };
@@ -38,7 +38,7 @@ async function failureOf(answers: readonly string[]) {
 }
 
 group("a handoff", () => {
-  test("is the next role, which sees what was said; without one it is the end", async () => {
+  test("names the next role, which sees the conversation, and without a name the thread ends", async () => {
     const { run, seen } = desks([
       `bill it\n${block({ handoff: "billing" })}`,
       `billed\n${block({ handoff: "desk" })}`,
@@ -81,7 +81,10 @@ group("a handoff", () => {
     expect(JSON.stringify(one.descriptor.schema)).not.toContain('"handoff","usage"');
   });
 
-  test.each([[[]], [["a", "a"]], [["__end__"]], [[""]]])("of %j is refused at once", (names) => {
-    expect(() => handoff(names)).toThrow(/a handoff names/);
-  });
+  test.each([[[]], [["a", "a"]], [["__end__"]], [[""]]])(
+    "of %j is refused at definition",
+    (names) => {
+      expect(() => handoff(names)).toThrow(/a handoff (names no|can't name the) role/);
+    },
+  );
 });

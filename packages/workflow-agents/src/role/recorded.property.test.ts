@@ -9,7 +9,7 @@ import { role } from "./role.ts";
 
 type Field = z.ZodType;
 
-// A descriptor that names it is refused when its bundle is added.
+// A descriptor with this key is refused when its bundle is added.
 const isAllowed = (key: string): boolean => key !== "__proto__";
 
 /** Typical schemas, with arbitrary names. */
@@ -62,7 +62,7 @@ const text = fc.oneof(
 );
 const reading = fc.oneof(json, fc.record({ missing: fc.array(fc.string()), fields: likely }));
 
-test("whatever an agent and an extractor say, what is recorded fits", async () => {
+test("the recorded meta fits its schema, whatever an agent and an extractor say", async () => {
   let completed = 0;
   let failed = 0;
   const property = fc.asyncProperty(

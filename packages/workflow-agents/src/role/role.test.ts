@@ -77,13 +77,13 @@ async function failureOf(one: ReturnType<typeof planner>, options: object = {}) 
 }
 
 group("a role's step", () => {
-  test("has the agent's text, and meta that is typed and true", async () => {
+  test("has the agent's text, and meta with the stated values and types", async () => {
     const { steps } = await runThread(twice(planner()), { prompt: "fix it" });
     expect(steps).toMatchObject([{ role: "planner", content: '{"files":["a.ts"]}' }]);
     expect(steps[0]?.meta).toEqual({ files: ["a.ts"], usage: noUsage, model: null, cost: 0 });
   });
 
-  test("counts what its calls spent, at the list's prices", async () => {
+  test("counts the spending of its calls, at the list's prices", async () => {
     const one = planner({
       agent: spends("It is a.ts."),
       extract: reads(reported({ files: ["a.ts"] })),
@@ -97,7 +97,7 @@ group("a role's step", () => {
     });
   });
 
-  test("reports its models apart, and no cost when one has no known price", async () => {
+  test("reports its models separately, and no cost when one has no known price", async () => {
     const extract: Extractor = async () => {
       await spends("", "house-model")();
       return reported({ files: [] });
@@ -111,7 +111,7 @@ group("a role's step", () => {
     });
   });
 
-  test("hands what an agent keeps to the role's next step", async () => {
+  test("passes an agent's memory to the role's next step", async () => {
     const seen: unknown[] = [];
     const agent = async () => {
       const { memory } = currentRun();
@@ -127,7 +127,7 @@ group("a role's step", () => {
     ]);
   });
 
-  test("has a system prompt that may depend on the thread, and reports the schema when it must", async () => {
+  test("has a system prompt that may depend on the thread, and includes the schema when needed", async () => {
     const prompts: string[] = [];
     const agent = async (_: unknown, systemPrompt: string) => {
       prompts.push(systemPrompt);
@@ -141,7 +141,7 @@ group("a role's step", () => {
     expect(prompts[1]).toBe("Plan: it");
   });
 
-  test("needs no JSON where there is no field", async () => {
+  test("needs no JSON without fields", async () => {
     const one = role({
       description: "Talks",
       agent: async () => "Just words.",
@@ -157,14 +157,14 @@ group("a role's step", () => {
 });
 
 group("extraction", () => {
-  test("asks no model when the text fits as it is", async () => {
+  test("asks no model when the text fits directly", async () => {
     const extract = reads();
     const { status } = await runThread(twice(planner({ extract })));
     expect(status).toBe("completed");
     expect(extract.problems).toEqual([]);
   });
 
-  test("shows what did not fit, and takes the answer that does", async () => {
+  test("shows the problems of an answer, and accepts the answer that fits", async () => {
     const extract = reads("prose", reported({ files: "a.ts" }), reported({ files: ["a.ts"] }));
     const one = planner({ agent: scriptedAgent(["It is a.ts."]), extract });
     const { steps } = await runThread(twice(one));
@@ -174,7 +174,7 @@ group("extraction", () => {
     expect(extract.problems[2]).toContain("files: Invalid input: expected array");
   });
 
-  test("ends after its repairs, and the record keeps the raw text", async () => {
+  test("fails after its repairs, and the record keeps the raw text", async () => {
     const extract = reads(reported({ files: "a.ts" }));
     const one = planner({ agent: spends("It is a.ts."), extract, repairs: 1 });
     const failed = await failureOf(one);
@@ -195,7 +195,7 @@ group("extraction", () => {
     });
   });
 
-  test("does not ask again for a value that the text does not state: it would be made up", async () => {
+  test("does not ask again for a value that the text does not state, because the answer would be invented", async () => {
     const extract = reads(reported(null, ["files"]), reported({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);
@@ -205,14 +205,14 @@ group("extraction", () => {
     ).toBe("EXTRACTION_FAILED");
   });
 
-  test("without an extractor fails at once, and reports what did not fit", async () => {
+  test("without an extractor fails at once, and reports the problems", async () => {
     const prose = await failureOf(planner({ agent: async () => "a.ts" }));
     expect(prose.message).toContain("the answer is not JSON");
     const wrong = await failureOf(planner({ agent: async () => '{"files":1}' }));
     expect(wrong.message).toContain("files: Invalid input");
   });
 
-  test("makes nothing of an empty answer", async () => {
+  test("reads no fields from an empty answer", async () => {
     const extract = reads(reported({ files: ["invented.ts"] }));
     expect((await failureOf(planner({ agent: async () => " \n", extract }))).code).toBe(
       "EMPTY_ANSWER",
@@ -227,7 +227,7 @@ group("extraction", () => {
 });
 
 group("the events of a role", () => {
-  test("come in the documented order, all with the role's name", async () => {
+  test("are published in the documented order, all with the role's name", async () => {
     await runThread(twice(planner()), { prompt: "fix it" });
     expect(events.map(({ type }) => type)).toEqual([
       "step_start",
@@ -246,7 +246,7 @@ group("the events of a role", () => {
     });
   });
 
-  test("hold its full request, and the beginning of its step", async () => {
+  test("contain its full request, and the beginning of its step", async () => {
     const agent = async () => JSON.stringify({ files: ["x".repeat(20_000)] });
     await runThread(twice(planner({ agent })), { prompt: "y".repeat(20_000) });
     expect(events[0]?.payload.resolvedInputs).toMatchObject({ prompt: "y".repeat(20_000) });
@@ -273,7 +273,7 @@ group("errors", () => {
     expect(await failureOf(planner({ agent }))).toMatchObject({ code: "BAD_AGENT_RESULT" });
   });
 
-  test("a schema with a field of our own is refused at once", () => {
+  test("a schema with a reserved field is refused at definition", () => {
     const bad = () =>
       role({ ...specOf(), schema: z.object({ cost: z.number() }) as unknown as typeof schema });
     expect(bad).toThrow("a role's schema has the field cost");
@@ -287,7 +287,7 @@ group("errors", () => {
     expect(outcome).toMatchObject({ status: "failed", message: "a word", error: "a word" });
   });
 
-  test("a kill is passed on as it is", async () => {
+  test("a kill is passed on unchanged", async () => {
     const controller = new AbortController();
     const agent: Spec["agent"] = async ({ signal }) => {
       controller.abort();
@@ -328,7 +328,7 @@ group("a role in a durable workflow", () => {
     return again.meta.files.join();
   });
 
-  test("is a step like any other, with the prompt that it is given", async () => {
+  test("is a step like any other, with its given prompt", async () => {
     const { steps, ...end } = await runThread(run, { prompt: "fix it" });
     expect(end).toMatchObject({ status: "completed", result: { summary: "b.ts" } });
     expect(steps.map(({ meta }) => meta.files)).toEqual([["a.ts"], ["b.ts"]]);
@@ -339,7 +339,7 @@ group("a role in a durable workflow", () => {
     ]);
   });
 
-  test("is not played again for a step in the log", async () => {
+  test("does not run again for a step in the log", async () => {
     const first = await runThread(run, { prompt: "fix it", maxRounds: 1 });
     events = [];
     const { steps } = await runThread(run, { prompt: "fix it", steps: first.steps });
@@ -359,13 +359,15 @@ group("a role in a durable workflow", () => {
   });
 });
 
-test("a word that an option does not know is refused at once", () => {
+test("an unknown option value is refused at definition", () => {
   const spec = {
     ...{ description: "Plans", systemPrompt: "Plan.", schema: z.object({}) },
     agent: scriptedAgent(["done"]),
   };
   expect(() => role({ ...spec, durable: "steps" as "role" })).toThrow(
-    'a role\'s durable is "steps"',
+    "a role's durable can't be \"steps\"",
   );
-  expect(() => role({ ...spec, answer: "json" as "text" })).toThrow('a role\'s answer is "json"');
+  expect(() => role({ ...spec, answer: "json" as "text" })).toThrow(
+    "a role's answer can't be \"json\"",
+  );
 });

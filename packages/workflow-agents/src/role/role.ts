@@ -20,7 +20,7 @@ import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { type CallPolicy, callPolicy, type CallRetry } from "../run/retry.ts";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { type AnswerForm, againText, mismatchNote, withInstruction } from "../run/form.ts";
 import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
@@ -31,6 +31,7 @@ import {
   spendingKeys,
   spendingSchema,
 } from "./spending.ts";
+import { answerNotText, invalidOption } from "./errors.ts";
 
 /** Options of {@link role}. The defaults are in parentheses. */
 export type RoleSpec<S extends $ZodObject> = {
@@ -45,16 +46,16 @@ export type RoleSpec<S extends $ZodObject> = {
    * one; or a text that ends with them (`text`), if later roles should read the text.
    */
   answer?: "fields" | "text";
-  /** Reads the fields out of a text that is not JSON itself; then the agent is not asked for them. */
+  /** Reads the fields from a text that is not JSON itself. Then the agent is not asked for them. */
   extract?: Extractor;
-  /** How often to ask the agent or the extractor again if its answer does not fit (2). */
+  /** Repeated requests to the agent or the extractor if its answer does not fit (2). */
   repairs?: number;
   /**
-   * The unit that survives a crash, and is not paid for or run again: each turn of a model and each tool call
-   * (`turns`, the default), or only the whole step (`role`).
+   * The unit that survives a crash and is not paid or run again: each turn of a model and each tool call (`turns`, the
+   * default), or only the whole step (`role`).
    */
   durable?: "turns" | "role";
-  /** How often a call of a model is made, and when again; without it as its agent says (`maxRetries`). */
+  /** The retry policy of model calls. Default: the agent's own (`maxRetries`). */
   retry?: CallRetry;
 };
 
@@ -70,8 +71,8 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 };
 
 /**
- * Makes a role of an agent, a system prompt and a schema. Its step's content is the agent's text, in which the secrets
- * of the thread's environment are `***`; its meta has the fields, each as that text states it, and `usage`, `model` and
+ * Makes a role from an agent, a system prompt and a schema. Its step's content is the agent's text, in which secrets of
+ * the thread's environment are `***`. Its meta has the fields, each as that text states it, and `usage`, `model` and
  * `cost`.
  *
  *     const planner = role({
@@ -96,7 +97,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const policy = spec.retry && callPolicy(spec.retry);
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
-    // Its caller has opened an attempt for it, or it is one of a role's parts.
+    // Its caller has opened an attempt for it, or it is part of another role.
     const made = { ...spec, form, policy, role: play };
     if (attempt) return await execute(made, ctx, attempt.path, journal);
     return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : [], journal));
@@ -106,11 +107,10 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   return Object.assign(play, { descriptor, [usesAttempt]: true });
 }
 
-// Where no types are checked, another word would be taken for the default.
+// Without type checks, an unknown value would be treated as the default.
 function checkWord(option: string, given: unknown, words: readonly string[]): void {
   if (given === undefined || words.includes(given as string)) return;
-  const message = `a role's ${option} is ${JSON.stringify(given)}`;
-  throw misuse("BAD_ROLE", message, `it is ${words.join(" or ")}`);
+  throw invalidOption(option, given, words);
 }
 
 /** A role's parts, checked. */
@@ -121,8 +121,8 @@ type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
 };
 
 /**
- * `path` is where the role is played; null for a concurrent part, which has no steps of its own. Its calls are in the
- * journal also where its turns are not.
+ * Runs a role. `path` is where it runs; null for a concurrent part, which has no steps of its own. Its calls are in the
+ * journal even if its turns are not.
  */
 async function execute<S extends $ZodObject>(
   spec: MadeRole<S>,
@@ -167,7 +167,7 @@ async function execute<S extends $ZodObject>(
       }
     });
   } finally {
-    // The step of the role that plays this one records what both have spent.
+    // The step of the calling role records the spending of both.
     for (const spent of run.spent.map(account.withCost)) {
       outer?.spent.push(spent);
       outer?.onSpent?.(spent);
@@ -211,7 +211,7 @@ async function systemPromptOf<S extends $ZodObject>(
   return form ? withInstruction(text, form.schema) : text;
 }
 
-/** The form of the agent's answer. Undefined if an extractor reads the fields, or there are none. */
+/** Returns the form of the agent's answer, or undefined if an extractor reads the fields, or there are none. */
 function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undefined {
   const { form, answer = "fields", extract: extractor, repairs = 2 } = spec;
   if (extractor !== undefined || form.empty) return undefined;
@@ -252,11 +252,7 @@ function askedAgain(
 
 function textOf(answer: unknown): string {
   if (typeof answer === "string") return answer;
-  throw failure(
-    "BAD_AGENT_RESULT",
-    `the agent returned ${answer === null ? "null" : `a value of type ${typeof answer}`}, not a string`,
-    "an AgentFn returns the agent's text",
-  );
+  throw answerNotText(answer === null ? "null" : `a value of type ${typeof answer}`);
 }
 
 function spentBy(run: RoleRun): Omit<Spending, "agent"> {
@@ -266,7 +262,7 @@ function spentBy(run: RoleRun): Omit<Spending, "agent"> {
 
 const longestRaw = 64 * 1024;
 
-/** Publishes what went wrong, and has the end record keep what was answered and spent until then. */
+/** Publishes the failure, and adds the answer and the spending so far to the end record. */
 function failWith(error: unknown, text: string | null, run: RoleRun): void {
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
@@ -302,7 +298,7 @@ function memoryOf(
 }
 
 /**
- * The descriptor of a bundle, from the roles that it plays; one not made by `role` is given by its entry.
+ * Returns the descriptor of a bundle, from the roles that it plays. Pass the entry of a role that `role` did not make.
  *
  *     export const descriptor = describe("Solves an issue", { planner, coder });
  */

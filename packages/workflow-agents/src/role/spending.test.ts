@@ -14,7 +14,7 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
   options,
 });
 
-/** One call that takes at most so many tokens, and really takes them. */
+/** Makes one call that may take at most this number of tokens, and takes all of them. */
 async function spend(input_tokens: number): Promise<string> {
   const { reserve, spent } = currentRun();
   const usage = { ...noUsage, input_tokens };
@@ -32,7 +32,7 @@ test("a step's work reports its result and spending", async () => {
   expect(spending).toEqual({ usage: { ...noUsage, input_tokens: 1000 }, model, cost: 0.002 });
 });
 
-test("all work of a thread is held to its limit together, what failed included", async () => {
+test("all work of a thread shares its limit, including failed work", async () => {
   const thread = threadOf({ maxTokens: 3000 });
   const failed = await paid(thread, { stepID: "LLM_A" }, async () => {
     await spend(1500);

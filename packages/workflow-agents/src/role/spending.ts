@@ -2,8 +2,8 @@ import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, ThreadContext, Usage } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
 import { rounded } from "../ledger/prices.ts";
-import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
+import { spendingField } from "./errors.ts";
 
 type Sum = { usage: Usage; cost: number | null };
 
@@ -64,15 +64,10 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
 
 export const spendingKeys: readonly string[] = Object.keys(spending);
 
-/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records what a step spent. */
+/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records a step's spending. */
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
-  if (taken === undefined) return;
-  throw misuse(
-    "RESERVED_FIELD",
-    `a role's schema has the field ${taken}, which records what a step spent`,
-    "give the field another name",
-  );
+  if (taken !== undefined) throw spendingField(taken);
 }
 
 /** The result of work, and the usage, models and cost in US dollars of the model calls in it. */
@@ -102,7 +97,7 @@ export async function paid<T>(
   }
 }
 
-/** Gives an error a field. Not every object lets itself be written to: then it stays as it is. */
+/** Adds a field to an error, unless it is read-only. */
 export function attach(error: unknown, name: string, value: unknown): void {
   if (typeof error !== "object" || error === null) return;
   Reflect.defineProperty(error, name, { value, configurable: true, writable: true });

@@ -12,7 +12,7 @@ export function copyOf<T>(given: T): T {
   try {
     return structuredClone(given);
   } catch {
-    // Not cloneable, so it comes from code that calls a tool directly.
+    // It cannot be cloned, so it comes from code that calls a tool directly.
     return given;
   }
 }
@@ -20,8 +20,7 @@ export function copyOf<T>(given: T): T {
 const parts = ["start", "steps", "allSteps", "params", "options", "env"] as const;
 
 /**
- * Returns a copy of a thread for a tool: its changes to the prompt, the steps and the rest do not reach others. Each
- * part is copied on first access.
+ * Returns a copy of a thread for a tool: the tool's changes do not affect others. Each part is copied on first access.
  */
 export function threadCopy(thread: ThreadContext): ThreadContext {
   const copy = { ...thread };

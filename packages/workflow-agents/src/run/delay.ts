@@ -1,4 +1,7 @@
-/** Waits. @throws the signal's reason once it is aborted. */
+/**
+ * Waits.
+ * @throws the signal's reason when it is aborted.
+ */
 export async function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {

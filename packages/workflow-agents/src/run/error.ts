@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/** An error that fails a role, or that a model is given as a tool's answer. */
+/** Makes an error that fails a role, or that a model gets as a tool's answer. */
 export const failure = (
   code: string,
   message: string,
@@ -16,13 +16,13 @@ export const failure = (
 export const misuse = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "usage", message, hint });
 
-/** The fields of a JSON object, whatever they hold. */
+/** The fields of a JSON object, with unchecked values. */
 export type Fields = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A text on one line, with at most `most` characters. */
+/** Returns a text on one line, with at most `most` characters. */
 export function oneLine(text: string, most: number): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;

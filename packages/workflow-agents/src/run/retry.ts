@@ -1,8 +1,8 @@
 import type { Duration, WorkflowError } from "@uncaged/workflow";
-import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
-import { misuse } from "./error.ts";
+import { durationMs } from "@uncaged/workflow/interpreter";
+import { invalidAttempts, invalidRetryOn, invalidRetryTime, unknownRetryOption } from "./errors.ts";
 
-/** The error of a call of a model: a `ProviderError`. */
+/** The error of a model call: a `ProviderError`. */
 export type FailedCall = WorkflowError & {
   readonly type: string;
   readonly retryable: boolean;
@@ -11,9 +11,9 @@ export type FailedCall = WorkflowError & {
 
 /**
  * Retry policy of a model call. `attempts` includes the first one (3). The delay before the second is `backoff` (1
- * second), doubles each time up to `maxDelay` (1 minute), and is up to a quarter shorter by chance. A longer delay that
- * the provider requests takes precedence. `on` selects the errors to retry by code or type, or by a function; by
- * default `retryable` errors. No attempt begins later than `deadline` after the start of the role.
+ * second). It doubles each time up to `maxDelay` (1 minute), and is randomly up to a quarter shorter. A longer delay
+ * that the provider requests takes precedence. `on` selects the errors to retry by code or type, or by a function; by
+ * default `retryable` errors. No attempt starts later than `deadline` after the start of the role.
  */
 export type CallRetry = {
   attempts?: number;
@@ -23,7 +23,7 @@ export type CallRetry = {
   on?: readonly string[] | ((error: FailedCall) => boolean);
 };
 
-/** A policy that was checked, in milliseconds. */
+/** A checked policy, in milliseconds. */
 export type CallPolicy = {
   attempts: number;
   backoffMs: number;
@@ -35,26 +35,26 @@ export type CallPolicy = {
 const mostAttempts = 1_000;
 const dayMs = 86_400_000;
 
-/** @throws WorkflowError `BAD_RETRY` for an invalid policy. */
+/**
+ * Checks a policy.
+ * @throws WorkflowError `BAD_RETRY` for an invalid policy.
+ */
 export function callPolicy(retry: CallRetry = {}): CallPolicy {
   const { attempts = 3, backoff = 1_000, maxDelay = 60_000, deadline, on } = retry;
   const known = ["attempts", "backoff", "maxDelay", "deadline", "on"];
   const other = Object.keys(retry).find((key) => !known.includes(key));
-  if (other !== undefined) throw bad(`has no ${other}`, `it may have ${known.join(", ")}`);
+  if (other !== undefined) throw unknownRetryOption(other, known);
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts) {
-    throw bad(
-      `can't have ${String(attempts)} attempts`,
-      `1 to ${mostAttempts}, the first included`,
-    );
+    throw invalidAttempts(attempts, mostAttempts);
   }
   const ms = (name: string, value: Duration): number => {
     const found = durationMs(value);
     if (found !== null && found >= 0 && found <= dayMs) return found;
-    throw bad(`can't have the ${name} ${String(value)}`, `${durationHint}; a day at most`);
+    throw invalidRetryTime(name, value);
   };
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on !== undefined && typeof on !== "function" && !isList) {
-    throw bad("needs a list of codes or a function as on", 'such as ["rate_limit"], or a function');
+    throw invalidRetryOn();
   }
   return {
     attempts,
@@ -65,7 +65,5 @@ export function callPolicy(retry: CallRetry = {}): CallPolicy {
   };
 }
 
-const bad = (what: string, hint: string) => misuse("BAD_RETRY", `a role's retry ${what}`, hint);
-
-/** A policy, and when what it is for has begun, by `performance.now()`. */
+/** A policy, and the start of its role, by `performance.now()`. */
 export type Retrying = { policy: CallPolicy; since: number };

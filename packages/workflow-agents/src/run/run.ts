@@ -18,7 +18,7 @@ import {
 } from "@uncaged/workflow/interpreter";
 import type { AnswerForm } from "./form.ts";
 import type { Retrying } from "./retry.ts";
-import { failure } from "./error.ts";
+import { noCwd } from "./errors.ts";
 
 /**
  * The spending of one model call. `cost` is in US dollars, null if the model's price is unknown; `cacheWrites` is the
@@ -35,54 +35,48 @@ export type Spent = {
 type AgentCount = { started: number; running: number };
 
 /**
- * One run of a role. Events of its agents and tools belong to `stepID`; `spent` collects their spending. The
- * async context holds it, so that an `AgentFn` needs only its arguments.
+ * One run of a role. Events of its agents and tools belong to `stepID`. `spent` collects their spending. The async
+ * context holds it, so that an `AgentFn` needs only its arguments.
  */
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Called before each limited call with the most that it may cost, which is reserved until it is released.
-   * Waits while the calls in flight may leave enough; then less output may be reserved than was asked for,
-   * and throws when a limit would be passed all the same.
+   * Reserves the highest cost of a limited call before it starts. Waits while calls in flight may leave enough. It may
+   * then reserve less output than requested. Throws when the call would still exceed a limit.
    */
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
   withCost?: (spent: Spent) => Spent;
-  /**
-   * Makes the thread wait until a person raises its limit for such a call. Returns false if it can't ask for that.
-   */
+  /** Makes the thread wait until a person raises its limit for such a call. Returns false if it cannot ask for that. */
   raise?: (next: Spent) => Promise<boolean>;
-  /** Sees what is added to `spent`. */
+  /** Called for each addition to `spent`. */
   onSpent?: (spent: Spent) => void;
-  /** Forgets what other executions were counted for calls that this one goes on from. */
+  /** Removes the spending that other executions counted for calls that this one continues from. */
   takeOver?: (calls: readonly Spent[]) => void;
-  /** Resolves when the journal has what was published of calls. */
+  /** Resolves when the journal has the published records of calls. */
   settled?: () => Promise<void>;
   /** Returns the rest of the thread's limit in US dollars, or null without a limit. */
   remaining?: () => number | null;
-  /** Whether there is a limit: then no model is called without a bound of its answer. */
+  /** Whether there is a limit: then each model call needs a bound for its answer. */
   isLimited?: boolean;
-  /** Whether a limit is one of costs. */
+  /** Whether a limit concerns costs. */
   limitsCost?: boolean;
-  /**
-   * The agents' memory for later steps of the role, as JSON. Starts as the last step of the same path left
-   * it.
-   */
+  /** The agents' memory for later steps of the role, as JSON. It starts as the last step of the same path left it. */
   memory: Record<string, unknown>;
   /** The index of that step in `ctx.steps`. */
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
-  /** The form that the role's answer must have, where it asks its agent for one. */
+  /** The required form of the role's answer, if it asks its agent for one. */
   form?: AnswerForm;
   /** The roles that call each other as tools, the outermost first and this one last. */
   roles?: readonly { name: string; role: unknown }[];
-  /** How many levels of roles may yet be called as tools. */
+  /** How many more levels of roles may be called as tools. */
   levels?: number;
-  /** How the role's calls of models are made again, where it says so. */
+  /** The retry policy of the role's model calls, if it sets one. */
   retrying?: Retrying;
-  /** Sees each event before it is published; one for which it returns true is not published. */
+  /** Called for each event before its publication. If it returns true, the event is not published. */
   intercept?: (event: WorkflowEvent) => boolean;
 };
 
@@ -106,20 +100,20 @@ const unlimited: Reserve = async ({ usage }) => ({
 
 const runs = new AsyncLocalStorage<RoleRun>();
 
-/** Does work that belongs to a run; without `reserve` it has no limit. */
+/** Runs work in a run. Without `reserve` it has no limit. */
 export const withRun = <T>(
   run: Omit<RoleRun, "reserve"> & Partial<Pick<RoleRun, "reserve">>,
   fn: () => T,
 ): T => runs.run(run.reserve ? (run as RoleRun) : { ...run, reserve: unlimited }, fn);
 
-/** The run that the running code belongs to; a new one when there is none (a bare agent). */
+/** Returns the run of the current code, or a new one outside any run (a bare agent). */
 export const currentRun = (): RoleRun =>
   runs.getStore() ?? { stepID: "agent", spent: [], reserve: unlimited, memory: {} };
 
-/** The run that another one is part of; null when there is none. */
+/** Returns the enclosing run, or null. */
 export const outerRun = (): RoleRun | null => runs.getStore() ?? null;
 
-/** Counts what the current run has spent. */
+/** Counts spending of the current run. */
 export function spend(...spent: readonly Spent[]): void {
   const run = currentRun();
   run.spent.push(...spent);
@@ -132,7 +126,7 @@ export function takeOver(spent: readonly Spent[]): void {
   spend(...spent);
 }
 
-/** Does a part of the current run, and gives what that has spent beside its result. */
+/** Runs a part of the current run, and returns its result and spending. */
 export async function spending<T>(work: () => Promise<T>): Promise<{ result: T; spent: Spent[] }> {
   const run = currentRun();
   const spent: Spent[] = [];
@@ -152,12 +146,12 @@ export function publish(type: WorkflowEvent["type"], payload: Record<string, unk
   channel(eventsChannel).publish(event);
 }
 
-/** Of roles that are not made by `role`, by the attempt in which they call agents. */
+/** The counts of roles that `role` did not make, by the attempt in which they call agents. */
 const counts = new Map<string, AgentCount>();
 
 /**
- * Runs an agent's or a role's work in the current attempt. Concurrent work gets a child attempt each. `index`
- * counts the works that the attempt has started, from 0.
+ * Runs an agent's or a role's work in the current attempt. Concurrent work gets its own child attempts. `index` counts
+ * the works that the attempt has started, from 0.
  */
 export async function inAttempt<T>(
   ctx: ThreadContext,
@@ -169,7 +163,7 @@ export async function inAttempt<T>(
   if (!own && id !== "") counts.set(id, count);
   const index = count.started++;
   count.running += 1;
-  // Then all that a role starts at once are counted.
+  // After this, everything that a role starts at once is counted.
   await Promise.resolve();
   try {
     if (count.running === 1 || id === "") return await work({ index, isChild: false });
@@ -199,27 +193,27 @@ export async function inOwnAttempt<T>(
 }
 
 /**
- * Publishes what one model call uses, from its start on, so that the debug log has it even when the worker
- * is killed. The call's `state` is `open`, `whole` (that was all) or `broken` (it broke off before that).
+ * Publishes the usage of one model call, from its start on, so that the debug log has it even when the worker is
+ * killed. The call's `state` is `open`, `whole` (complete) or `broken` (it broke off before its usage was complete).
  */
 export class Meter {
   readonly #id: string;
   readonly #run = currentRun();
   #last: Spent;
 
-  /** `call` is its id, by which it is reserved. */
+  /** `call` is the id of its reservation. */
   constructor(model: string, cacheWrites?: "1h", call: string = crypto.randomUUID()) {
     this.#id = call;
     this.#last = { model, usage: noUsage, cost: null, ...(cacheWrites && { cacheWrites }) };
     publish("llm_start", { call_id: this.#id, model });
   }
 
-  /** The id by which the journal has the call. */
+  /** The id of the call in the journal. */
   get call(): string {
     return this.#id;
   }
 
-  /** Resolves when the journal has that the call begins: only then it is made. */
+  /** Resolves when the journal has the start of the call. Make the call only then. */
   async begun(): Promise<void> {
     await this.#run.settled?.();
   }
@@ -232,12 +226,12 @@ export class Meter {
     this.#publish(spent, "whole");
   }
 
-  /** The call used nothing: it was not made, or declined. */
+  /** Reports that the call used nothing: it was not made, or declined. */
   free(): void {
     this.#publish({ ...this.#last, usage: noUsage, cost: 0 }, "whole");
   }
 
-  /** The call is over, and not all that it used was reported. */
+  /** Reports that the call ended without its full usage. */
   breakOff(): void {
     this.#publish(this.#last, "broken");
   }
@@ -272,7 +266,7 @@ export class AgentReport {
     });
   }
 
-  /** `fallback` replaces the message of an error that is not one of ours. */
+  /** Reports a failure. `fallback` replaces the message of a foreign error. */
   failed(error: unknown, fallback: string): void {
     const known = isWorkflowError(error) ? error : null;
     const { type = "unknown_error", retryable = false } = (known ?? {}) as {
@@ -293,17 +287,19 @@ export class AgentReport {
   }
 }
 
-/** @throws WorkflowError `NO_CWD` when a thread has no directory; `who` needs it: "a command needs one". */
+/**
+ * Returns the thread's directory.
+ * @throws WorkflowError `NO_CWD` when it has none; `who` names its user: "a command needs one".
+ */
 export function cwdOf({ cwd }: ThreadContext, who: string): string {
   if (cwd !== undefined) return cwd;
-  const hint = "start the thread with the command line, or give cwd in the options of run";
-  throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
+  throw noCwd(who);
 }
 
-/** Returns a digest by which a later step detects that a text has changed. */
+/** Returns a digest with which a later step detects that a text has changed. */
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 
-/** A step as an agent reads it. */
+/** Returns a step as an agent reads it. */
 export const stepText = ({ role, content }: Step, number: number): string =>
   `<step number="${number}" role="${role}">\n${content}\n</step>`;

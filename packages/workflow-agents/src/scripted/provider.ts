@@ -1,5 +1,4 @@
 import { noUsage } from "@uncaged/workflow/interpreter";
-import { failure } from "../run/error.ts";
 import {
   type Block,
   blocksOf,
@@ -10,11 +9,12 @@ import {
   textOf,
   type ToolUse,
 } from "../llm/provider.ts";
+import { noAnswerFor, toolNotFound, turnsEnded } from "./errors.ts";
 
-/** A call of a tool that a scripted model makes: of the first tool whose name contains `tool`. */
+/** A tool call of a scripted model: of the first tool whose name contains `tool`. */
 export type ScriptedCall = { tool: string; input: object };
 
-/** One turn of a scripted model: a text, or the tools that it calls; or a function of its conversation. */
+/** One turn of a scripted model: a text, or its tool calls; or a function of its conversation. */
 export type ScriptedTurn =
   | string
   | readonly ScriptedCall[]
@@ -24,8 +24,8 @@ export type ScriptedTurn =
 export type ModelScript = Readonly<Record<string, readonly ScriptedTurn[]>>;
 
 /**
- * A provider that answers from a script, by the conversation alone, and so the same after a restart. Unlike a
- * `scriptedAgent` it calls tools.
+ * Returns a provider that answers from a script. The answers depend only on the conversation, so they are the same
+ * after a restart. Unlike a `scriptedAgent` it calls tools.
  *
  *     const provider = scriptedProvider({ "You plan": [[{ tool: "search", input: {} }], "1. read"] });
  *
@@ -62,17 +62,18 @@ function turnOf(script: ModelScript, { messages, system }: ModelRequest): Script
   const turns = Object.entries(script).find(([part]) => system.includes(part))?.[1];
   const turn = turns?.[turnsOf(messages)];
   if (turn !== undefined) return turn;
-  const begin = JSON.stringify(system.slice(0, 60));
-  const problem = turns ? "ends too early for" : "has no answer to";
-  const message = `the script ${problem} the system prompt that begins ${begin}`;
-  throw failure("NO_ANSWER", message, "add a turn to the scripted provider's script");
+  throw turns
+    ? turnsEnded(system)
+    : noAnswerFor(system, "a turn to the scripted provider's script");
 }
 
 function toolName({ tools }: ModelRequest, wanted: string): string {
   const found = tools.find(({ name }) => name.includes(wanted));
   if (found) return found.name;
-  const names = tools.map(({ name }) => name).join(", ") || "none";
-  throw failure("NO_ANSWER", `the script calls ${wanted}, and the tools are: ${names}`);
+  throw toolNotFound(
+    wanted,
+    tools.map(({ name }) => name),
+  );
 }
 
 function answerOf(request: ModelRequest, blocks: Block[], toolUses: ToolUse[]): ModelAnswer {

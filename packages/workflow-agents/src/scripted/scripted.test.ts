@@ -14,7 +14,7 @@ test("a list answers by the number of steps, and so the same after a restart", a
   });
 });
 
-test("a table answers by words in the system prompt", async () => {
+test("a table answers by keys in the system prompt", async () => {
   const agent = scriptedAgent({ plan: "1. read", code: (ctx) => `for ${ctx.start.content}` });
   expect(await agent(threadOf(), "You plan")).toBe("1. read");
   expect(await agent(threadOf(), "You code")).toBe("for fix the sum");
@@ -28,7 +28,7 @@ test("publishes its answer as a model's", async () => {
   expect(payloadOf(run, "llm_done")).toMatchObject({ model: "scripted", has_tool_use: false });
 });
 
-test("reports nothing in a thread that was killed", async () => {
+test("reports nothing in a killed thread", async () => {
   const signal = AbortSignal.abort(new Error("killed"));
   expect(await failureOf(scriptedAgent(["plan"])(threadOf({ signal }), ""))).toEqual(
     new Error("killed"),

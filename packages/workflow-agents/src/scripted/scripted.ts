@@ -1,15 +1,16 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { AgentReport, inAttempt, publish } from "../run/run.ts";
+import { noAnswerFor, stepsEnded } from "./errors.ts";
 
-/** One answer: a text, or a function of the thread that makes it. */
+/** One answer: a text, or a function of the thread that returns it. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
-/** A list answers by the number of steps so far; a table by the first of its keys in the system prompt. */
+/** A list answers by the number of steps so far. A table answers by the first of its keys in the system prompt. */
 export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 
 /**
- * An agent that answers from a script, by the thread alone, and so the same after a restart.
+ * Returns an agent that answers from a script. The answers depend only on the thread, so they are the same after a
+ * restart.
  *
  *     const agent = scriptedAgent({ "You plan": "1. read 2. fix", "You code": "+1 -1" });
  *
@@ -33,9 +34,7 @@ function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string
     ? ["", script[steps.length] as ScriptedAnswer | undefined]
     : (Object.entries(script).find(([part]) => systemPrompt.includes(part)) ?? []);
   if (answer !== undefined) return answer;
-  const begin = JSON.stringify(systemPrompt.slice(0, 60));
-  const message = isList
-    ? `the script ends before step ${steps.length + 1}`
-    : `the script has no answer to the system prompt that begins ${begin}`;
-  throw failure("NO_ANSWER", message, "add an answer to the scripted agent's script");
+  throw isList
+    ? stepsEnded(steps.length + 1)
+    : noAnswerFor(systemPrompt, "an answer to the scripted agent's script");
 }

@@ -1,11 +1,16 @@
 import type { Duration } from "@uncaged/workflow";
-import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
-import { misuse } from "../run/error.ts";
+import { durationMs } from "@uncaged/workflow/interpreter";
 import { digest } from "../run/run.ts";
+import {
+  invalidApproval,
+  invalidOtherwise,
+  invalidWithin,
+  unknownApprovalOption,
+} from "./errors.ts";
 
 /**
- * The calls of a tool that need a person's approval: all, or only if `when` returns true. `within` is the time to
- * decide, unlimited by default. An undecided call is then refused, or made with `otherwise: "approve"`.
+ * Which calls of a tool need a person's approval: all, or only those for which `when` returns true. `within` is the
+ * time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise: "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;
@@ -13,7 +18,7 @@ export type Approval<Input = unknown> = {
   otherwise?: "approve" | "refuse";
 };
 
-/** `true` and a function are short for an {@link Approval} of all calls, and of those for which it is true. */
+/** `true` means an {@link Approval} of all calls; a function means one of the calls for which it returns true. */
 export type Approve<Input = unknown> =
   | true
   | NonNullable<Approval<Input>["when"]>
@@ -34,22 +39,20 @@ export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
 
 /** @throws WorkflowError `BAD_TOOL` */
 export function approvalRule<Input>(tool: string, given: Approve<Input>): ApprovalRule {
-  const bad = (what: string, hint: string) =>
-    misuse("BAD_TOOL", `the approval of the tool ${tool} ${what}`, hint);
   const approval: unknown =
     given === true ? {} : typeof given === "function" ? { when: given } : given;
   if (typeof approval !== "object" || approval === null) {
-    throw bad(`is ${JSON.stringify(given)}`, "give true, a function, or {when, within, otherwise}");
+    throw invalidApproval(tool, given);
   }
   const { when, within, otherwise = "refuse", ...others } = approval as Approval;
   const [other] = Object.keys(others);
-  if (other !== undefined) throw bad(`has no ${other}`, "it may have when, within, otherwise");
+  if (other !== undefined) throw unknownApprovalOption(tool, other);
   if (otherwise !== "approve" && otherwise !== "refuse") {
-    throw bad(`has the otherwise ${JSON.stringify(otherwise)}`, "it is approve or refuse");
+    throw invalidOtherwise(tool, otherwise);
   }
   const ms = within === undefined ? null : durationMs(within);
   if (within !== undefined && (ms === null || ms <= 0)) {
-    throw bad(`has the time ${JSON.stringify(within)}`, durationHint);
+    throw invalidWithin(tool, within);
   }
   return {
     ms,
@@ -62,11 +65,11 @@ export function approvalRule<Input>(tool: string, given: Approve<Input>): Approv
   };
 }
 
-/** By it an approval belongs to one input of one tool. */
+/** Returns a call's hash, which binds an approval to one input of one tool. */
 export const callHash = (tool: string, input: unknown): string =>
   digest(JSON.stringify([tool, sorted(input)]));
 
-/** A JSON value whose objects have their keys in order: two that say the same are one. */
+/** Returns a JSON value with sorted keys, so that equal values have equal text. */
 function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sorted);

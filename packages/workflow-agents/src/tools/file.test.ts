@@ -58,7 +58,7 @@ describe("no tool leaves the thread's directory", () => {
   ];
 
   for (const [name, input] of escapes) {
-    test(`${name}: not by .., an absolute path, a link or a link's parent`, async () => {
+    test(`${name}: not through .., an absolute path, a link or a link's parent`, async () => {
       symlinkSync(join(top, "secret.txt"), join(cwd, "file-link"));
       symlinkSync(top, join(cwd, "folder-link"));
       symlinkSync("/proc/self/environ", join(cwd, "environ"));
@@ -79,7 +79,7 @@ describe("no tool leaves the thread's directory", () => {
       expect(readdirSync(top).sort()).toEqual(["project", "secret.txt"]);
     });
 
-    test(`${name}: stops at no FIFO`, async () => {
+    test(`${name}: does not block at a FIFO`, async () => {
       spawnSync("mkfifo", [join(cwd, "fifo")]);
       const answer = await said(name, input("fifo"));
       if (name === "search") expect(answer).toBe("[nothing found]");
@@ -87,7 +87,7 @@ describe("no tool leaves the thread's directory", () => {
     });
   }
 
-  test("a link made between the check and the use leads nowhere", async () => {
+  test("a link made between the check and the use is not followed", async () => {
     put("folder/a.txt", "inside");
     const place = await confinedPath(cwd, "folder/a.txt");
     rmSync(join(cwd, "folder/a.txt"));
@@ -100,7 +100,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(openConfined(place, 0)).rejects.toThrow("leads out");
   });
 
-  test("a write into an open folder stays there, even if its name leads out by now", async () => {
+  test("a write into an open folder stays there, even if its name meanwhile leads out", async () => {
     put("folder/a.txt", "inside");
     const folder = await Folder.open(await confinedPath(cwd, "folder"));
     renameSync(join(cwd, "folder"), join(cwd, "moved"));
@@ -114,7 +114,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(Folder.open({ root: cwd, path: join(cwd, "folder"), name: "folder" })).rejects.toThrow();
   });
 
-  test("a file that is replaced again and again is read as it is at some moment", async () => {
+  test("a file that is replaced repeatedly is read in one of its states", async () => {
     put("a.txt", "whole");
     const replace = `const { renameSync, writeFileSync } = require("fs");
       console.log("go");
@@ -128,10 +128,10 @@ describe("no tool leaves the thread's directory", () => {
     expect([...read]).toEqual(["whole"]);
   });
 
-  test("a folder that is swapped for a link all the time lets nothing out", async () => {
+  test("a folder that is repeatedly swapped for a link reveals nothing outside", async () => {
     put("folder/a.txt", "inside");
     mkdirSync(join(top, "other"));
-    // The tool makes the folder again where it is missing: then the next turn puts that one away.
+    // The tool recreates the folder if it is missing: then the next turn moves that one away.
     const swap = `const { renameSync, symlinkSync, unlinkSync } = require("fs");
       const attempt = (act) => { try { act(); } catch {} };
       console.log("on");
@@ -174,12 +174,12 @@ describe("no tool leaves the thread's directory", () => {
 });
 
 describe("readFile", () => {
-  test("gives a text as it is, byte order mark and line ends included", async () => {
+  test("returns a text unchanged, including byte order mark and line ends", async () => {
     put("a.txt", "\ufeffone\r\ntwo\n");
     expect(await said("readFile", { path: "a.txt" })).toBe("\ufeffone\r\ntwo\n");
   });
 
-  test("gives some lines, and reports what there is more", async () => {
+  test("returns some lines, and reports the rest", async () => {
     put("a.txt", Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(""));
     expect(await said("readFile", { path: "a.txt", offset: 3, limit: 2 })).toBe(
       "line 3\nline 4\n[lines 3 to 4 of 3000; go on with offset 5]",
@@ -193,23 +193,23 @@ describe("readFile", () => {
     );
   });
 
-  test("refuses what is missing, binary, a folder or over 10 MB", async () => {
+  test("refuses a missing or binary file, a folder, and a file over 10 MB", async () => {
     put("binary", "a\0b");
     writeFileSync(join(cwd, "latin1"), Buffer.from([0x61, 0xe9]));
     put("long", "");
     truncateSync(join(cwd, "long"), 10 * 1024 * 1024 + 1);
-    expect(await said("readFile", { path: "none" })).toContain('"none" is not there');
-    expect(await said("readFile", { path: "no/folder" })).toContain("nor is its folder");
+    expect(await said("readFile", { path: "none" })).toContain('"none" does not exist');
+    expect(await said("readFile", { path: "no/folder" })).toContain("nor does its folder");
     expect(await said("readFile", { path: "binary" })).toContain("is not text");
     expect(await said("readFile", { path: "latin1" })).toContain("is not text");
     expect(await said("readFile", { path: "long" })).toContain("is too long: 10485761 bytes");
     expect(await said("readFile", { path: "." })).toContain("is not a regular file");
-    expect(await said("readFile", { path: "" })).toContain("arguments of readFile are wrong");
+    expect(await said("readFile", { path: "" })).toContain("invalid arguments of readFile");
   });
 });
 
 describe("writeFile", () => {
-  test("makes a file with its folders, and replaces one whole with its mode", async () => {
+  test("creates a file with its folders, and replaces one whole with its mode", async () => {
     expect(await said("writeFile", { path: "a/b/c.sh", content: "1" })).toBe("made a/b/c.sh");
     chmodSync(join(cwd, "a/b/c.sh"), 0o755);
     expect(await said("writeFile", { path: "a/b/c.sh", content: "2" })).toBe("replaced a/b/c.sh");
@@ -218,7 +218,7 @@ describe("writeFile", () => {
     expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.sh"]);
   });
 
-  test("leaves a file's other name as it was", async () => {
+  test("leaves other hard links of a file unchanged", async () => {
     linkSync(join(top, "secret.txt"), join(cwd, "hard"));
     await call("writeFile", { path: "hard", content: "new" });
     expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
@@ -242,7 +242,7 @@ describe("writeFile", () => {
 });
 
 describe("editFile", () => {
-  test("replaces one exact text, $ and all", async () => {
+  test("replaces one exact text, including $", async () => {
     put("a.txt", "let a = 1;\r\nlet b = 2;\r\n");
     const edit = { path: "a.txt", oldText: "1;\r\n", newText: "$&$1;\n" };
     expect(await said("editFile", edit)).toBe("changed a.txt");
@@ -262,11 +262,11 @@ describe("editFile", () => {
     expect(text("a.txt")).toBe(after);
   });
 
-  test("refuses a text that is not there, there twice, or the same", async () => {
+  test("refuses a text that is missing, occurs twice, or is unchanged", async () => {
     put("a.txt", "x\nx\n");
     const edit = (oldText: string, newText: string, all = false) =>
       said("editFile", { path: "a.txt", oldText, newText, all });
-    expect(await edit("y", "z")).toContain("has no such text");
+    expect(await edit("y", "z")).toContain("does not contain the text");
     expect(await edit("x", "z")).toContain("has the text 2 times, in lines 1, 2");
     expect(await edit("x", "x")).toContain("both texts are the same");
     expect(text("a.txt")).toBe("x\nx\n");
@@ -291,7 +291,7 @@ describe("listFiles and search", () => {
     symlinkSync(top, join(cwd, "up"));
   });
 
-  test("list what Git does not ignore, by name", async () => {
+  test("list the files that Git does not ignore, by name", async () => {
     expect((await said("listFiles", {})).split("\n")).toEqual([
       ".gitignore",
       "image.png",
@@ -309,10 +309,10 @@ describe("listFiles and search", () => {
     );
     expect(await said("listFiles", { pattern: "src/**/*.ts" })).toBe("src/a.ts");
     expect(await said("listFiles", { pattern: "*.rs" })).toBe("[no files]");
-    expect(await said("listFiles", { path: "nope" })).toContain("is not there");
+    expect(await said("listFiles", { path: "nope" })).toContain("does not exist");
   });
 
-  test("find lines by expression and by text, in text files alone", async () => {
+  test("find lines by expression and by text, only in text files", async () => {
     expect(await said("search", { pattern: "^const (one|two)" })).toBe(
       "src/a.ts:1: const one = 1;\nsrc/a.ts:2: const two = 2;",
     );
@@ -320,13 +320,15 @@ describe("listFiles and search", () => {
       "keep/dist/x.js:1: one\nkeep/wanted.log:1: one\nsrc/a.ts:1: const one = 1;\nsrc/b.tsx:1: ONE",
     );
     expect(await said("search", { pattern: "one", files: "*.log" })).toBe("keep/wanted.log:1: one");
-    expect(await said("search", { pattern: "(", path: "src" })).toContain("expression is wrong");
+    expect(await said("search", { pattern: "(", path: "src" })).toContain(
+      "invalid regular expression",
+    );
     expect(await said("search", { pattern: "= 1;", plain: true, path: "src/a.ts" })).toBe(
       "src/a.ts:1: const one = 1;",
     );
   });
 
-  test("say where an expression takes too long, and show no endless list", async () => {
+  test("report a slow expression, and limit the list", async () => {
     put("slow.txt", `${"a".repeat(5000)}!`);
     expect(await said("search", { pattern: "^(a+)+$", path: "slow.txt" })).toContain(
       "takes too long at slow.txt:1",

@@ -1,11 +1,12 @@
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "./path.ts";
+import { type ConfinedPath, isInside, nullIfMissing } from "./path.ts";
+import { fileNotOpened, missingFile, notAFile, outside, parentNotFolder } from "./errors.ts";
 
 // A separate file, so that importing path types does not require Node's types.
 
-/** Opens a plain file. Waits at no FIFO, and opens no device and no folder. */
+/** Opens a plain file. Does not block at a FIFO, and opens no device and no folder. */
 export async function openConfined(
   place: ConfinedPath,
   flags: number,
@@ -17,10 +18,10 @@ export async function openConfined(
   throw notAFile(place.name);
 }
 
-// Another tool may replace a file during the open; then the new file is opened.
+// Another tool may replace a file during the open. Then the new file is opened.
 const mostReplaced = 10;
 
-/** Opens what a path leads to, when that lies inside. */
+/** Opens the target of a path, if it is inside. */
 async function openInside(
   place: ConfinedPath,
   flags: number,
@@ -38,7 +39,7 @@ async function openInside(
   throw outside(place.name);
 }
 
-/** Opens what is at a path, and follows no link at its end. */
+/** Opens a path without following a link at its end. */
 async function openAt(place: ConfinedPath, flags: number, mode?: number): Promise<FileHandle> {
   return await open(place.path, flags | constants.O_NOFOLLOW, mode).catch(
     (error: NodeJS.ErrnoException) => {
@@ -46,21 +47,20 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
       if (code === "ELOOP") throw outside(place.name);
       if (code === "EISDIR" || code === "ENXIO") throw notAFile(place.name);
       if (code === "ENOENT" || code === "ENOTDIR") {
-        const problem = code === "ENOENT" ? "is not there" : "is not a folder";
-        throw pathError("FILE_MISSING", place.name, problem);
+        throw code === "ENOENT" ? missingFile(place.name) : parentNotFolder(place.name);
       }
-      throw pathError("FILE_FAILED", place.name, `can't be opened: ${code}`);
+      throw fileNotOpened(place.name, code);
     },
   );
 }
 
-/** Tells whether the path still leads to the opened file, inside the root. */
+/** Checks whether the path still leads to the opened file, inside the root. */
 async function whereIs(
   opened: FileHandle,
   { root, path }: ConfinedPath,
 ): Promise<"inside" | "outside" | "replaced"> {
   const { dev, ino } = await opened.stat({ bigint: true });
-  // Bun's realpath reports a file as missing that is replaced while it looks.
+  // Bun's realpath reports a file as missing that is replaced during the call.
   const real = await realpath(path).catch(nullIfMissing);
   if (real === null) return "replaced";
   if (!isInside(root, real)) return "outside";
@@ -68,11 +68,9 @@ async function whereIs(
   return now?.dev === dev && now.ino === ino ? "inside" : "replaced";
 }
 
-export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is not a regular file");
-
 const openFiles = "/proc/self/fd";
 
-/** A folder, held open. On Linux, what is done in it is done there, whatever its name leads to by now. */
+/** An open folder. On Linux, operations stay in it, even if its name meanwhile leads elsewhere. */
 export class Folder {
   readonly #handle: FileHandle;
   readonly #place: ConfinedPath;
@@ -90,7 +88,7 @@ export class Folder {
     return join(existsSync(openFiles) ? `${openFiles}/${this.#handle.fd}` : this.#place.path, name);
   }
 
-  /** The folder of this name in it, made when it is missing. This one is closed. */
+  /** Opens the subfolder of this name, and creates it if missing. Closes this folder. */
   async into(name: string): Promise<Folder> {
     try {
       const path = this.path(name);

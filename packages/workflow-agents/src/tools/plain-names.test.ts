@@ -3,7 +3,7 @@ import { sendable } from "./plain-names.ts";
 
 const text = { type: "string" };
 
-test("a schema without properties gets some", () => {
+test("a schema without properties gets an empty list", () => {
   expect(sendable({ type: "object" }).schema).toEqual({ type: "object", properties: {} });
   expect(sendable({ type: ["object", "null"], properties: null }).schema).toEqual({
     type: "object",
@@ -11,7 +11,7 @@ test("a schema without properties gets some", () => {
   });
 });
 
-test("names that a provider refuses are changed, and those of the server come back", () => {
+test("names that a provider refuses are changed, and the server's own names are restored", () => {
   const { schema, restored } = sendable({
     properties: {
       $filter: text,

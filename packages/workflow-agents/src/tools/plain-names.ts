@@ -3,8 +3,8 @@ import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { type Fields, isObject } from "../run/error.ts";
 
 /**
- * A tool's schema as an object with `properties`, whose names are plain as every provider wants them. `restored` gives
- * the input that a model wrote for it the names that the tool knows.
+ * A tool's schema as an object with `properties`, with plain names that every provider accepts. `restored` gives a
+ * model's input the tool's own names.
  */
 export type Sendable = { schema: Fields; restored: (input: Fields) => Fields };
 
@@ -24,7 +24,7 @@ export function sendable(given: Fields): Sendable {
   };
 }
 
-/** Renames a schema's properties to plain names. `names` keeps the changed ones. */
+/** Renames a schema's properties to plain names. `names` maps the changed ones. */
 function renamed(value: unknown, names: Map<string, string>, depth: number): unknown {
   if (Array.isArray(value)) return value.map((one) => renamed(one, names, depth + 1));
   if (!isObject(value) || depth > deepest) return value;
@@ -45,7 +45,7 @@ function renamed(value: unknown, names: Map<string, string>, depth: number): unk
   return Object.fromEntries(schema);
 }
 
-// Values of the author's, and no schemas.
+// These contain values of the author, not schemas.
 const asIs = new Set(["enum", "const", "default", "examples", "example"]);
 
 function nameFor(name: string, names: Map<string, string>): string {

@@ -29,7 +29,7 @@ const answer = (execute: (input: unknown, runtime: ToolExecution) => unknown, li
   toolRegistry([returning(execute)], limits).run("try_it", {}, here());
 
 describe("a registry", () => {
-  test("gives a model each tool's name, description and JSON Schema", async () => {
+  test("returns each tool's name, description and JSON Schema", async () => {
     const add = tool({
       name: "add",
       description: "Adds.",
@@ -54,7 +54,7 @@ describe("a registry", () => {
     expect(await registry.run("add", { a: 2 }, here())).toEqual({ content: "3", is_error: false });
   });
 
-  test("changes property names that a provider refuses, and gives a tool its own names", async () => {
+  test("changes property names that a provider refuses, and passes a tool its own names", async () => {
     const find = tool({
       name: "find",
       description: "Finds.",
@@ -93,10 +93,12 @@ describe("a registry", () => {
     expect((await registry.run("late", {}, here())).content).toBe("from the source");
   });
 
-  test("refuses a name twice, a name no model takes, and an input that is not an object", () => {
+  test("refuses a duplicate name, a name that no model accepts, and an input that is not an object", () => {
     const one = returning(() => 1);
     expect(() => toolRegistry([one, one])).toThrow("two tools have the name try_it");
-    expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow('the name "try it"');
+    expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow(
+      'invalid name of a tool: "try it"',
+    );
     expect(() => toolRegistry([{ ...one, input: z.string() }])).toThrow("is not an object");
     expect(() => toolRegistry([{ ...one, input: z.object({ at: z.date() }) }])).toThrow(
       "can't be a JSON Schema",
@@ -140,19 +142,19 @@ describe("a call", () => {
     );
   });
 
-  test("reports a long message cut, as every value", async () => {
+  test("cuts a long message in events, like every value", async () => {
     await answer((_, runtime) => runtime.info("x".repeat(20_000)));
     expect(events[1]?.payload.message).toMatchObject({ _truncated: true, length: 20_002 });
   });
 
-  test("of an unknown tool is an answer that names the known ones", async () => {
+  test("of an unknown tool returns an answer that names the known ones", async () => {
     const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
-    expect(content).toBe('there is no tool "rm"\ntools: try_it');
+    expect(content).toBe('unknown tool "rm"\ntools: try_it');
     expect(is_error).toBe(true);
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("with wrong arguments is an answer that reports which", async () => {
+  test("with wrong arguments returns an answer that names them", async () => {
     for (const schema of [
       z.object({ path: z.string(), n: z.number() }),
       mini.object({ path: mini.string(), n: mini.number() }),
@@ -194,7 +196,7 @@ describe("a call", () => {
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("ends with the thread, also if it began after the thread's end", async () => {
+  test("ends with the thread, also if it started after the thread's end", async () => {
     const abort = new AbortController();
     const registry = toolRegistry([returning(() => new Promise(() => abort.abort()))]);
     const first = await runTool(registry, "try_it", {}, here(abort.signal));
@@ -205,7 +207,7 @@ describe("a call", () => {
     expect(ran).toBe(false);
   });
 
-  test("with a result that JSON can't hold is an error about it", async () => {
+  test("with a result that JSON cannot represent returns an error about it", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     for (const bad of [ring, { n: 1n }, () => 1, Symbol("s"), { toJSON: () => undefined }]) {
@@ -226,12 +228,12 @@ describe("a call", () => {
     expect(events.at(-1)?.payload.output === result).toBe(true);
   });
 
-  test("with no result is an answer about it, and one cut in the middle of a character stays whole", async () => {
+  test("without a result returns an answer about it, and a cut result keeps characters whole", async () => {
     expect((await answer(() => undefined)).content).toBe("(no output)");
     expect((await answer(() => "ab😀cd", { maxResult: 3 })).content).toStartWith("ab\n[truncated");
   });
 
-  test("that fails where the caller goes on has the documented output", async () => {
+  test("that fails where the caller continues has the documented output", async () => {
     const registry = toolRegistry([returning(() => Promise.reject(new Error("bad")))]);
     const outcome = await runTool(registry, "try_it", {}, { ...here(), allowError: true });
     const output = { ok: false, error: "the tool try_it failed: bad", tool: "try_it" };

@@ -1,19 +1,19 @@
 import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
-import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { copyOf } from "../run/copy.ts";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { approvalRule } from "./approval.ts";
 import { sendable } from "./plain-names.ts";
 import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
+import { inputNotObject, inputNotSchema, invalidToolName, twinTools } from "./errors.ts";
 
 /**
- * A registry of tools and of sources of tools.
+ * Returns a registry of tools and tool sources.
  *
  *     const tools = toolRegistry([readFile, search, mcpTools({ name: "docs", url })]);
  *
- * @throws WorkflowError `BAD_TOOL` when a name or schema can't be given to a model, or a name comes twice.
+ * @throws WorkflowError `BAD_TOOL` for a duplicate name, or a name or schema that a model cannot get.
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],
@@ -52,7 +52,7 @@ export function toolRegistry(
       if (!tool?.approval) return null;
       const { isNeeded, ms, otherwise } = tool.approval;
       const given = tool.check(copyOf(input));
-      // A call that can't be made needs no approval.
+      // An invalid call needs no approval.
       if (!given.ok || !(await isNeeded(given.input))) return null;
       const problem = (other: unknown): string | null => {
         const result = tool.check(copyOf(other));
@@ -67,7 +67,7 @@ export function toolRegistry(
 function readyTool(given: Tool): ReadyTool {
   const { name, description, input, timeoutMs, idempotent, approve, ...tool } = given;
   if (!/^[\w-]{1,64}$/.test(name)) {
-    throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
+    throw invalidToolName(name);
   }
   const { schema, restored } = sendable(schemaOf(name, input));
   return {
@@ -84,12 +84,12 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
     const { $schema: _, "~standard": __, ...schema } = toJSONSchema(input, { io: "input" });
     if (schema.type === "object") return schema;
   } catch (error) {
-    throw badTool(`the input of the tool ${name} can't be a JSON Schema: ${String(error)}`);
+    throw inputNotSchema(name, String(error));
   }
-  throw badTool(`the input of the tool ${name} is not an object`);
+  throw inputNotObject(name);
 }
 
-// Zod's words come with the language that a schema's maker chose, or with none: these are always there.
+// Zod's messages depend on the locale of the schema's author, or are missing. These are always available.
 const words = { error: en().localeError };
 
 function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"]> {
@@ -104,8 +104,5 @@ function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"
 function refuseTwins(tools: readonly { name: string }[]): void {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, at) => names.indexOf(name) !== at);
-  if (twin !== undefined) throw badTool(`two tools have the name ${twin}`);
+  if (twin !== undefined) throw twinTools(twin);
 }
-
-const badTool = (message: string, hint = "fix the tool where it is defined"): WorkflowError =>
-  misuse("BAD_TOOL", message, hint);

@@ -5,14 +5,14 @@ import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { checkSandbox, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
 import { HeadAndTail } from "../child/output.ts";
-import { failure } from "../run/error.ts";
-import { confinedPath, pathError } from "./path.ts";
+import { confinedPath } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
+import { argvOrCommand, commandTimeout, noProgram } from "./errors.ts";
 
 /**
- * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default
- * of calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between
- * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default of
+ * calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between SIGTERM and
+ * SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
@@ -33,11 +33,11 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * A tool that runs commands, in the thread's directory or a folder in it. Without `sandbox` a command may do whatever
- * the user may. Its process group is ended at a timeout, with the thread, and when it exits, and all else that it has
- * started where bubblewrap is installed.
+ * Returns a tool that runs commands in the thread's directory or a folder in it. Without `sandbox` a command has all of
+ * the user's permissions. Its process group is ended at a timeout, with the thread, and when it exits. Where bubblewrap
+ * is installed, all other processes that it started end too.
  *
- * @throws WorkflowError `BAD_TOOL` at once for options of a sandbox that make no sense
+ * @throws WorkflowError `BAD_TOOL` at once for invalid sandbox options.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
@@ -60,7 +60,7 @@ export function runCommand(options: RunCommandOptions = {}): Tool {
 function argvOf(call: Call): string[] {
   if (call.command === undefined && call.argv) return call.argv;
   if (call.command !== undefined && !call.argv) return ["/bin/sh", "-c", call.command];
-  throw failure("TOOL_INPUT", "runCommand needs either argv or command", "give one of the two");
+  throw argvOrCommand();
 }
 
 type Bounds = RunCommandOptions & { longestMs: number; graceMs: number };
@@ -70,7 +70,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const args = argvOf(call);
   const { path } = await confinedPath(execution.cwd, call.cwd ?? ".");
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
-  if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is not a command", "name a program");
+  if (args[0] === "") throw noProgram();
   const env = allowed(execution.env, options.env ?? []);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
@@ -80,9 +80,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   });
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
-    const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;
-    const ending = `[ended after ${timeoutMs} ms: its output is above]`;
-    throw failure("COMMAND_TIMEOUT", message, `${text}\n${ending}`.trim());
+    throw commandTimeout(args[0] ?? "", timeoutMs, text);
   }
   const failed = exitCode === 0 ? "" : `[exit code ${exitCode}]`;
   const ending = signal === null ? failed : `[ended by ${signal}]`;
@@ -90,7 +88,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   return { result, exitCode, signal };
 }
 
-/** Runs a command to its end, in a sandbox where the options say so. */
+/** Runs a command to its end, in a sandbox if the options say so. */
 async function runConfined(
   [program = "", ...rest]: readonly string[],
   options: SandboxOptions,

@@ -3,10 +3,20 @@ import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { messageOf, truncated } from "@uncaged/workflow/interpreter";
 import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
 import { copyOf, threadCopy } from "../run/copy.ts";
-import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { callHash } from "./approval.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
+import {
+  invalidInput,
+  notApproved,
+  resultNotJson,
+  resultTooLarge,
+  toolAborted,
+  toolFailed,
+  toolTimeout,
+  unknownOutcome,
+  unknownTool,
+} from "./errors.ts";
 
 /**
  * `content` is the text for the model, with `parts`, its pictures and documents. `output` is the `result` in the tool's
@@ -21,7 +31,7 @@ export type ToolOutcome =
       error: WorkflowError;
     };
 
-/** `allowError` only reaches the `tool_error` event: the caller goes on after a failure. */
+/** `allowError` only appears in the `tool_error` event: the caller continues after a failure. */
 export type RunToolContext = ToolContext & { allowError?: boolean };
 
 /**
@@ -44,7 +54,7 @@ export async function runTool(
     const content = limited(shownParts.text, maxResult);
     const { parts } = shownParts;
     refuseTooLarge(content, parts);
-    // The bytes are in the conversation: events have notes.
+    // The bytes are in the conversation. Events have notes instead.
     const [shownOutput, shownWhole] =
       parts.length > 0 ? [content, content] : [whole(output), whole(toolResult)];
     const results = { output: shownOutput, toolResult: shownWhole };
@@ -63,7 +73,7 @@ export async function runTool(
   }
 }
 
-// A longer one would end at once.
+// A longer timer would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
 /** Runs a tool within its timeout. Then aborts its signal, and drops its later reports. */
@@ -76,34 +86,25 @@ async function execute(
   const tools = await registry.all(context);
   const tool = tools.find((one) => one.name === name);
   if (!tool) {
-    const names = tools.map((one) => one.name).join(", ") || "none";
-    throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
+    const names = tools.map((one) => one.name);
+    throw unknownTool(name, names);
   }
   const checked = tool.check(copyOf(given));
-  if (!checked.ok) {
-    const hint = "call it again with arguments that fit its schema";
-    throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
-  }
-  if (tool.idempotent === false && context.wasBegun) {
-    const message = `it is not known whether ${name} was done: its process ended while it was at work`;
-    throw failure("TOOL_UNKNOWN_OUTCOME", message, "find out before you call it again");
-  }
+  if (!checked.ok) throw invalidInput(name, checked.problem);
+  if (tool.idempotent === false && context.wasBegun) throw unknownOutcome(name);
   // The caller asked for approval before, or does not know that it must.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
     const judged = tool.check(copyOf(given));
     if (!judged.ok || (await approval.isNeeded(judged.input))) throw notApproved(name);
   }
-  const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
+  const aborted = toolAborted(name);
   if (context.signal.aborted) throw aborted;
   const ms = Math.min(tool.timeoutMs ?? registry.limits.timeoutMs, longestTimer);
   const over = new AbortController();
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {
-    const late = setTimeout(() => {
-      const hint = "ask for less at once, or in another way";
-      reject(failure("TOOL_TIMEOUT", `the tool ${name} was stopped after ${ms} ms`, hint));
-    }, ms);
+    const late = setTimeout(() => reject(toolTimeout(name, ms)), ms);
     const abort = () => reject(aborted);
     context.signal.addEventListener("abort", abort);
     stop = () => {
@@ -119,13 +120,6 @@ async function execute(
     stop();
   }
 }
-
-const notApproved = (name: string): WorkflowError =>
-  failure(
-    "TOOL_NOT_APPROVED",
-    `${name} was not run: the call is not approved`,
-    "call it through a model in a role, which asks for a person's approval",
-  );
 
 function executionOf(name: string, context: ToolContext, signal: AbortSignal): ToolExecution {
   // Reports may come from another async context, such as a connection that several attempts share.
@@ -159,9 +153,7 @@ function unwrapped(value: unknown): unknown {
 
 function errorOf(name: string, thrown: unknown): WorkflowError {
   if (isWorkflowError(thrown)) return thrown;
-  return failure("TOOL_FAILED", `the tool ${name} failed: ${messageOf(thrown)}`, undefined, {
-    cause: thrown,
-  });
+  return toolFailed(name, messageOf(thrown), thrown);
 }
 
 /** Reads a value. Returns null if it is undefined or the read throws: a cycle, a BigInt, a getter. */
@@ -175,10 +167,10 @@ function orNull<T>(read: () => T | undefined): T | null {
 
 const jsonOf = (value: unknown): string | null => orNull(() => JSON.stringify(value));
 
-/** A value as an event may hold it: see {@link truncated}; null when it has no JSON. */
+/** Returns a value for an event, {@link truncated}, or null if JSON cannot represent it. */
 const shown = (value: unknown): unknown => orNull(() => truncated(value));
 
-/** A value as it is, for the recorder of events, which truncates it; null when it has no JSON. */
+/** Returns a value whole, or null if JSON cannot represent it. The recorder of events truncates it. */
 const whole = (value: unknown): unknown =>
   typeof value === "string" || jsonOf(value) !== null ? value : null;
 
@@ -207,7 +199,7 @@ async function shownOf(output: unknown, cwd: string): Promise<{ text: string; pa
   return { text: texts.join("\n"), parts };
 }
 
-/** @throws WorkflowError `TOOL_RESULT` when it has no JSON: a cycle, a BigInt, a getter that throws. */
+/** @throws WorkflowError `TOOL_RESULT` if JSON cannot represent it: a cycle, a BigInt, a getter that throws. */
 function textOf(result: unknown): string {
   if (result === undefined || result === null || result === "") return "(no output)";
   if (typeof result === "string") return result;
@@ -217,20 +209,18 @@ function textOf(result: unknown): string {
     throw new TypeError(`it is a ${typeof result}`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `the tool's result can't be written as JSON: ${why}`;
-    const hint = "the tool must return text or plain JSON values";
-    throw failure("TOOL_RESULT", message, hint, { cause });
+    throw resultNotJson(why, cause);
   }
 }
 
 const mib = 2 ** 20;
 // A record of a result has at most 32 MiB, including other fields.
 const largestResult = 31 * mib;
-// A character has at most so many bytes in JSON.
+// Maximum bytes of a character in JSON.
 const mostBytes = 6;
 
 /**
- * @throws WorkflowError `TOOL_RESULT` when it is too large to be recorded: after a crash the tool would be run again.
+ * @throws WorkflowError `TOOL_RESULT` for a result that is too large to record: after a crash the tool would run again.
  */
 function refuseTooLarge(content: string, parts: readonly Part[]): void {
   const inParts = parts.reduce((sum, { source }) => {
@@ -239,13 +229,7 @@ function refuseTooLarge(content: string, parts: readonly Part[]): void {
   if (content.length + inParts <= largestResult / mostBytes) return;
   const bytes = Buffer.byteLength(JSON.stringify([content, parts]));
   if (bytes <= largestResult) return;
-  const size = (bytes / mib).toFixed(1);
-  const message = `the tool's result has ${size} MiB, and can't be recorded: ${largestResult / mib} MiB is the most`;
-  throw failure(
-    "TOOL_RESULT",
-    message,
-    "the tool must return less: a part of it, or a file's path",
-  );
+  throw resultTooLarge((bytes / mib).toFixed(1), largestResult / mib);
 }
 
 const limited = (text: string, length: number): string =>
@@ -253,7 +237,7 @@ const limited = (text: string, length: number): string =>
     ? text
     : `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
 
-// Never between the halves of one character, and a copy: a piece of a text keeps the whole in memory.
+// Never cuts a character in two. Copies, because a slice of a text keeps the whole text in memory.
 function cut(text: string, length: number): string {
   const isHalf = /[\ud800-\udbff]/.test(text.charAt(length - 1));
   const piece = text.slice(0, isHalf ? length - 1 : length);

@@ -5,10 +5,9 @@ import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
  * The context of a tool's run. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call: a
- * call repeated after a crash has the same key. `wasBegun`: this call was running when its process ended.
- * `thread` is the thread as the agent got it.
- * `approved` is the hash of the call that a person approved. `exact` is the JSON of the arguments if it has integers
- * beyond 2^53 that a number would round: the arguments have them as texts.
+ * call repeated after a crash has the same key. `wasBegun`: this call was running when its process ended. `thread` is
+ * the thread as the agent got it. `approved` is the hash of the call that a person approved. `exact` is the JSON of the
+ * arguments if it has integers beyond 2^53 that a number would round: the arguments have them as strings.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -23,8 +22,8 @@ export type ToolContext = {
 };
 
 /**
- * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The rest
- * reports progress as `tool_message` events, which are dropped once the tool is done.
+ * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The other functions
+ * report progress as `tool_message` events, which are dropped after the tool has ended.
  */
 export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -36,12 +35,12 @@ export type ToolExecution = ToolContext & {
 };
 
 /**
- * A tool. `name` has letters, digits, `_` and `-`, 64 at most. `execute` gets the model's arguments as parsed by the
- * Zod schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these;
+ * A tool. `name` has letters, digits, `_` and `-`, at most 64. `execute` gets the model's arguments as parsed by the
+ * Zod schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these.
  * `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets its
  * errors, a `WorkflowError` with its hint. `timeoutMs` is for tools that take longer than the registry allows. With
- * `idempotent: false` a call that was running when its process ended is not made again: the model learns that its
- * outcome is unknown. With `approve` a person decides on all or some of its calls before they are made.
+ * `idempotent: false` a call that was running when its process ended does not run again: the model learns that its
+ * outcome is unknown. With `approve` a person decides on all or some of its calls before they run.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -53,7 +52,7 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
-/** Returns the tool itself; writing it so gives `execute` its types. */
+/** Returns the tool itself. The call infers the types of `execute`. */
 export const tool = <Schema extends $ZodType>(one: Tool<Schema>): Tool<Schema> => one;
 
 /** A tool as a model gets it. `input_schema` is a JSON Schema of type object. */
@@ -63,7 +62,7 @@ export type ToolDefinition = {
   input_schema: Record<string, unknown>;
 };
 
-/** A tool that is ready to be called: `check` checks the arguments, `execute` gets what it made of them. */
+/** A tool that is ready to be called: `check` checks the arguments, and `execute` gets the checked value. */
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   idempotent?: boolean;
@@ -72,7 +71,7 @@ export type ReadyTool = ToolDefinition & {
   execute(input: unknown, execution: ToolExecution): unknown;
 };
 
-/** Tools that are known only once a thread runs, as those of an MCP server. */
+/** Tools that are known only when a thread runs, such as those of an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
 /**
@@ -82,10 +81,9 @@ export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
- * All that an agent needs of tools. `run` never rejects: whatever goes wrong is an answer with `is_error`. It publishes
- * the `tool_*` events; `llm_tool_use` and `llm_tool_result` are the agent's. `callId` is the id that the model gave its
- * call. A call that needs an approval is run only with it in the context (`approved`); `approval` says whether one
- * does.
+ * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. It publishes the `tool_*`
+ * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
+ * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
@@ -95,8 +93,8 @@ export type ToolRunner = {
 };
 
 /**
- * How long a tool without a time of its own may run (2 minutes), and its answer be (100,000 characters). `approve` is
- * for the tools that have none of their own, those of an MCP server too.
+ * The timeout of a tool without its own (2 minutes), and the maximum length of its answer (100,000 characters).
+ * `approve` applies to the tools without their own rule, including those of an MCP server.
  */
 export type ToolLimits = {
   timeoutMs?: number;
@@ -104,7 +102,7 @@ export type ToolLimits = {
   approve?: true | ((tool: string, input: unknown) => boolean | Promise<boolean>);
 };
 
-/** Tools by name; `all` are those of this thread, those of its sources included. */
+/** Tools by name. `all` returns the tools of a thread, including those of its sources. */
 export type ToolRegistry = ToolRunner & {
   readonly limits: Readonly<Required<Omit<ToolLimits, "approve">>>;
   all(context: ToolContext): Promise<ReadyTool[]>;

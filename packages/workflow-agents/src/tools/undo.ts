@@ -1,17 +1,21 @@
 import { createHash } from "node:crypto";
 import type { Blobs } from "@uncaged/workflow";
 import * as z from "zod/mini";
-import { failure, isObject } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { type Content, readConfined, removeConfined, writeConfined } from "./file.ts";
 import type { ConfinedPath } from "./path.ts";
 import { type ToolContext, type ToolExecution, tool } from "./tools.ts";
+import { undoChanged, undoMissing } from "./errors.ts";
 
 /*
  * Undoes changes of files. Before a tool changes a file, the thread stores a blob: a line of JSON, then the file's old
- * content. So every change that was made can be undone, and the file itself shows that a change was not made.
+ * content. So every change can be undone, and the file itself shows whether a change was made.
  */
 
-/** The line: `existed` is false for a new file, `after` the state that the change leads to, `call` who makes it. */
+/**
+ * The line of JSON: `existed` is false for a new file, `after` is the state after the change, `call` identifies the
+ * call.
+ */
 type Head = { path: string; existed: boolean; after: string; call?: string };
 
 const sha256 = (data: Uint8Array | string): string =>
@@ -20,16 +24,16 @@ const sha256 = (data: Uint8Array | string): string =>
 const missing = "missing";
 const stateOf = (bytes: Uint8Array | null): string => (bytes === null ? missing : sha256(bytes));
 
-/** Identifies a call: the same text if it is repeated after a crash; undefined without an idempotency key. */
+/** Identifies a call: the same text if it is repeated after a crash, or undefined without an idempotency key. */
 export const callOf = ({ key }: ToolContext, ...request: unknown[]): string | undefined =>
   key === undefined ? undefined : sha256(JSON.stringify([key, ...request]));
 
 type Call = { call: string | undefined };
 
-/** A change of a file by a tool: null as `undoId` where nothing is kept of it. */
+/** A change of a file by a tool. `undoId` is null if its old content is not kept. */
 type Changed = { name: string; created: boolean; undoId: string | null };
 
-/** Writes a file whole, when the thread has kept what it held. */
+/** Writes a file whole, after the thread has stored its old content. */
 export async function changeFile(
   execution: ToolExecution,
   { path, content, call }: Call & { path: string; content: string },
@@ -50,7 +54,7 @@ export async function changeFile(
   return { name: place.name, created, undoId };
 }
 
-/** A change that a call has made which was lost after it, when the file is still as that has left it. */
+/** Returns the change of a call whose result was lost, if the file is still as the call left it. */
 export async function changedBefore(
   { blobs }: ToolContext,
   { place: { name }, bytes: now, call }: Call & { place: ConfinedPath; bytes: Uint8Array },
@@ -92,7 +96,7 @@ async function keptIn(
   return head && { head, bytes: head.existed ? all.subarray(end + 1) : null };
 }
 
-// A bundle may keep blobs of its own.
+// A bundle may store its own blobs.
 function headIn(line: string): Head | null {
   try {
     const head: unknown = JSON.parse(line);
@@ -104,7 +108,7 @@ function headIn(line: string): Head | null {
   }
 }
 
-/** Takes back what one call of a tool has changed. Done again it changes nothing. */
+/** Undoes the changes of one tool call. A repeated undo changes nothing. */
 export const undoEdit = tool({
   name: "undoEdit",
   description:
@@ -115,19 +119,14 @@ export const undoEdit = tool({
   }),
   async execute({ undoId, force = false }, { blobs, cwd }) {
     const kept = blobs ? await keptIn(blobs, undoId) : null;
-    if (!kept) {
-      const message = `nothing is kept under the undoId ${JSON.stringify(undoId.slice(0, 100))}`;
-      throw failure("UNDO_MISSING", message, "give the undoId of a change in this thread");
-    }
+    if (!kept) throw undoMissing(undoId);
     const { bytes, head } = kept;
     const { path, after } = head;
     const result = `${bytes === null ? "removed" : "restored"} ${path}`;
     const now = await currentState(cwd, path);
     if (now === stateOf(bytes)) return { result, path };
     if (now !== after && !force) {
-      const how = now === missing ? "is gone" : "has changed";
-      const hint = "undo the later changes first, or set force to true to lose them";
-      throw failure("UNDO_CHANGED", `${JSON.stringify(path)} ${how} since the edit`, hint);
+      throw undoChanged(path, now === missing ? "is gone" : "has changed");
     }
     if (bytes === null) await removeConfined(cwd, path);
     else await writeConfined(cwd, path, bytes);
@@ -141,7 +140,7 @@ async function currentState(cwd: string, path: string): Promise<string> {
   } catch (error) {
     const { code } = error as { code?: string };
     if (code === "FILE_MISSING") return missing;
-    // No tool has made it so long.
+    // No tool writes a file of this length.
     if (code === "FILE_TOO_LONG") return code;
     throw error;
   }

@@ -1,13 +1,14 @@
 import { gitSettings, gitVariables } from "@uncaged/workflow/interpreter";
-import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError } from "@uncaged/workflow";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
-import { failure, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { ownGitDir } from "./own-git-dir.ts";
+import { gitFailed, gitMissing, gitTooOld } from "./errors.ts";
 
 /**
- * The context of git for a thread. `folder` belongs to the thread, and work in a repository can't write to it.
+ * The context of git for a thread. `folder` belongs to the thread, and processes in a repository cannot write to it.
  * `identity` has the committer's variables, if git has no identity.
  */
 export type GitContext = {
@@ -18,10 +19,10 @@ export type GitContext = {
 };
 
 /**
- * Where a command of git's works: a repository by its common directory, with the one of a worktree, if any. It never
- * looks for a repository above a folder but for `inFolder`, so that nothing that an agent does to the `.git` of its
- * worktree leads to another repository; and it reads the settings of a repository for `inFolder` alone, which is for
- * commands that find one and start nothing.
+ * Where a git command works: a repository by its common directory, and a worktree's own directory, if any. Only
+ * `inFolder` looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to
+ * another repository. Only `inFolder` reads the settings of a repository; it is for commands that find one and start no
+ * program.
  */
 export type GitPlace =
   | { repository: string; gitDir?: string; workTree?: string }
@@ -31,7 +32,7 @@ export type GitEnd = { code: number; output: string; error: string };
 
 type GitOptions = {
   input?: string;
-  /** The exit codes that are answers (0). */
+  /** The exit codes that count as success (0). */
   answers?: readonly number[];
   index?: string;
 };
@@ -39,10 +40,10 @@ type GitOptions = {
 const timeoutMs = 10 * 60_000;
 const graceMs = 2000;
 const mostOutput = 64 * 1024 * 1024;
-/** How long another's lock is waited for, in milliseconds. */
+/** Longest wait for another process's lock, in milliseconds. */
 const lockedMs = 30_000;
 
-// Git's own words for a lock that another process has, or has just had, and for a worktree that one is making.
+// Git's messages for a lock that another process has or just had, and for a worktree that another process is making.
 const isLocked =
   /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process|failed to read .*commondir/;
 
@@ -119,24 +120,20 @@ async function spawned(
     onOutput: take(output),
     onError: take(error),
   }).catch((thrown: unknown) => {
-    throw isWorkflowError(thrown) && thrown.code === "COMMAND_MISSING" ? missing(thrown) : thrown;
+    throw isWorkflowError(thrown) && thrown.code === "COMMAND_MISSING"
+      ? gitMissing(thrown)
+      : thrown;
   });
   signal.throwIfAborted();
   const text = (list: Uint8Array[]) => Buffer.concat(list).toString("utf8");
   return { code: end.exitCode ?? 128, output: text(output), error: text(error) };
 }
 
-const missing = (cause: WorkflowError): WorkflowError =>
-  failure("GIT_MISSING", "a worktree needs git, which is not there", "install git, or set PATH", {
-    cause,
-  });
-
 function gitFailure(args: readonly string[], place: GitPlace, { error, code }: GitEnd) {
   const folder = "inFolder" in place ? place.inFolder : (place.workTree ?? place.repository);
   const lines = error.trim().split("\n");
   const why = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
-  const message = `git ${args[0]} in ${folder} failed: ${oneLine(why, 500) || `exit code ${code}`}`;
-  return failure("GIT_FAILED", message, "put that right, and retry the thread");
+  return gitFailed(args[0] ?? "", folder, oneLine(why, 500) || `exit code ${code}`);
 }
 
 const oldest = [2, 25] as const;
@@ -157,6 +154,5 @@ async function checkVersion(context: GitContext, folder: string): Promise<void> 
   const { output } = await git(context, { inFolder: folder }, ["version"]);
   const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(output) ?? []).map(Number);
   if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return;
-  const message = `a worktree needs git ${oldest.join(".")} or later: this is ${oneLine(output, 100)}`;
-  throw failure("GIT_TOO_OLD", message, "install a later git");
+  throw gitTooOld(oldest.join("."), oneLine(output, 100));
 }

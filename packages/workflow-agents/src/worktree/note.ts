@@ -11,10 +11,10 @@ import { dirname, join, resolve } from "node:path";
 import { isObject } from "../run/error.ts";
 
 /**
- * The content of `<name>.json` beside a worktree. A host reads only `repository`, to remove the worktree.
- * `entry` is git's folder for the worktree in the repository. The files belong to the step with the idempotency key
- * `key`, which began with the commit `base`; `commit` has them once the step has ended. `id` changes each time that the
- * files are recreated.
+ * The content of `<name>.json` beside a worktree. A host reads only `repository`, to remove the worktree. `entry` is
+ * git's folder for the worktree in the repository. The files belong to the step with the idempotency key `key`, which
+ * began with the commit `base`. `commit` has them after the step has ended. `id` changes each time that the files are
+ * recreated.
  */
 export type Note = {
   repository: string;
@@ -25,7 +25,7 @@ export type Note = {
   commit: string | null;
 };
 
-/** Where a worktree lies, and its note. */
+/** The location of a worktree and its note. */
 export type TreePlace = { folder: string; name: string };
 
 export const pathOf = ({ folder, name }: TreePlace): string => join(folder, name);
@@ -33,7 +33,7 @@ const notePath = (at: TreePlace): string => `${pathOf(at)}.json`;
 
 export const newId = (): string => randomBytes(8).toString("hex");
 
-/** A worktree's note; null when there is none that can be read. */
+/** Returns a worktree's note, or null if it is missing or unreadable. */
 export function readNote(at: TreePlace): Note | null {
   try {
     const found: unknown = JSON.parse(readFileSync(notePath(at), "utf8"));
@@ -50,7 +50,7 @@ export function writeNote(at: TreePlace, note: Note): void {
   renameSync(aside, notePath(at));
 }
 
-/** Whether a note's worktree exists and matches git's entry. */
+/** Returns whether a note's worktree exists and matches git's entry. */
 export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   if (entry === null || dirname(entry) !== join(repository, "worktrees")) return false;
   const link = firstLine(join(entry, "gitdir"));
@@ -58,7 +58,7 @@ export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   return isOurs && existsSync(pathOf(at)) && existsSync(join(entry, "HEAD"));
 }
 
-/** The folder that the `.git` of a worktree leads to, which git has just made. */
+/** Returns the folder that the `.git` of a worktree points to, as git has just written it. */
 export function entryIn(at: TreePlace): string | null {
   const link = firstLine(join(pathOf(at), ".git"))?.replace(/^gitdir: /, "");
   return link === undefined ? null : resolve(pathOf(at), link);

@@ -14,9 +14,9 @@ import {
 import { join } from "node:path";
 
 /*
- * Git takes hooks, filters, merge drivers, a file system monitor, remotes and further files from the configuration of a
- * repository, and any work in the repository can change it. So git gets a separate common directory: links to the data
- * of the repository's, no hooks, and a configuration with only the storage format and the committer. This is an
+ * Git reads hooks, filters, merge drivers, a file system monitor, remotes and further files from the configuration of a
+ * repository, and any process in the repository can change it. So git gets a separate common directory: links to the
+ * repository's data, no hooks, and a configuration with only the storage format and the committer. This is an
  * allowlist: git does not see other settings.
  */
 
@@ -27,7 +27,7 @@ const stored =
   /^(core\.(repositoryformatversion|bare|filemode|symlinks|ignorecase|precomposeunicode|sharedrepository)|extensions\.(objectformat|refstorage)|(user|author|committer)\.(name|email))$/;
 const mostBytes = 1024 * 1024;
 
-/** The text of a repository's configuration; empty when there is none that can be one. */
+/** Returns the text of a repository's configuration, or an empty text if it is missing or not a plain file. */
 function configOf(repository: string): string {
   let file: number;
   try {
@@ -46,8 +46,8 @@ function configOf(repository: string): string {
 const known = new Map<string, string>();
 
 /**
- * Has a common directory in `folder` that stands for a repository's, and gives its path. `list` has git list a text of
- * settings, without what it includes.
+ * Creates a common directory in `folder` that replaces a repository's, and returns its path. `list` makes git list the
+ * settings in a text, without included files.
  */
 export async function ownGitDir(
   folder: string,
@@ -81,7 +81,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** The settings of a list, as `git config --list -z` gives it, that start nothing. */
+/** Returns the settings in the output of `git config --list -z` that start no program. */
 function inert(listed: string): string {
   const lines = listed.split("\0").flatMap((entry) => {
     const end = entry.indexOf("\n");

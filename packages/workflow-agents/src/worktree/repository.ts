@@ -1,12 +1,18 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isWorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { type GitContext, git } from "./git.ts";
+import {
+  folderMissing,
+  noCommitYet,
+  noSuchCommit,
+  notInRepository,
+  othersRepository,
+} from "./errors.ts";
 
 /**
- * A repository by its git directory, that of its checkout which a thread works in, and the folder of that. `prefix` is
- * where in it, `""` or ending with a slash; `isBare` when there is no checkout.
+ * A repository: its git directory, that of the checkout in which a thread works, and the checkout's folder. `prefix` is
+ * the place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
  */
 export type Repository = {
   gitDir: string;
@@ -18,14 +24,17 @@ export type Repository = {
 
 const line = (text: string): string => text.replace(/\n$/, "");
 
-/** The repository that a folder is in; a bare one too. @throws WorkflowError `NO_REPOSITORY`. */
+/**
+ * Returns the repository of a folder, also a bare one.
+ * @throws WorkflowError `NO_REPOSITORY`.
+ */
 export async function repositoryAt(context: GitContext, folder: string): Promise<Repository> {
   const ask = async (...args: string[]) =>
     line((await git(context, { inFolder: folder }, ["rev-parse", ...args])).output);
   try {
     const asked = ["--is-inside-work-tree", "--git-common-dir", "--git-dir", "--show-prefix"];
     let found = (await ask(...asked)).split("\n");
-    // A folder's name may have line ends: then each is asked for alone.
+    // A folder's name may contain line ends: then each value is requested separately.
     if (found.length !== asked.length) {
       found = [];
       for (const one of asked) found.push(await ask(one));
@@ -38,20 +47,14 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
     };
   } catch (error) {
     if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
-    const isGone = error.code === "COMMAND_REFUSED";
+    if (error.code === "COMMAND_REFUSED") throw folderMissing(folder, error);
     const isOthers = /dubious ownership/.test(error.message);
-    const why = isGone ? "is not there" : isOthers ? "is in another user's" : "is in none";
-    throw failure(
-      "NO_REPOSITORY",
-      `a worktree needs a git repository, and ${JSON.stringify(folder)} ${why}`,
-      "start the thread in a repository, or set the worktree's `repository`; if it was moved, to its new path",
-      { cause: error },
-    );
+    throw isOthers ? othersRepository(folder, error) : notInRepository(folder, error);
   }
 }
 
 /**
- * The commit that a name stands for.
+ * Returns the commit that a name refers to.
  * @throws WorkflowError `NO_COMMIT_YET`, `NO_SUCH_COMMIT`.
  */
 export async function commitNamed(
@@ -68,11 +71,9 @@ export async function commitNamed(
   const found = await find(name);
   if (found !== null) return found;
   if (name === "HEAD") {
-    const message = `the repository ${gitDir} has no commit yet, which a worktree could begin with`;
-    throw failure("NO_COMMIT_YET", message, "commit something: git commit --allow-empty");
+    throw noCommitYet(gitDir);
   }
-  const message = `the repository ${gitDir} has no commit ${JSON.stringify(name)}`;
-  throw failure("NO_SUCH_COMMIT", message, "see its branches: git branch --all");
+  throw noSuchCommit(gitDir, name);
 }
 
 /** Tells whether a git name refers to an existing object. */
@@ -88,13 +89,13 @@ export async function hasObject(
   return code === 0;
 }
 
-/** Whether files that git knows are changed in the folder that a thread was started in. It writes nothing there. */
+/** Returns whether tracked files are changed in the thread's folder. Writes nothing there. */
 export async function hasChanges(
   context: GitContext,
   { folder, gitDir, isBare, ownDir, prefix }: Repository,
 ): Promise<boolean> {
   if (isBare) return false;
-  // Of a submodule git would ask in the submodule, by the settings that are there.
+  // In a submodule git would use the submodule's own settings.
   const args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
   const workTree = resolve(await realpath(folder), prefix.replaceAll(/[^/]+/g, ".."));
   const place = { repository: gitDir, gitDir: ownDir, workTree };

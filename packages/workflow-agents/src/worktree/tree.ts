@@ -1,17 +1,16 @@
 /*
  * One git worktree of a thread, from the start of a step in it to its commit.
  *
- * W1 Git runs with the worktree's own folders, even if an agent changed its `.git`. W2 A step begins with the
- * files of its base, byte for byte, or with the files of its last execution, and then only together with the journal of
- * that execution. W3 A recorded commit keeps its own ref until the thread is removed. W4 Only the worktree's entry and
- * the refs `refs/uncaged/<threadId>/` change in the repository.
+ * W1 Git runs with the worktree's own folders, even if an agent changed its `.git`. W2 A step begins with the files of
+ * its base, byte for byte, or with the files of its last execution, and then only together with the journal of that
+ * execution. W3 A recorded commit keeps its own ref until the thread is removed. W4 Only the worktree's entry and the
+ * refs `refs/uncaged/<threadId>/` change in the repository.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { worktreeRef } from "@uncaged/workflow/interpreter";
-import { failure } from "../run/error.ts";
 import { type GitContext, type GitEnd, git } from "./git.ts";
 import {
   entriesOf,
@@ -25,6 +24,7 @@ import {
   writeNote,
 } from "./note.ts";
 import type { Repository } from "./repository.ts";
+import { worktreeNotMade } from "./errors.ts";
 
 /** The owner of a worktree, and its repository. */
 export type TreeOwner = TreePlace & { threadId: string; repository: Repository };
@@ -32,10 +32,10 @@ export type TreeOwner = TreePlace & { threadId: string; repository: Repository }
 /** The start of a step in a worktree: the base, the idempotency key, and the files to continue with, if any. */
 export type Begin = { base: string; key: string | null; from: Begun | null };
 
-/** A worktree whose files an execution of a step has left. */
+/** A worktree with the files of an execution of a step. */
 export type Begun = { at: TreePlace; note: Note };
 
-/** Lists the worktrees of this thread and its ancestors in which a step has begun before. */
+/** Lists the worktrees of this thread and its ancestors in which a step was started before. */
 export const begunIn = (places: readonly TreePlace[], gitDir: string, key: string): Begun[] =>
   places.flatMap((at) => {
     const note = readNote(at);
@@ -55,7 +55,7 @@ export class Tree {
     this.#note = note;
   }
 
-  /** Has the files of a step in its worktree, which is made where it is missing. */
+  /** Puts the files of a step into its worktree. Creates the worktree if it is missing. */
   static async begin(owner: TreeOwner, context: GitContext, begin: Begin): Promise<Tree> {
     const { base, key, from } = begin;
     const before = readNote(owner);
@@ -84,7 +84,7 @@ export class Tree {
     return pathOf(this.#owner);
   }
 
-  /** By it an execution's journal is known as that of these files. */
+  /** Identifies the files, to match them with an execution's journal. */
   get id(): string {
     return this.#note.id;
   }
@@ -109,25 +109,24 @@ export class Tree {
     await this.#git(["reset", "--hard", "--quiet", base]);
   }
 
-  /** Makes the worktree, without files. Removes the leftovers of a killed git. */
+  /** Creates the worktree, without files. Removes the leftovers of a killed git. */
   async #make(commit: string): Promise<void> {
     const { repository } = this.#owner;
-    // A host that removes the thread from now on finds it by its note. Its files are not yet those of any id.
+    // From now on a host that removes the thread finds the worktree by its note. No id belongs to its files yet.
     writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
     await removeTree(this.path);
-    // Half of one would keep git from making any, also the user's.
+    // A partial entry would prevent git from creating worktrees, also the user's.
     const left = entriesOf(this.#owner, repository.gitDir);
     for (const entry of left) await removeTree(entry);
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
     await mkdir(join(repository.gitDir, "worktrees"), { recursive: true });
     await git(this.#context, { repository: repository.gitDir }, args);
-    // Git has made it by way of our own directory; an agent's git is to know the repository alone.
+    // Git created it through our own directory. An agent's git must know only the repository.
     const made = entryIn(this.#owner);
     this.#note = { ...this.#note, entry: made && (await realpath(made)) };
     await this.#link();
     if (isWhole(this.#owner, this.#note)) return;
-    const message = `git has made no worktree in ${this.path}`;
-    throw failure("GIT_FAILED", message, "see what is there, and retry the thread");
+    throw worktreeNotMade(this.path);
   }
 
   /** Copies the files of another thread's worktree, including ignored ones. */
@@ -154,16 +153,16 @@ export class Tree {
     for (const lock of ["index.lock", "HEAD.lock"]) await rm(join(entry, lock), { force: true });
   }
 
-  // An agent may have taken it for something else, and its own git commands need it.
+  // An agent may have replaced it, and the agent's own git commands need it.
   async #link(): Promise<void> {
     if (entryIn(this.#owner) === this.#note.entry) return;
     await removeTree(join(this.path, ".git"));
-    // A file here was created meanwhile and may be a link, so don't overwrite it.
+    // A file here was created meanwhile and may be a link, so do not overwrite it.
     await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`, { flag: "wx" });
   }
 
   /**
-   * Commits the files as they are. `left` names paths that git can't add: unreadable files and nested repositories.
+   * Commits the current files. `left` names paths that git cannot add: unreadable files and nested repositories.
    * `merged` are further parents.
    */
   async commit(
@@ -198,12 +197,12 @@ export class Tree {
     return { meta, left };
   }
 
-  /** Has the index be what the files are; gives what could not be added. */
+  /** Updates the index to the files. Returns the paths that could not be added. */
   async #add(): Promise<string[]> {
     const add = ["add", "--all", "--ignore-errors", ...(await this.#withoutSubmodules())];
     const added = await this.#git(add, { answers: [0, 1] }).catch(async () => {
       this.#context.signal.throwIfAborted();
-      // Recreate an index that an agent has damaged.
+      // Recreate an index that an agent damaged.
       await rm(join(this.#note.entry ?? "", "index"), { force: true });
       return await this.#git(add, { answers: [0, 1] });
     });
@@ -211,7 +210,7 @@ export class Tree {
     return added.error.split("\n").filter((line) => line.startsWith("error: "));
   }
 
-  /** Leaves out the submodules that the index has: git would ask in each by the settings that are there. */
+  /** Leaves out the submodules in the index: git would use each submodule's own settings. */
   async #withoutSubmodules(): Promise<string[]> {
     const listed = await this.#git(["ls-files", "--stage", "-z"], { answers: [0, 128] });
     const submodules = listed.output
@@ -221,7 +220,7 @@ export class Tree {
     return submodules.length === 0 ? [] : ["--", ":/", ...submodules];
   }
 
-  /** Takes repositories within the worktree out of the index: a commit would have only their ids. */
+  /** Removes repositories within the worktree from the index: a commit would have only their ids. */
   async #takeOutNested(): Promise<string[]> {
     const args = ["diff-index", "--cached", "--raw", "--no-renames", "-z", this.#note.base];
     const fields = (await this.#git(args)).output.split("\0");
@@ -242,7 +241,7 @@ export class Tree {
     return (await this.#git(args, { answers: [0, 1] })).code === 0;
   }
 
-  /** Merges a commit into the files, and gives those in which both conflict, marked by git. */
+  /** Merges a commit into the files. Returns the files with conflicts, which git has marked. */
   async merge(commit: string): Promise<string[]> {
     const args = ["merge", "--no-commit", "--no-ff", "--no-verify-signatures", "--quiet", commit];
     await this.#git(args, { answers: [0, 1] });

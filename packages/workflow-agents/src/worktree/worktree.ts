@@ -9,7 +9,7 @@ import type {
   ThreadContext,
   WorktreeMeta,
 } from "@uncaged/workflow";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { cwdOf, digest, publish, withRun } from "../run/run.ts";
 import { checkGit, type GitContext } from "./git.ts";
 import { pathOf, type TreePlace } from "./note.ts";
@@ -22,6 +22,13 @@ import {
   repositoryAt,
 } from "./repository.ts";
 import { type Begun, begunIn, Tree } from "./tree.ts";
+import {
+  commitMissing,
+  invalidTreeName,
+  noTreesFolder,
+  worktreeBusy,
+  worktreeField,
+} from "./errors.ts";
 
 /** Options of {@link worktree}. The defaults are in parentheses. */
 export type WorktreeOptions = {
@@ -31,17 +38,17 @@ export type WorktreeOptions = {
    */
   from?: string | ((ctx: ThreadContext) => string | undefined);
   /**
-   * The scope: one worktree per `thread`, in which the roles work one after the other (the default), or one per `role`,
+   * The scope: one worktree per `thread`, in which the roles work one after the other (the default), or one per `role`
    * and one per concurrent member.
    */
   of?: "thread" | "role";
-  /** The name of a thread's worktree (`thread`), where it has several. */
+  /** The name of a thread's worktree (`thread`), if it has several. */
   name?: string;
-  /** A folder in the repository, in place of the thread's own directory. */
+  /** A folder in the repository to use instead of the thread's own directory. */
   repository?: string;
 };
 
-/** A role that works in a worktree: its step's meta has the commit. */
+/** A role that works in a worktree. Its step's meta has the commit. */
 export type WorktreeRole<R> =
   R extends Role<infer Meta>
     ? Role<Meta & { worktree: WorktreeMeta }> &
@@ -58,19 +65,19 @@ export type MergeRole = Role<MergeMeta & { worktree: WorktreeMeta }> & {
 
 /** Places roles in one worktree, as {@link worktree} returns it. */
 export type Worktree = {
-  /** The same role, in the worktree. */
+  /** Returns the same role, in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;
   /**
-   * A role that merges what others have committed in worktrees of their own. Where they conflict it does not fail: the
-   * files have git's marks then, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail it: the files
+   * then have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
    */
   merge(...roles: string[]): MergeRole;
 };
 
 /**
- * A git worktree of a thread, or of each of its roles, under the storage root: roles in it have it as `ctx.cwd`, and so
- * have their commands and tools. Each step is committed there, and `meta.worktree.commit` names the commit; a step that
- * is done again, and a fork, begin with the files of the last one.
+ * Returns a git worktree of a thread, or of each of its roles, under the storage root. Roles in it, their commands and
+ * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
+ * repeated step, and a fork, begin with the files of the last one.
  *
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
@@ -81,10 +88,7 @@ export type Worktree = {
  */
 export function worktree(options: WorktreeOptions = {}): Worktree {
   const { name = "thread" } = options;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    const message = `a worktree can't have the name ${JSON.stringify(name)}`;
-    throw misuse("BAD_WORKTREE", message, "use letters, digits, - and _: 64 at the most");
-  }
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw invalidTreeName(name);
   const inTree = (role: Role<Record<string, unknown>>) => {
     const play: Role<Record<string, unknown>> = (given) =>
       withTree({ ...options, name }, given, async (tree, ctx) => {
@@ -104,7 +108,7 @@ export function worktree(options: WorktreeOptions = {}): Worktree {
   return Object.assign(inTree, { merge }) as unknown as Worktree;
 }
 
-/** The commit that a role's last step in a worktree has made; undefined when there is none. */
+/** Returns the commit of a role's last step in a worktree, or undefined if there is none. */
 export function commitOf(
   { steps }: Pick<ThreadContext, "steps">,
   role: string,
@@ -122,14 +126,13 @@ const mergeSchema = {
   required: ["merged", "conflicts"],
 };
 
-/** @throws WorkflowError `RESERVED_FIELD` when a role has a field of its own that records where it has worked. */
+/**
+ * Adds the worktree's fields to a schema.
+ * @throws WorkflowError `RESERVED_FIELD` when a role has its own field with that name.
+ */
 function withWorktree(schema: JsonSchema): JsonSchema {
   if (!isObject(schema) || !isObject(schema.properties)) return schema;
-  if ("worktree" in schema.properties) {
-    const message =
-      "the schema of a role in a worktree has the field worktree, which records its commit";
-    throw misuse("RESERVED_FIELD", message, "give the field another name");
-  }
+  if ("worktree" in schema.properties) throw worktreeField();
   const properties = { ...schema.properties, worktree: { type: "object" } };
   const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : [];
   return { ...schema, properties, required: [...required, "worktree"] };
@@ -167,7 +170,7 @@ async function mergeIn(tree: Tree, ctx: ThreadContext, roles: readonly string[])
   return { ...done, result: { content: lines.join("\n"), meta } };
 }
 
-/** The last commits of the worktrees that these roles have worked in. */
+/** Returns the last commits of the worktrees in which these roles worked. */
 function lastOf({ steps }: ThreadContext, roles: readonly string[]): WorktreeMeta[] {
   const found = new Map<string, WorktreeMeta>();
   for (const step of steps) {
@@ -179,23 +182,20 @@ function lastOf({ steps }: ThreadContext, roles: readonly string[]): WorktreeMet
 
 type Named = WorktreeOptions & { name: string };
 
-/** Does a role's work in its worktree; the step's meta then names the commit. */
+/** Runs a role in its worktree. The step's meta then names the commit. */
 async function withTree(
   options: Named,
   ctx: ThreadContext,
   work: (tree: Tree, ctx: ThreadContext) => Promise<Done>,
 ): Promise<RoleResult<Record<string, unknown>>> {
   const { env = {}, signal = new AbortController().signal, worktrees: folder } = ctx;
-  if (folder === undefined) {
-    const hint = "run it by a host, or give run a folder as the option worktrees";
-    throw failure("NO_WORKTREES", "the thread has no folder for worktrees", hint);
-  }
+  if (folder === undefined) throw noTreesFolder();
   const at = { folder, name: nameOf(options, ctx) };
   return await alone(pathOf(at), signal, async () => {
     const { tree, repository } = await begin({ folder, env, signal }, at, options, ctx);
     const cwd = resolve(tree.path, repository.prefix);
     await mkdir(cwd, { recursive: true });
-    // Should its `.git` get lost, git must not take the repository that the storage root is in for its own.
+    // If its `.git` is lost, git must not use the repository around the storage root instead.
     const own = { ...env, GIT_CEILING_DIRECTORIES: dirname(tree.path) };
     const journal = ctx.journal && journalOf(tree, ctx.journal);
     const { result, meta, left } = await work(tree, { ...ctx, cwd, env: own, journal });
@@ -204,7 +204,7 @@ async function withTree(
   });
 }
 
-/** The journal entries that belong to a worktree's files: those recorded during their changes. */
+/** Returns the journal entries of a worktree's files: those recorded during their changes. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
   ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),
@@ -240,7 +240,7 @@ async function begin(
   return { tree, repository };
 }
 
-/** The worktree's commit that the last step in it has made; that of a question of the role too. */
+/** Returns the commit of the last step in the worktree, including a question of the role. */
 function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta | null {
   const all: readonly Pick<Step, "meta">[] = allSteps ?? steps;
   return all.reduce<WorktreeMeta | null>((last, step) => {
@@ -249,7 +249,7 @@ function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta 
   }, null);
 }
 
-/** Where the same step has begun before: here, or in the thread that this one retries. */
+/** Returns where the same step was started before: here, or in the thread that this one retries. */
 function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext): Begun[] {
   const { key, options = {} } = ctx;
   if (key === undefined) return [];
@@ -260,7 +260,7 @@ function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext):
   return begunIn([at, ...sources], gitDir, key);
 }
 
-/** The first whose execution has recorded something: the next one goes on from there, with its files. */
+/** Returns the first place whose execution recorded something. The next execution continues from it, with its files. */
 async function recordedIn(begun: readonly Begun[], ctx: ThreadContext): Promise<Begun | null> {
   const { key, journal } = ctx;
   if (key === undefined || !journal) return null;
@@ -277,12 +277,8 @@ async function checkCommit(
   { threadId }: ThreadContext,
 ): Promise<void> {
   if (await hasObject(context, repository, `${commit}^{commit}`)) return;
-  const where = made === repository.gitDir ? "" : `, which was made in ${made}`;
-  throw failure(
-    "COMMIT_MISSING",
-    `the repository ${repository.gitDir} does not have the files of the last step of ${threadId}: commit ${commit}${where}`,
-    "fetch that commit from the machine on which the step was done, or fork the thread before it",
-  );
+  const { gitDir } = repository;
+  throw commitMissing(threadId, commit, { gitDir, made: made === gitDir ? null : made });
 }
 
 async function warnOfRepository(
@@ -309,7 +305,7 @@ function warn(ctx: ThreadContext, message: string): void {
   withRun(run, () => publish("tool_message", payload));
 }
 
-/** Which worktree a role works in. One of its own is named by the role, and by which member of a group it is. */
+/** Returns the name of a role's worktree. A role's own worktree is named by the role and its group member. */
 function nameOf({ of = "thread", name }: Named, { role = "role", attempt }: ThreadContext): string {
   if (of === "thread") return name;
   const path = (attempt?.path ?? []).map((part) =>
@@ -332,12 +328,7 @@ async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T
   for (let other = busy.get(path); other; other = busy.get(path)) {
     const isLeaving = other.signal.aborted && (await settledWithin(other.ended, leavingMs));
     if (isLeaving) continue;
-    const message = `another role is at work in the worktree ${path}`;
-    throw failure(
-      "WORKTREE_BUSY",
-      message,
-      'give roles that run concurrently one each: of: "role"',
-    );
+    throw worktreeBusy(path);
   }
   const running = work();
   const ended = running.catch(() => undefined);

@@ -13,7 +13,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles some of whose tools need an approval. A tool leaves a mark, and its process dies where the file `die` says. */
+/* Roles with tools that need an approval. A tool leaves a mark. Its process dies where the file `die` says. */
 
 function dieAt(cwd: string, place: string): void {
   const file = join(cwd, "die");
@@ -52,12 +52,12 @@ const responses = role({
   ...shared,
   agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools }),
 });
-// Long results.
+// Has long results.
 const big = tool({
   ...{ name: "big", description: "Leaves a mark", input },
   execute: (given, execution) => `${execute(given, execution)}${"x".repeat(given.n * 2 ** 20)}`,
 });
-// Results in the file of values, and calls that wait for an approval behind them.
+// Has results in the file of values, followed by calls that wait for an approval.
 const long = role({
   ...shared,
   agent: anthropicAgent({

@@ -5,7 +5,7 @@ import type { WorkflowFn } from "@uncaged/workflow";
 import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 import { processesIn } from "../processes.ts";
 
-/* Starts processes that do not end, in each way of `params`. When it is run again, it yields which of them run. */
+/* Starts processes that do not end, in each way of `params`. A second run yields the processes still running. */
 export const descriptor = {
   description: "starts processes",
   roles: { starter: { description: "starts them", schema: {} } },
@@ -15,7 +15,7 @@ type Way = "tool" | "deaf" | "session" | "node" | "bun" | "given" | "free" | "da
 
 const tools = toolRegistry([runCommand({ graceMs: 60_000, longestMs: 60_000 })]);
 
-// Two processes that work in a folder of their own, by which they are found.
+// Two processes in a folder of their own, which identifies them.
 const script = 'mkdir -p "$1.d"; cd "$1.d"; sleep 1000 & exec sleep 1000';
 const deaf = `trap "" TERM; ${script}`;
 

@@ -4,7 +4,7 @@ import { createRoleModerator, END } from "@uncaged/workflow";
 import { z } from "zod";
 import { anthropicAgent, describe, role, tool, toolRegistry } from "../../src/entry/index.ts";
 
-/* A role whose conversation is summarised again and again; its tool leaves marks. */
+/* A role whose conversation is summarised several times. Its tool leaves marks. */
 const look = tool({
   ...{ name: "look", description: "Looks", input: z.object({ n: z.number() }) },
   execute({ n }, { cwd }) {

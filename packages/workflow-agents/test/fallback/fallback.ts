@@ -15,7 +15,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles whose process is killed while the second of two agents is at work, or a command. */
+/* Roles whose process is killed during the work of the second of two agents, or of a command. */
 
 const mark = tool({
   name: "mark",

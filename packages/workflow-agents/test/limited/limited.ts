@@ -8,7 +8,7 @@ import {
   role,
 } from "../../src/entry/index.ts";
 
-/* A role that asks a model a few times, one of either provider by the prompt's first word. */
+/* A role that calls a model a few times. The prompt's first word selects the provider. */
 
 const shared = {
   description: "Asks, in the version-0",

@@ -2,15 +2,15 @@ import { anthropicServer } from "../anthropic-server.ts";
 import { openaiServer } from "../openai-server.ts";
 import type { Reply, WireServer } from "../wire.ts";
 
-/** How a server counts: calls come again one by one, or all at the beginning of each second. */
+/** How a server restores calls: one by one, or all at the beginning of each second. */
 export type Counting = "bucket" | "window";
 
 export const perSecond = 10;
 
 /**
- * A server that allows ten calls a second, and shows it by the headers of its provider. `served` are the prompts, in
- * order. `hang` makes it answer no more requests with certain prompts. `hold` stops each answer in its middle; the
- * function that it returns ends that.
+ * A server that allows ten calls a second, and reports the limit in its provider's headers. `served` has the prompts in
+ * order. `hang` stops the responses to certain prompts. `hold` stops each answer in its middle until the caller calls
+ * the function that it returns.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];
@@ -43,7 +43,7 @@ export async function limitedServer(provider: "claude" | "gpt", counting: Counti
 
 export type Allowed = { isAllowed: boolean; remaining: number; resetMs: number; waitMs: number };
 
-/** The headers of a call that was allowed or refused, as a provider writes them. */
+/** Returns a provider's headers for an allowed or a refused call. */
 export function headersOf(
   provider: "claude" | "gpt",
   { isAllowed, remaining, resetMs, waitMs }: Allowed,

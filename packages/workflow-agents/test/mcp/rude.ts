@@ -1,4 +1,4 @@
-// A server that sends requests beyond its client's capabilities, in plain JSON-RPC: the official SDK refuses that.
+// A server whose requests exceed its client's capabilities, in plain JSON-RPC because the official SDK refuses them.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

@@ -5,11 +5,11 @@ import { runCommand, type RunCommandOptions } from "../../src/tools/run-command.
 import { observed, threadOf } from "../published.ts";
 
 /*
- * Runs commands as a role does, one after the other, and prints for each what came of it and the warnings. In a process
- * of its own, so that a test can run it as another user.
+ * Runs commands as a role does, one after the other, and prints each result with its warnings. A separate process, so
+ * that a test can run it as another user.
  */
 type Call = {
-  /** A line for the shell that runCommand runs, or that a command agent is, or null for Claude Code. */
+  /** A shell line for runCommand or a command agent, or null for Claude Code. */
   tool?: string;
   agent?: string;
   claude?: string;

@@ -12,7 +12,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* A role whose tools leave marks, and whose process dies, or is left, where the file `die` in its folder says. */
+/* A role whose tools leave marks. Its process dies or hangs where the file `die` in its folder says. */
 
 function isAt(cwd: string, place: string): boolean {
   const file = join(cwd, "die");

@@ -11,7 +11,7 @@ import {
   writeFile,
 } from "../../src/entry/index.ts";
 
-/* A coder that is a model with tools, in a worktree. A person lets it list files. */
+/* A coder with a model and tools, in a worktree. A person approves the listing of files. */
 const tools = toolRegistry([writeFile, listFiles, runCommand()], {
   approve: (name) => name === listFiles.name,
 });

@@ -9,10 +9,7 @@ import {
   worktree,
 } from "../../src/entry/index.ts";
 
-/*
- * A planner, three coders who run concurrently in worktrees of their own, and a merge. The prompt is the planner's
- * script.
- */
+/* A planner, three concurrent coders in their own worktrees, and a merge. The prompt is the planner's script. */
 const shell = (script: string) => commandAgent({ argv: ["sh", "-c", script, "sh", "{prompt}"] });
 const schema = z.object({});
 const planner = role({

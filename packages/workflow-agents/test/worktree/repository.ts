@@ -50,7 +50,7 @@ export class TestRepository {
     return { ...seen, refs: this.git("for-each-ref"), head: this.git("rev-parse", "HEAD") };
   }
 
-  /** The files of a commit. */
+  /** Returns the files of a commit. */
   files(commit: string): string[] {
     return this.git("ls-tree", "-r", "-z", "--name-only", commit).split("\0").filter(Boolean);
   }

@@ -11,8 +11,8 @@ import { createRoleModerator, END, type Role } from "@uncaged/workflow";
 import { describe, worktree } from "../../src/entry/index.ts";
 
 /*
- * Two roles that write in turn, in the thread's worktree. Its process dies where the file `die` beside the repository
- * says: in the middle of a role's work, or between its commit and the step's.
+ * Two roles that write in turn, in the thread's worktree. The process dies where the file `die` beside the repository
+ * says: during a role's work, or between its commit and the step's.
  */
 const steps = 3;
 

@@ -20,7 +20,7 @@ export function graphSchema(): Schema {
     ...{
       $schema,
       title: "Agent graph",
-      description: "A graph of agents, as uncaged-workflow runs it.",
+      description: "A graph of agents for uncaged-workflow.",
     },
     ...form,
     properties: { ...others, nodes: { ...nodes, items: { ...items, allOf: byType } } },

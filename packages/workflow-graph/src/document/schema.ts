@@ -9,7 +9,7 @@ const text = (description: string) => z.string().describe(description);
 const join = z
   .enum(["all", "each"])
   .optional()
-  .describe("Whether the node runs once for all that reaches it (all), or once for each.");
+  .describe("Whether the node runs once for all arriving outputs (all), or once for each output.");
 
 /** The agent fills placeholders such as `{{PREVIOUS_OUTPUT}}` when it runs. */
 const agentData = z.looseObject({
@@ -18,10 +18,8 @@ const agentData = z.looseObject({
   userPrompt: text(
     "User prompt. {{PREVIOUS_OUTPUT}} is the input, {{APPROVAL_DECISION}} and {{APPROVAL_NOTE}} are the last answer to an approval. Default: the input.",
   ).optional(),
-  model: text("The model, also as provider/model. gpt-5 when it is missing.").optional(),
-  reasoningEffort: text(
-    "How hard the model tries: none to max. low when it is missing.",
-  ).optional(),
+  model: text("The model, or provider/model. Default: gpt-5.").optional(),
+  reasoningEffort: text("Reasoning effort, from none to max. Default: low.").optional(),
   tools: z
     .record(z.string(), z.boolean())
     .optional()
@@ -30,7 +28,7 @@ const agentData = z.looseObject({
 });
 
 const condition = z.looseObject({
-  operator: text("equal or contains. Capitals do not matter."),
+  operator: text("equal or contains, both case-insensitive."),
   value: text("Value to compare the input with. An empty value never matches."),
 });
 
@@ -41,7 +39,7 @@ const conditionData = z.looseObject({
 });
 
 const startData = z.looseObject({
-  initialInput: text("The prompt of a thread that is started without one.").optional(),
+  initialInput: text("The prompt of a thread started without one.").optional(),
   join,
 });
 
@@ -66,15 +64,15 @@ const node = z.looseObject({
     .max(200)
     .regex(/^(?!__)/)
     .describe("Id of the node. Ids that begin with __ are reserved."),
-  type: text("start, agent, if or approval."),
+  type: text("Type of the node: start, agent, if or approval."),
   x: z.number().optional().describe("Where an editor draws it."),
   y: z.number().optional(),
-  data: z.looseObject({}).nullish().describe("Type of the node."),
+  data: z.looseObject({}).nullish().describe("Data of the node; the fields depend on its type."),
 });
 
 const connection = z.looseObject({
   source: z.string().min(1).describe("The id of the node that the connection comes from."),
-  target: z.string().min(1).describe("The id of the node that it leads to."),
+  target: z.string().min(1).describe("The id of the node that the connection leads to."),
   sourceHandle: z
     .string()
     .nullish()
@@ -90,7 +88,7 @@ export const graphForm = z.looseObject({
   version: z
     .union([z.number(), z.string()])
     .optional()
-    .describe("The version of the format, 1 when it is missing."),
+    .describe("The version of the format. Default: 1."),
   description: text("Purpose of the graph.").optional(),
   nodes: z.array(node).describe("The nodes. A run begins at the first one of type start."),
   connections: z.array(connection).describe("Connections between nodes."),

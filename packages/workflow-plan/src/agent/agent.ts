@@ -8,7 +8,7 @@ export type StepRequest = {
   prompt: string;
   /** The session of an earlier attempt at the same step, to resume; null for none. */
   resume: string | null;
-  /** The id for a new session, if the agent takes one. With it the session is known after a crash. */
+  /** The id for a new session, if the agent accepts one. It identifies the session after a crash. */
   sessionId: string;
   /** The timeout in milliseconds. */
   timeoutMs: number;
@@ -51,7 +51,7 @@ export type AgentProcess = {
 
 /** The environment of one attempt at a step. */
 export type StepEnvironment = {
-  /** The sandbox that holds, for the record of the attempt's start. */
+  /** The active sandbox, for the record of the attempt's start. */
   sandbox: {
     sandbox: SandboxKind;
     limits?: string[];
@@ -63,8 +63,8 @@ export type StepEnvironment = {
   /** Returns a JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
   /**
-   * Does the agent's work while its tools are served. The signal also aborts on the step's `_close`. `process` says
-   * how the agent is started; null: in the same way as the thread's own agent.
+   * Runs the agent while its tools are served. The signal also aborts on the step's `_close`. `process` says how to
+   * start the agent; null: like the thread's own agent.
    */
   during: <T>(
     around: StepSurroundings,
@@ -95,7 +95,7 @@ export type StepAnswer = {
   cost?: number | null;
 };
 
-/** Carries out the steps of a plan. It throws when a step has failed. */
+/** Runs the steps of a plan. It throws when a step fails. */
 export type StepAgent = (
   request: StepRequest,
   surroundings: StepSurroundings,

@@ -5,7 +5,7 @@ import type { AgentProcess, StepAgent } from "./agent.ts";
 
 /** Options of {@link claudeAgent}. */
 export type ClaudeAgentOptions = {
-  /** The command (default: `claude` on PATH). It must take Claude Code's arguments. */
+  /** The command (default: `claude` on PATH). It must accept Claude Code's arguments. */
   command?: string;
   /** The tools that the agent may use without asking. */
   tools?: readonly string[];
@@ -17,7 +17,7 @@ export type ClaudeAgentOptions = {
    * prefix.
    */
   env?: readonly string[];
-  /** How long the agent may take to end after a request to end (5 seconds). */
+  /** Grace period for the agent's end, in milliseconds (5 seconds). */
   graceMs?: number;
   /** The output limit in bytes (10 Mi). */
   maxOutput?: number;
@@ -27,8 +27,8 @@ const ownTools = ["Bash", "Read", "Write", "Edit", "Glob", "Grep", "WebSearch", 
 const mostOutput = 10 * 1024 * 1024;
 
 /**
- * Creates a step agent that runs Claude Code in the thread's directory. A further attempt at a step resumes the
- * session of the previous attempt, or begins a new session when that one is gone.
+ * Creates a step agent that runs Claude Code in the thread's directory. A further attempt at a step resumes the session
+ * of the previous attempt, or starts a new session when that one is missing.
  */
 export function claudeAgent(options: ClaudeAgentOptions = {}): StepAgent {
   const { args = [], command = "claude", env, graceMs, model, tools = ownTools } = options;

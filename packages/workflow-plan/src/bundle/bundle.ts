@@ -125,7 +125,7 @@ const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOption
   ...(Array.isArray(agentTools) && { tools: agentTools.map(String) }),
 });
 
-/** The list of steps is a copy that does not grow: the spending of all agents is counted by it. */
+/** The list of steps is a copy that does not grow, because it identifies the spending of all agents. */
 function threadOf(
   { prompt, steps }: ThreadInput,
   options: WorkflowOptions,

@@ -4,7 +4,7 @@ import type { PlanDefinition } from "../plan/definition.ts";
 
 const maxRounds = 10_000;
 
-// In characters of JSON. A descriptor may have 1 Mi in all.
+// In characters of JSON. The limit of a descriptor is 1 Mi.
 const longestPlan = 512 * 1024;
 const longestText = 2000;
 

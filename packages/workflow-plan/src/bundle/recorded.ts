@@ -1,13 +1,13 @@
 import type { Fixture } from "@uncaged/workflow/interpreter";
-import { WorkflowError, type WorkflowOptions } from "@uncaged/workflow";
+import type { WorkflowError, WorkflowOptions } from "@uncaged/workflow";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StepAgent, StepAnswer, StepRequest, StepSurroundings } from "../agent/agent.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { PlanStep } from "../plan/plan.ts";
 import { recordOf, type StepRecord } from "../state/record.ts";
 import type { PlanState } from "../state/state.ts";
+import { noRecordedAnswer, recordedFailure } from "./errors.ts";
 
-/** How long an attempt that was cancelled in the recording waits to be cancelled here. */
+/** Longest wait of a recorded, cancelled attempt for its cancellation here, in milliseconds. */
 const mostWaitMs = 60_000;
 
 type Ended = Extract<StepRecord, { event: "succeeded" | "attempt_failed" | "failed" }>;
@@ -19,8 +19,8 @@ type RecordedAttempt = {
 };
 
 /**
- * The attempts at a plan's steps as a fixture has recorded them. An attempt creates the subtasks, sends the notices
- * and ends as the recorded attempt of the same number did. It starts no agent and waits for no delay.
+ * The recorded attempts at a plan's steps in a fixture. An attempt creates the subtasks, sends the notices and ends
+ * like the recorded attempt of the same number. It starts no agent and waits for no delay.
  */
 export class RecordedAttempts {
   readonly #threadId: string;
@@ -42,7 +42,7 @@ export class RecordedAttempts {
     }
   }
 
-  /** Returns the recorded attempts of a thread's options; null if its steps are carried out. */
+  /** Returns the recorded attempts in a thread's options, or null if an agent runs its steps. */
   static of({ fixture, recorded }: WorkflowOptions, state: PlanState): RecordedAttempts | null {
     // Only a checked fixture gives answers.
     return recorded === undefined ? null : new RecordedAttempts(fixture as Fixture, state);
@@ -73,7 +73,7 @@ export class RecordedAttempts {
     { createSubtask, notify }: StepSurroundings,
   ): Promise<void> {
     if ("notice" in one) return await notify(one.notice);
-    // An interrupted attempt begins again, and may already have created the subtask.
+    // An interrupted attempt starts again, and may already have created the subtask.
     if (this.#state.find(one.id)?.by === stepId) return;
     const { depends_on, description, id, inputs } = one;
     await createSubtask({ id, description, inputs, depends_on });
@@ -89,20 +89,15 @@ export class RecordedAttempts {
       return { output: content, ...(typeof model === "string" && { model }) };
     }
     if (record.event === "attempt_failed" || !record.cancelled) {
-      throw new ExecutorError(record.error);
+      throw recordedFailure(record.error);
     }
-    // In the recording another step's failure has ended this attempt. The same happens here unless this version
-    // differs.
+    // In the recording another step's failure ended this attempt. The same happens here unless this version differs.
     await sleep(mostWaitMs, undefined, { signal });
     throw this.#noAnswer(request);
   }
 
   #noAnswer({ attempt, stepId }: StepRequest): WorkflowError {
-    this.#missing ??= WorkflowError.failed(
-      "NO_RECORDED_ANSWER",
-      `the fixture of ${this.#threadId} has no answer for attempt ${attempt} at step ${stepId}`,
-      "give the case the fixture of a thread that went this way, or none to have the step executed",
-    );
+    this.#missing ??= noRecordedAnswer(this.#threadId, stepId, attempt);
     return this.#missing;
   }
 }

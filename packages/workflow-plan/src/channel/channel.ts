@@ -3,7 +3,10 @@ import type { Workflow } from "../plan/plan.ts";
 /** A place for conversations: the terminal, Telegram or WhatsApp. */
 export interface Channel {
   name: string;
-  /** Resolves when the channel has begun to receive. @throws ConfigError when it can never receive. */
+  /**
+   * Resolves when the channel has started to receive.
+   * @throws ConfigError when it can never receive.
+   */
   connect(): Promise<void>;
   /** Sends a text of any length. Returns the id of its last message, for later edits. */
   sendMessage(jid: string, text: string): Promise<string>;
@@ -62,7 +65,7 @@ export type ChannelOptions = {
   onMoved?: (from: string, to: string) => void;
 };
 
-/** The platform's refusal of a text, or of every text to a chat. Sending it again can't help. */
+/** The platform's refusal of a text, or of every text to a chat. A retry cannot help. */
 export class ChannelRefusal extends Error {
   override readonly name = "ChannelRefusal";
 

@@ -52,7 +52,9 @@ function pressOf({ data, from, id, message }: Fields, updateId: string): Incomin
   return { kind: "press", pressId, jid: place?.jid ?? "", message: pressed };
 }
 
-/** Returns the move of a group to the chat that it was upgraded to. Either of the two messages about it will do. */
+/**
+ * Returns the move of a group to the chat that it was upgraded to. Either of the two messages about it is sufficient.
+ */
 function moveOf({ chat, migrate_from_chat_id, migrate_to_chat_id }: Fields): Incoming | null {
   const here = wholeOf(fieldsOf(chat).id);
   const from = wholeOf(migrate_from_chat_id) ?? here;
@@ -164,8 +166,8 @@ function contentOf(message: Fields): string | undefined {
 }
 
 /**
- * The text that is meant for the bot, without the bot's name. In a group these are messages that name the bot or
- * reply to it, and bare commands.
+ * The text for the bot, without the bot's name. In a group these are messages that name the bot or reply to it, and
+ * bare commands.
  */
 type Meant = { text: string; isUnnamed: boolean };
 

@@ -1,6 +1,5 @@
 import { Bot, GrammyError, HttpError } from "grammy/web";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
-import { ConfigError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow } from "../plan/plan.ts";
 import {
@@ -16,6 +15,7 @@ import {
 import { fieldsOf, textOf, wholeOf } from "./fields.ts";
 import { botAccount, jidOf, jidPattern, messageIdIn, readUpdate } from "./telegram-update.ts";
 import { markdownV2, messagesOf } from "./text.ts";
+import { telegramTokenRejected } from "./errors.ts";
 
 export type TelegramOptions = ChannelOptions & {
   token: string;
@@ -161,7 +161,7 @@ export class TelegramChannel implements Channel {
   }
 
   /**
-   * Polls until the channel is closed, also after another program has polled for the same bot. Each failure in a row
+   * Polls until the channel is closed, also after another program has polled for the same bot. Each consecutive failure
    * doubles the wait; a success resets it.
    */
   async #poll(begun: () => void): Promise<void> {
@@ -175,7 +175,7 @@ export class TelegramChannel implements Channel {
       } catch (error) {
         this.#isConnected = false;
         if (signal.aborted) return;
-        if (isAnswer(error, /unauthorized|not found/i)) throw invalidToken();
+        if (isAnswer(error, /unauthorized|not found/i)) throw telegramTokenRejected();
         const ms = this.#restartMs;
         this.#restartMs = Math.min(ms * 2, longestRestartMs);
         log(`telegram: ${reasonOf(error)}; trying again in ${ms / 1000} s`);
@@ -185,8 +185,8 @@ export class TelegramChannel implements Channel {
   }
 
   /**
-   * Returns the updates of an answer. An update without an id can't be acknowledged. @throws Error when it has only
-   * such updates.
+   * Returns the updates in an answer. An update without an id cannot be acknowledged.
+   * @throws Error when it has only such updates.
    */
   #received(result: unknown): unknown[] {
     const updates = Array.isArray(result) ? result : [];
@@ -232,7 +232,7 @@ export class TelegramChannel implements Channel {
     return ids;
   }
 
-  /** Sends a message. It follows an upgraded group to its new chat, and leaves out a topic that is gone. */
+  /** Sends a message. It follows an upgraded group to its new chat, and leaves out a deleted topic. */
   async #send(jid: string, text: string, extra: Extra = {}, moves = 0): Promise<string> {
     const { chat, topic } = this.#placeOf(jid);
     const send = (to: number | string, thread: number | undefined) =>
@@ -269,7 +269,7 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  /** Waits as long as an overloaded server asks for. */
+  /** Waits for the delay that an overloaded server asks for. */
   async #patiently<T>(send: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -305,11 +305,11 @@ const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || nul
 const asked = (jid: string, text: string): string =>
   jid.startsWith("-") ? `${text}\n\n${howToReply}` : text;
 
-/** Refusals of a chat rather than of a text. */
+/** Matches refusals of a chat rather than of a text. */
 const chatRefused =
   /chat|PEER_ID|rights|CHAT_|TOPIC_|thread|topic|kicked|blocked|deactivated|upgraded|user not found/i;
 
-/** Returns the error for a final refusal of a message; any other error unchanged. */
+/** Returns the error for a final refusal of a message, or any other error unchanged. */
 function refusal(error: unknown): unknown {
   if (!(error instanceof GrammyError)) return error;
   const { description, error_code: code } = error;
@@ -320,8 +320,3 @@ function refusal(error: unknown): unknown {
 
 const isAnswer = (error: unknown, pattern: RegExp): boolean =>
   error instanceof GrammyError && pattern.test(error.description);
-
-const invalidToken = (): ConfigError =>
-  new ConfigError("telegram.token is refused by Telegram", {
-    hint: "get the bot's token from @BotFather, and set telegram.token",
-  });

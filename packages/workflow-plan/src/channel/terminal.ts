@@ -54,13 +54,13 @@ export class TerminalChannel implements Channel {
     return Promise.resolve();
   }
 
-  /** Takes the next place in the common order of questions and begun lines. */
+  /** Returns the next place in the common order of questions and started lines. */
   place(): number {
     this.#order += 1;
     return this.#order;
   }
 
-  /** Takes a line. `order` is the place at which it was begun, undefined for a line of a pipe. */
+  /** Receives a line. `order` is the place at which the line was started, or undefined for a line of a pipe. */
   receive(text: string, order?: number): void {
     const timestamp = new Date().toISOString();
     const metadata = order === undefined ? {} : { order };
@@ -71,7 +71,7 @@ export class TerminalChannel implements Channel {
     }
   }
 
-  /** Shows a text. It can't be edited, so it does not get an id. */
+  /** Shows a text. It cannot be edited, so it has no id. */
   sendMessage(_jid: string, text: string): Promise<string> {
     this.#options.show({ type: "assistant", text });
     return Promise.resolve("");

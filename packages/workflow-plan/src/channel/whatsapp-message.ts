@@ -11,7 +11,7 @@ export type Own = {
   hasSent: (id: string) => boolean;
 };
 
-/** Parses a message of the client; null if it is not for the channel or is incomplete. */
+/** Parses a message of the client; null if it is incomplete or not for the channel. */
 export function readMessage(given: unknown, own: Own): { jid: string; message: NewMessage } | null {
   const { key: rawKey, message, messageTimestamp } = fieldsOf(given);
   const key = fieldsOf(rawKey);
@@ -50,13 +50,15 @@ export function readMessage(given: unknown, own: Own): { jid: string; message: N
 /** Returns the id of the message in the answer to a request; empty if missing. */
 export const sentId = (answer: unknown): string => textOf(fieldsOf(fieldsOf(answer).key).id) ?? "";
 
-/** Returns the ids of the account that a client has connected with. */
+/** Returns the ids of a connected client's account. */
 export function ownIds(user: unknown): Set<string> {
   const { id, lid } = fieldsOf(user);
   return new Set([id, lid].flatMap((one) => withoutDevice(textOf(one) ?? "") || []));
 }
 
-/** A message is our own unless it is certainly from another sender: an answer to ourselves would not end. */
+/**
+ * Treats a message as our own unless it is certainly from another sender, to avoid an endless exchange with ourselves.
+ */
 const isFromMe = ({ fromMe }: Fields): boolean =>
   !(fromMe === false || fromMe === undefined || fromMe === null);
 
@@ -115,10 +117,7 @@ function contextOf(body: Fields): Fields {
   return fieldsOf(parts.find(isObject));
 }
 
-/**
- * Returns the text that is meant for the channel, without its number. In a group these are texts that mention it or
- * reply to it.
- */
+/** Returns the text for the channel, without its number. In a group these are texts that mention it or reply to it. */
 function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): string | null {
   if (!isGroup) return text;
   const quoted = withoutDevice(textOf(context.participant) ?? "");
@@ -134,7 +133,7 @@ function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): st
     .replace(new RegExp(`\\s+${name}\\s*$`), "");
 }
 
-/** Parses seconds as the client gives them: a number, digits, or a 64-bit value. */
+/** Parses seconds in the client's formats: a number, digits, or a 64-bit value. */
 function secondsOf(value: unknown): number | undefined {
   if (typeof value === "bigint") return wholeOf(Number(value));
   if (!isObject(value)) return wholeOf(value);
@@ -145,7 +144,7 @@ function secondsOf(value: unknown): number | undefined {
 
 const withoutDevice = (id: string): string => id.replace(/:\d+@/, "@");
 
-/** Returns an id as people write it, if known: a telephone's, without the number of the device. */
+/** Returns an id in its readable form, if known: a telephone number, without the number of the device. */
 function named(id: string | undefined, other: string | undefined): string {
   const telephone = [id, other].find((one) => one?.endsWith("@s.whatsapp.net"));
   return withoutDevice(telephone ?? id ?? "");

@@ -35,14 +35,14 @@ export type WhatsAppEvents = {
   "messages.upsert": { messages: unknown[]; type: string };
 };
 
-/** The server's receipt of a sent message. `t` is when the server took it, in seconds of its clock. */
+/** The server's receipt of a sent message. `t` is the time of its receipt, in seconds of the server's clock. */
 export type MessageAck = { attrs: { id?: string; t?: string; error?: string } };
 
 /** The used part of WhatsApp's client. */
 export type WhatsAppSocket = {
   /** The account of the linked telephone. */
   user?: { id?: string; lid?: string };
-  /** The client's connection, which gives the server's messages. */
+  /** The client's connection, which emits the server's messages. */
   ws: {
     on(event: "CB:ack,class:message", listener: (ack: MessageAck) => void): unknown;
   };
@@ -68,7 +68,7 @@ export type WhatsAppOptions = ChannelOptions & {
   phone?: string;
   /** Opens a connection with the credentials of a folder. */
   openSocket: (authDir: string) => Promise<WhatsAppSocket>;
-  /** How long the server may take to acknowledge a question, in milliseconds. */
+  /** Longest wait for the server's acknowledgement of a question, in milliseconds. */
   ackMs?: number;
   /** Waits before another connection. */
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -88,7 +88,7 @@ export class WhatsAppChannel implements Channel {
   readonly name = "whatsapp";
   readonly #options: WhatsAppOptions;
   readonly #closed = new AbortController();
-  /** For the last sent messages: when the server took each, as soon as it has said so. */
+  /** The receipt times of the last sent messages, once the server has reported them. */
   readonly #acks = new Map<string, PromiseWithResolvers<number | null>>();
   #socket: WhatsAppSocket | null = null;
   #isConnected = false;
@@ -165,7 +165,7 @@ export class WhatsAppChannel implements Channel {
     return ids;
   }
 
-  /** Returns when the server took a message, by its clock; null if the server does not say. */
+  /** Returns the server's receipt time of a message, or null if the server does not report it. */
   async #takenAt(id: string): Promise<number | null> {
     const { ackMs = longestAckMs } = this.#options;
     const over = new AbortController();

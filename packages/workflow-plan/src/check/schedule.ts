@@ -10,7 +10,7 @@ export type Schedule = {
 
 /**
  * Parses a cron schedule of five fields in a time zone (default: UTC). A local time that a day skips is not a slot. A
- * local time that a day has twice is a slot once, at its first occurrence.
+ * repeated local time is one slot, at its first occurrence.
  * @throws Error with the reason, in one line.
  */
 export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
@@ -58,7 +58,7 @@ function isValid(fields: readonly string[]): boolean {
   }
 }
 
-/** Whether a text is an IANA name of a time zone. An offset such as `+01:00` is not. */
+/** Returns whether a text is an IANA name of a time zone. An offset such as `+01:00` is not. */
 export function isTimeZone(name: string): boolean {
   if (!/^[a-z]/i.test(name)) return false;
   try {

@@ -4,7 +4,7 @@ import { eachText, malformedIn, referencesIn } from "../reference/reference.ts";
 /** A violation in a plan: the place in words and as a path. `step` is the id of its step. */
 export type PlanProblem = DocumentProblem & { step: string | null; field: string };
 
-/** A step as given, of any type. `name` is its name in messages. */
+/** A step as given, of any type. `name` identifies it in messages. */
 export type Given = {
   index: number;
   name: string;
@@ -14,7 +14,7 @@ export type Given = {
   inputs: unknown;
 };
 
-/** Returns the steps of a possible plan. A value that is not a list has none. */
+/** Returns the steps of a possible plan. A value that is not a list has no steps. */
 export function givenSteps(value: unknown): Given[] {
   const { steps } = (value ?? {}) as { steps?: unknown };
   if (!Array.isArray(steps)) return [];
@@ -74,8 +74,8 @@ const placeholder = new RegExp(
 const expression = new RegExp(String.raw`^\s*=(?!=)\s*${namePath}\s*$`, "u");
 
 /**
- * Finds text that is probably meant as a reference but is literal: `{{x}}`, or `${x}` and `=x` if they name a step or
- * the trigger's data. Returns null for any other text.
+ * Describes literal text that is probably meant as a reference: `{{x}}`, or `${x}` and `=x` if they name a step or the
+ * trigger's data. Returns null for any other text.
  */
 function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
   const [, whole = ""] = expression.exec(text) ?? [];
@@ -89,7 +89,7 @@ function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
   return null;
 }
 
-/** Returns the reference that a name probably means: a step's or the trigger data's; null for any other name. */
+/** Returns the reference that a name probably means: a step's or the trigger data's. Null for any other name. */
 function referenceFor(name: string, ids: ReadonlySet<string>): string | null {
   const [first = "", second = ""] = name.replace(/^\$/, "").split(".");
   if (/^trigger(_data)?$/i.test(first)) return "$trigger_data";

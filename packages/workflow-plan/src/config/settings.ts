@@ -13,13 +13,13 @@ const longestMs = 2 ** 31 - 1;
 const hostName =
   /^(?=.{1,253}:)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?:/i;
 
-/** Whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
+/** Returns whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
 function isAddress(address: string): boolean {
   const [, bracketed, port = ""] = /^(?:\[([^\]]*)\]|[^:[\]]*):([0-9]{1,5})$/.exec(address) ?? [];
   const isPort = Number(port) >= 1 && Number(port) <= 65_535;
   if (bracketed !== undefined) return isPort && isIP(bracketed) === 6;
   const [host = ""] = address.split(":", 1);
-  // A name of digits and dots alone would be read as an address.
+  // A name with only digits and dots would be read as an address.
   return isPort && hostName.test(address) && (isIP(host) === 4 || !/^[\d.]+$/.test(host));
 }
 
@@ -103,7 +103,7 @@ export const form = z.object({
 /** The effective settings. */
 export type CueclawConfig = z.output<typeof form>;
 
-/** The right of a project's file over a setting of the user: none, to set it freely, or to tighten it. */
+/** A project file's right to change a user's setting: none, freely, or only tighter. */
 type ProjectRight = "never" | "freely" | "lower" | { ranks: ReadonlyMap<unknown, number> };
 
 /** A setting: its key as `agent.command`, its path in the form, and its type. */
@@ -131,10 +131,10 @@ function stricter(...groups: unknown[][]): ProjectRight {
   return { ranks: new Map(groups.flatMap((group, rank) => group.map((value) => [value, rank]))) };
 }
 
-/** Whether a project's file can't change a setting. */
+/** Returns whether a project's file cannot change a setting. */
 export const isUsersAlone = ({ key }: Setting): boolean => !projectRights.has(key);
 
-/** Whether a project's file may set a value, if the user's own is `own`; undefined: not set. */
+/** Returns whether a project's file may set a value over the user's own value `own` (undefined: not set). */
 export function mayTighten({ key }: Setting, own: unknown, value: unknown): boolean {
   const right = projectRights.get(key) ?? "never";
   if (right === "freely" || JSON.stringify(own) === JSON.stringify(value)) return true;

@@ -24,7 +24,7 @@ export class CueclawError extends WorkflowError {
   }
 }
 
-/** A model made no valid plan, or could not be asked. */
+/** The model made no valid plan, or its call failed. */
 export class PlannerError extends CueclawError {
   static override readonly ownCode = "PLANNER_ERROR";
 
@@ -34,7 +34,7 @@ export class PlannerError extends CueclawError {
   }
 }
 
-/** A run can't be done as requested. */
+/** An operation on a plan or a run is refused. */
 export class ExecutorError extends CueclawError {
   static override readonly ownCode = "EXECUTOR_ERROR";
 

@@ -14,24 +14,23 @@ import {
 import { expand, type Field, isUnknown, literal, namesIn, type Variables } from "./words.ts";
 
 /*
- * Checks a command before an agent executes it. The check keeps an agent from a mistake; the sandbox stops a hostile
+ * Checks a command before an agent executes it. The check prevents an agent's mistakes; the sandbox stops a hostile
  * agent.
  *
  * Owns the rules of refusal. The parser (unbash) owns the grammar, programs.ts the effects of programs. Called by the
  * hook.
  *
- * G1 A script that can't be parsed is refused. A failure of the check refuses.
- * G2 A program that runs, a script that a shell executes and a path that is removed recursively are known, or
- * refused.
- * G3 A variable is known after an assignment that certainly ran, if the script does not assign it elsewhere.
- * G4 A relative path is checked against each directory that an earlier `cd` may have led to.
- * G5 Loops, functions and traps are checked again with the effects of all commands that may run before them.
+ * G1 A script that can't be parsed is refused. A failure of the check refuses. G2 A program that runs, a script that a
+ * shell executes and a path that is removed recursively are known, or refused. G3 A variable is known after an
+ * assignment that certainly ran, if the script does not assign it elsewhere. G4 A relative path is checked against each
+ * directory that an earlier `cd` may have led to. G5 Loops, functions and traps are checked again with the effects of
+ * all commands that may run before them.
  */
 
 /** The home directory, and the directory in which a command starts. */
 export type Directories = { home: string; cwd: string };
 
-/** Returns why a command must not be executed; null if it may. */
+/** Returns why a command must not run, or null if it may. */
 export function refusalOf(command: string, { cwd, home }: Directories): string | null {
   try {
     if (command.includes(unknown)) refuse("it has a NUL character");
@@ -43,7 +42,7 @@ export function refusalOf(command: string, { cwd, home }: Directories): string |
   }
 }
 
-/** Returns why a file must not be written; null if it may. */
+/** Returns why a file must not be written, or null if it may. */
 export const writeRefusal = (path: string, { cwd }: Directories): string | null =>
   isProtected(absolute(path, cwd)) ? `it writes to ${path}` : null;
 
@@ -150,7 +149,7 @@ class Check implements Effects {
     if (--this.#state.steps.left < 0) refuse("it is too long to check");
   }
 
-  /** Forgets the assignments of `act`: it may be skipped, or done by another process. */
+  /** Runs `act` and forgets its assignments: it may be skipped, or run in another process. */
   #scoped(act: () => void): void {
     const variables = new Map(this.#variables);
     act();
@@ -193,7 +192,7 @@ class Check implements Effects {
     });
   }
 
-  /** Whether a command's input comes from elsewhere. Checks the documents in it. */
+  /** Returns whether a command's input comes from elsewhere. Checks the documents in it. */
   #input(redirects: readonly Redirection[]): boolean {
     let isFed = this.#isFed;
     this.#documents = [];

@@ -3,12 +3,12 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { refusalOf, writeRefusal } from "./guard.ts";
 
-/** The result of the hook: a text for the agent, and the exit code, which refuses a call or lets it pass. */
+/** The result of the hook: a text for the agent, and the exit code, which refuses or allows a call. */
 export type HookAnswer = { exitCode: 0 | 2; message: string };
 
 /**
- * Answers the hook that Claude Code calls before it uses a tool: reads the call and refuses it or lets it pass.
- * Unreadable input is refused. Source: https://code.claude.com/docs/en/hooks
+ * Answers the hook that Claude Code calls before it uses a tool: refuses or allows the call. Refuses unreadable input.
+ * Source: https://code.claude.com/docs/en/hooks
  */
 export function guardCall(text: string, env: Environment): HookAnswer {
   try {

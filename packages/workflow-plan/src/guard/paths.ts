@@ -1,11 +1,11 @@
 import { posix } from "node:path";
 
-/** Stands for the part of a text that depends on a variable, a substitution or a pattern. */
+/** Marks a part of a text that depends on a variable, a substitution or a pattern. */
 export const unknown = "\0";
 
 const roots = `bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var
   Applications Library System Users Volumes private`.split(/\s+/);
-// A pattern after a folder that matches everything in the folder.
+// Matches a pattern after a folder that selects everything in the folder.
 const everything = /(?:\/(?:\.?\*+|\.\[[^\]]*\]\*))+$/;
 const harmlessDevice =
   /^\/dev\/(?:null|zero|full|u?random|tty|ptmx|std(?:in|out|err)|(?:fd|pts|shm)\/[^/].*)$/;
@@ -20,7 +20,7 @@ export function absolute(path: string, cwd: string): string {
   return posix.resolve("/", whole).replace(/^\/proc\/[^/]+\/root(?=\/|$)/, "") || "/";
 }
 
-/** Whether an absolute path may be a root of the system, a home directory, or everything in one. */
+/** Returns whether an absolute path may be a root of the system, a home directory, or everything in one. */
 export function maybeSystemRoot(whole: string, home: string): boolean {
   const path =
     whole
@@ -39,12 +39,12 @@ export function maybeSystemRoot(whole: string, home: string): boolean {
   return !/^[\w@+.-]+$/.test(name) || [...roots, posix.basename(home)].includes(name);
 }
 
-/** Whether an absolute path is in the system's settings, or is a device other than a harmless one. */
+/** Returns whether an absolute path is in the system's settings, or is a device other than a harmless one. */
 export function isProtected(whole: string): boolean {
   const path = whole.replace(/^\/private(?=\/etc(?:\/|$))/, "");
   return /^\/(?:etc|dev)(?:\/|$)/.test(path) && !harmlessDevice.test(path);
 }
 
-/** Whether a text contains such a path. */
+/** Returns whether a text contains such a path. */
 export const namesProtected = (text: string): boolean =>
   [...text.matchAll(/\/(?:etc|dev)\b[^\s'"`;&|()<>]*/g)].some(([path]) => isProtected(path));

@@ -34,7 +34,8 @@ export function checkAssignment(text: string): void {
 }
 
 /**
- * Programs that run the rest of their words: the short options that take a value, and the number of words before it.
+ * Programs that run the rest of their words: the short options with a value, and the number of words before the
+ * program.
  */
 const wrappers = new Map(
   Object.entries<{ valued?: string; before?: number }>({
@@ -162,7 +163,7 @@ function targets(name: string, args: readonly Field[], operands: readonly Field[
   return (name === "sed" || name === "perl") && isInPlace ? [...operands] : [];
 }
 
-/** Whether a mode gives all users all rights. */
+/** Returns whether a mode gives all users all rights. */
 function isForAll(mode: string): boolean {
   if (/^[0-7]*777$/.test(mode)) return true;
   return mode.split(",").some((part) => {

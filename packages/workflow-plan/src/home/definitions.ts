@@ -2,7 +2,7 @@ import { foundProblems } from "@uncaged/workflow/interpreter";
 import { isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
-import { ExecutorError, PlannerError } from "../error/error.ts";
+import type { ExecutorError } from "../error/error.ts";
 import { ownMetadata, replacedMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
@@ -14,10 +14,13 @@ import { lastRunOf } from "../runs/projection.ts";
 import { triggerStateOf } from "../store/trigger-state.ts";
 import { withNotice } from "./notice.ts";
 import { planStamps } from "./stamps.ts";
-import { missing, move, phaseError } from "../store/phase.ts";
+import { move } from "../store/phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
 import { SecretFile } from "./secrets.ts";
 import type { PlanStore } from "../store/store.ts";
+import { invalidPlan } from "../planner/errors.ts";
+import { ambiguousId, noRun, planExists } from "./errors.ts";
+import { noPlan, phaseError } from "../store/errors.ts";
 
 /** A plan's entry in a list. */
 export type PlanSummary = {
@@ -27,14 +30,14 @@ export type PlanSummary = {
   last_run: RunRow | null;
 };
 
-/** Called with a plan that can't be read, and with the error that names the damaged part. */
+/** Called with an unreadable plan, and with the error that names the damaged part. */
 export type OnDamaged = (id: string, error: unknown) => void;
 
 const thrown: OnDamaged = (_id, error) => {
   throw error;
 };
 
-/** Returns the plan of a row; null if the row is damaged. */
+/** Returns the plan in a row, or null if the row is damaged. */
 export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | null {
   try {
     return workflowOf(row);
@@ -44,7 +47,7 @@ export function readable(row: WorkflowRow, onDamaged: OnDamaged): Workflow | nul
   }
 }
 
-/** The definitions of plans: the rows of `workflows`, and the drafts in planner sessions that are to become rows. */
+/** The definitions of plans: the rows of `workflows`, and the drafts in planner sessions that may become rows. */
 export class Definitions {
   readonly home: string;
   /** The folder of planner sessions. */
@@ -78,12 +81,15 @@ export class Definitions {
     return new Date(this.#now()).toISOString();
   }
 
-  /** Returns the plan with an id or a unique beginning of it. @throws ExecutorError, also when its row is damaged. */
+  /**
+   * Returns the plan with an id or a unique prefix of it.
+   * @throws ExecutorError, also when its row is damaged.
+   */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
   }
 
-  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
+  /** Returns all plans, newest first. Passes a damaged plan to `onDamaged` (default: throws). */
   protected all(onDamaged: OnDamaged = thrown): Workflow[] {
     return this.database
       .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
@@ -94,18 +100,17 @@ export class Definitions {
   protected row(id: string): WorkflowRow {
     const [found, ...others] = this.#find("workflows", id, prefixes.plan);
     if (found && others.length === 0) return found as WorkflowRow;
-    throw found ? ambiguous(id, [found, ...others]) : missing(id);
+    throw found ? ambiguous(id, [found, ...others]) : noPlan(id);
   }
 
-  /** Returns the run with an id or a unique beginning of it. @throws ExecutorError */
+  /**
+   * Returns the run with an id or a unique prefix of it.
+   * @throws ExecutorError
+   */
   findRun(id: string): RunRow {
     const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
     if (found && others.length === 0) return found as RunRow;
-    throw found
-      ? ambiguous(id, [found, ...others])
-      : new ExecutorError(`there is no run ${JSON.stringify(id.slice(0, 100))}`, {
-          kind: "missing",
-        });
+    throw found ? ambiguous(id, [found, ...others]) : noRun(id);
   }
 
   #find(table: "workflows" | "workflow_runs", id: string, prefix: string): { id: string }[] {
@@ -120,7 +125,10 @@ export class Definitions {
     );
   }
 
-  /** Adds a plan that a planner has made. @throws PlannerError, ExecutorError */
+  /**
+   * Adds a plan that a planner made.
+   * @throws PlannerError, ExecutorError
+   */
   async create(given: Workflow): Promise<Workflow> {
     const { metadata, ...plan } = given;
     const own = metadata && { metadata: ownMetadata(metadata) };
@@ -129,16 +137,15 @@ export class Definitions {
     if (phase !== "planning" && phase !== "awaiting_confirmation")
       throw phaseError(id, "planning", phase);
     return await this.store.change(() => {
-      if (this.#find("workflows", id, "")[0]?.id === id)
-        throw new ExecutorError(`there is a plan ${id} already`);
+      if (this.#find("workflows", id, "")[0]?.id === id) throw planExists(id);
       this.#insert(workflow);
       return this.get(id);
     });
   }
 
   /**
-   * Removes the values of stored secrets from a plan: the planner and its caller may not know them. @throws
-   * ConfigError
+   * Removes the values of stored secrets from a plan. The planner and its caller may not know them.
+   * @throws ConfigError
    */
   #masked(workflow: Workflow): Workflow {
     const { description, name, steps, trigger } = workflow;
@@ -155,8 +162,8 @@ export class Definitions {
   }
 
   /**
-   * Replaces the plan that has the id of a changed plan. If the plan was confirmed, the changed plan is a draft until
-   * it is confirmed, too. The draft stays in the given planner session, or else in a new one.
+   * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan is a draft until it is
+   * confirmed, too. The draft stays in the given planner session, or in a new one.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
@@ -195,7 +202,10 @@ export class Definitions {
     );
   }
 
-  /** Returns the draft of a plan, which its next confirmation takes; null if there is none. @throws PlannerError */
+  /**
+   * Returns the draft of a plan, which its next confirmation applies, or null without a draft.
+   * @throws PlannerError
+   */
   draft(id: string): Workflow | null {
     const { metadata } = this.get(id);
     const { session } = (metadata?.draft ?? {}) as { session?: string };
@@ -210,7 +220,7 @@ export class Definitions {
     }
   }
 
-  /** Returns the runs that go on and, with `since`, the runs that have ended since then; of all plans, or of one. */
+  /** Returns the open runs and, with `since`, the runs that have ended since then; of all plans, or of one. */
   runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
     return this.database.rows<RunRow>(
       `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
@@ -230,7 +240,7 @@ export class Definitions {
     };
   }
 
-  /** Whether a confirmed plan has a trigger. */
+  /** Returns whether a confirmed plan has a trigger. */
   hasTriggers(): boolean {
     const type = "iif(json_valid(trigger_json), trigger_json ->> '$.type', 'manual')";
     const [found] = this.database.rows(
@@ -239,7 +249,7 @@ export class Definitions {
     return found !== undefined;
   }
 
-  /** Returns for each plan, by id, a text that changes with the plan, its trigger's state and its runs. */
+  /** Returns a stamp for each plan, by id: a text that changes with the plan, its trigger's state and its runs. */
   stamps(): Map<string, string> {
     return planStamps(this);
   }
@@ -254,14 +264,15 @@ export class Definitions {
     await this.store.change(() => this.setNotice(id, text));
   }
 
-  /** Does the same as {@link notify} in the transaction of the caller. */
+  /** Like {@link notify}, in the caller's transaction. */
   protected setNotice(id: string, text: string): void {
     const clean = this.secrets.hidden(text);
     this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /**
-   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it. @throws ExecutorError
+   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it.
+   * @throws ExecutorError
    */
   async dropDraft(id: string, session: string): Promise<void> {
     await this.store.change(() => {
@@ -288,7 +299,7 @@ export class Definitions {
     return await this.store.change(() => this.setMetadata(id, change));
   }
 
-  /** Does the same as {@link updateMetadata} in the transaction of the caller. */
+  /** Like {@link updateMetadata}, in the caller's transaction. */
   protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
     const workflow = this.get(id);
     const metadata = JSON.stringify(change(workflow.metadata ?? {}));
@@ -307,18 +318,16 @@ export function withoutDraft(metadata: PlanMetadata): PlanMetadata {
 
 function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError {
   const shown = found.slice(0, 5).map((one) => one.id);
-  const more = found.length > shown.length ? " and more" : "";
-  return new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
-    kind: "usage",
-    hint: `give more of it: ${shown.join(", ")}${more}`,
-  });
+  return ambiguousId(id, shown, found.length > shown.length);
 }
 
-/** @throws PlannerError with all problems of a plan. */
+/**
+ * Returns a valid plan.
+ * @throws PlannerError with all problems of the plan.
+ */
 function checked(workflow: Workflow): Workflow {
   const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
   if (problems.length === 0) return workflow;
   const { details, message } = foundProblems(problems.map((problem) => problem.message));
-  const hint = "change the plan and try again";
-  throw new PlannerError(`${workflow.id}: ${message}`, { hint, details });
+  throw invalidPlan(`${workflow.id}: ${message}`, details);
 }

@@ -1,15 +1,15 @@
 import type { PlanMetadata } from "../plan/plan.ts";
 
-/** The state of notices in a plan's metadata: how far each run was reported, and which notices are pending. */
+/** The state of notices in a plan's metadata: the reported position of each run, and the pending notices. */
 export type NoticePosition = {
   runs: Record<string, string>;
   pending: { id: string; at: number; text: string }[];
 };
 
-/** The age after which a notice is not sent. */
+/** Age after which a notice is not sent, in milliseconds. */
 export const longestNoticeMs = 24 * 60 * 60_000;
 
-/** Notices to the owner of a plan about events that are not in a record. */
+/** Notices to the owner of a plan about events without a record. */
 export const noticeOf = {
   interrupted: (runId: string): string => `${runId} was interrupted, and goes on`,
   failing: (error: string): string => `its check fails: ${error}`,

@@ -8,7 +8,7 @@ import { SecretFile } from "./secrets.ts";
 import { fileStore } from "../store/store.ts";
 
 /**
- * Opens the plans of a home. `creates` makes a missing home; otherwise a missing home has no plans and is not made.
+ * Opens the plans of a home. `creates` creates a missing home; otherwise a missing home has no plans.
  * @throws ConfigError, ExecutorError
  */
 export function openPlans(

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { checkAnswerer } from "@uncaged/workflow/internal";
-import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
@@ -18,7 +17,8 @@ import { removeEndedFolders } from "../runs/folders.ts";
 import { databaseIn } from "../store/home.ts";
 import { tellingOwners } from "./recovery.ts";
 import { isOpen, lastRun, openRuns, type RunRef } from "../store/last-run.ts";
-import { move, phaseError, settlePhase } from "../store/phase.ts";
+import { phaseError } from "../store/errors.ts";
+import { move, settlePhase } from "../store/phase.ts";
 import { type Ended, runRowOf, stepRowsOf } from "../runs/projection.ts";
 import type { RunRow, StepRow, TriggerState } from "../store/rows.ts";
 import {
@@ -32,9 +32,11 @@ import type { RunsOptions } from "../runs/start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanStore } from "../store/store.ts";
 import { type PlanPreview, previewOf } from "../preview/preview.ts";
-import { changed, checkShown } from "./shown.ts";
+import { checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "../store/trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
+import { nothingToCancel, planChanged, removedWhileExecuting } from "./errors.ts";
+import { noDecision } from "../runs/errors.ts";
 
 /** Options of {@link Plans}. */
 export type PlansOptions = RunsOptions & { check?: CheckSandbox };
@@ -45,7 +47,7 @@ export type PlanView = Workflow & {
   trigger_state: TriggerState | null;
 };
 
-/** The outcome of confirming, running or retrying a plan; null if no run begins. */
+/** The outcome of confirming, running or retrying a plan; null if no run starts. */
 export type Started = {
   workflowId: string;
   phase: WorkflowPhase;
@@ -54,8 +56,8 @@ export type Started = {
 };
 
 /**
- * The plans of a home, for every process that acts on them. It keeps no data of the database in memory. A change of a
- * phase is one transaction; if the phase does not allow it, an ExecutorError names both phases.
+ * The plans of a home, for every process that changes them. It keeps no data of the database in memory. A change of a
+ * phase is one transaction. If the phase does not allow it, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
@@ -69,12 +71,12 @@ export class Plans extends Definitions {
     this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
-  /** Whether the home existed or was made. Otherwise there are no plans, and changes are not kept. */
+  /** Whether the home existed or was created. Otherwise there are no plans, and changes are not kept. */
   get isKept(): boolean {
     return this.store.isKept;
   }
 
-  /** Whether the home exists by now, also if another process has made it. */
+  /** Returns whether the home exists now, also if another process created it. */
   hasHome(): boolean {
     return existsSync(databaseIn(this.home));
   }
@@ -91,7 +93,7 @@ export class Plans extends Definitions {
 
   // Reading
 
-  /** Returns all plans, newest first. A damaged plan goes to `onDamaged` (default: is thrown). */
+  /** Returns all plans, newest first. Passes a damaged plan to `onDamaged` (default: throws). */
   async list(onDamaged?: OnDamaged): Promise<Workflow[]> {
     await this.refresh();
     return this.all(onDamaged);
@@ -116,7 +118,7 @@ export class Plans extends Definitions {
     );
   }
 
-  /** Returns the facts that a person needs to confirm a plan. `sandbox` are the facts about the steps' sandbox. */
+  /** Returns the facts that a person needs to confirm a plan. `sandbox` has the facts about the steps' sandbox. */
   preview(workflow: Workflow, sandbox?: readonly string[]): PlanPreview {
     return previewOf(workflow, { secrets: this.credentials(), sandbox, now: Date.parse(this.at) });
   }
@@ -130,10 +132,11 @@ export class Plans extends Definitions {
   // The life of a plan
 
   /**
-   * Confirms a plan. A manual plan begins its run, any other waits for its trigger. If a plan has a draft, the draft
-   * takes its place and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again as it is.
+   * Confirms a plan. A manual plan starts its run, any other waits for its trigger. If a plan has a draft, the draft
+   * replaces it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its
+   * current state.
    *
-   * @param planHash the beginning of the hash of the plan that was shown; another plan is not confirmed
+   * @param planHash the prefix of the hash of the plan that was shown; another plan is not confirmed
    * @throws ExecutorError, ConfigError
    */
   async confirm(id: string, { planHash: shown }: { planHash?: string } = {}): Promise<Started> {
@@ -167,7 +170,7 @@ export class Plans extends Definitions {
         keep(bundle);
         if (draft) return this.#swap(now, before, draft, bundle);
         move(this.database, now.id, ["awaiting_confirmation", to], this.at);
-        if (planHash(now) !== hash) throw changed(now.id);
+        if (planHash(now) !== hash) throw planChanged(now.id);
         this.#setBundle(now.id, bundle, isShared);
         if (to === "executing") return this.#runs.queue(now.id, null);
         register(this.database, now.id, { trigger: now.trigger, now: this.at });
@@ -184,9 +187,9 @@ export class Plans extends Definitions {
 
   #swap(now: Workflow, before: Workflow, draft: Workflow, bundle: PlanVersion): null {
     checkModifiable(now);
-    if (planHash(now) !== planHash(before)) throw changed(now.id);
+    if (planHash(now) !== planHash(before)) throw planChanged(now.id);
     const latest = this.draft(now.id);
-    if (latest === null || planHash(latest) !== planHash(draft)) throw changed(now.id);
+    if (latest === null || planHash(latest) !== planHash(draft)) throw planChanged(now.id);
     this.define(now, draft, { bundle });
     this.setMetadata(now.id, withoutDraft);
     const { trigger } = draft;
@@ -195,7 +198,7 @@ export class Plans extends Definitions {
     return null;
   }
 
-  /** Starts a queued run, unless too many runs go on. */
+  /** Starts a queued run, unless too many runs are open. */
   async #started(id: string, run: RunRef | null): Promise<Started> {
     if (run) await this.#runs.start(run.id);
     const { phase } = this.get(id);
@@ -218,7 +221,7 @@ export class Plans extends Definitions {
     return await this.#started(run.workflow_id, run);
   }
 
-  /** Repeats the steps of a plan's last run that have not succeeded. @throws ExecutorError */
+  /** Repeats the unsuccessful steps of a plan's last run. @throws ExecutorError */
   async retry(id: string): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     await this.refresh();
@@ -258,10 +261,10 @@ export class Plans extends Definitions {
     const { id: whole, phase } = this.get(id);
     const last = lastRun(this.database, whole);
     if (last && isOpen(last)) return { id: last.id, workflow_id: whole };
-    throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
+    throw noDecision(whole, phase);
   }
 
-  /** Pauses a plan: its steps do not begin and its trigger does not fire. @throws ExecutorError */
+  /** Pauses a plan: its steps do not start and its trigger does not fire. @throws ExecutorError */
   async pause(id: string): Promise<Workflow> {
     const { id: whole } = this.get(id);
     await this.store.change(() => {
@@ -298,7 +301,7 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Kills the open run of a plan. Without one it discards the unconfirmed change or plan.
+   * Kills the open run of a plan. Without an open run, discards the unconfirmed change or plan.
    * @throws ExecutorError when there is none of these.
    */
   async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
@@ -306,14 +309,15 @@ export class Plans extends Definitions {
     if (await this.#runs.cancel(whole)) return { workflow: this.get(whole), what: "run" };
     const isChange = metadata?.draft !== undefined;
     if (!isChange && phase !== "awaiting_confirmation") {
-      throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
+      throw nothingToCancel(whole, phase);
     }
     return { workflow: await this.reject(whole), what: isChange ? "change" : "plan" };
   }
 
   /**
-   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay;
-   * its name becomes free. @throws ExecutorError while a run goes on.
+   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. Its
+   * name becomes free.
+   * @throws ExecutorError while a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {
     const { id: whole } = this.row(id);
@@ -321,10 +325,7 @@ export class Plans extends Definitions {
     if (this.row(whole).phase !== "executing") await this.#runs.cancel(whole);
     const row = await this.store.change(() => {
       const last = this.row(whole);
-      if (last.phase === "executing") {
-        const hint = "pause it or cancel it first";
-        throw new ExecutorError(`${whole} is executing and can't be removed`, { hint });
-      }
+      if (last.phase === "executing") throw removedWhileExecuting(whole);
       this.#runs.projection.remove(whole);
       this.database.run("DELETE FROM trigger_state WHERE workflow_id = ?", whole);
       this.database.run("DELETE FROM workflows WHERE id = ?", whole);
@@ -357,7 +358,7 @@ export class Plans extends Definitions {
     });
   }
 
-  /** Writes a check's result with a notice to the owner. False without a write in the cases of {@link fire}. */
+  /** Writes a check's result and a notice to the owner, or returns false in the cases of {@link fire}. */
   async settle(
     workflowId: string,
     expected: Expected,
@@ -375,7 +376,7 @@ export class Plans extends Definitions {
     return this.#runs.startQueued(onError);
   }
 
-  /** Updates the rows of unfinished runs. Returns the runs whose end this call has written. */
+  /** Updates the rows of unfinished runs. Returns the runs whose end this call wrote. */
   refresh = (onError?: OnRunError): Promise<Ended[]> => this.#runs.refresh({ onError });
 
   /** Recovers from a crash: rows without a thread, threads without a worker, phases of ended runs. */
@@ -385,10 +386,10 @@ export class Plans extends Definitions {
     return await tellingOwners(notify, options, (telling) => this.#runs.recover(telling));
   }
 
-  /** Makes the rows of all runs again from the logs of their threads. */
+  /** Rebuilds the rows of all runs from the logs of their threads. */
   rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
 
-  /** Whether a slot of a cron trigger has fired. After the clock was set back, a slot comes again. */
+  /** Returns whether a slot of a cron trigger has fired. After the clock was set back, a slot is due again. */
   hasFired = (id: string, slot: string): Promise<boolean> => this.#runs.hasFired(id, slot);
 
   close(): void {

@@ -2,7 +2,10 @@ import { ExecutorError } from "../error/error.ts";
 import { noticeOf } from "./notice.ts";
 import type { Begun, OnRunError, Recovered, RecoverOptions } from "../runs/runs.ts";
 
-/** Recovers runs, and stores notices for the owners of resumed and refused runs. @throws as without `onError` */
+/**
+ * Recovers runs, and stores notices for the owners of resumed and refused runs.
+ * @throws like the recovery, without `onError`.
+ */
 export async function tellingOwners(
   notify: (workflowId: string, text: string) => Promise<void>,
   options: RecoverOptions,
@@ -20,7 +23,7 @@ export async function tellingOwners(
     await options.onInterrupted?.(run);
   };
   const onError: OnRunError = (run, error) => {
-    // A user does not see the log of a service, so a notice tells the owner that the run stands still.
+    // A user does not see the log of a service, so a notice tells the owner that the run is stopped.
     if (error instanceof ExecutorError)
       notices.push(notify(run.workflowId, error.message).catch(() => undefined));
     report(run, error);

@@ -5,7 +5,7 @@ import type { Workflow } from "../plan/plan.ts";
 /** The sources of stamps: the database, and the drafts of confirmed plans. */
 type Plans = { database: PlanDatabase; draft(id: string): Workflow | null };
 
-/** Of a compared output only the beginning is read: when the output changes, so does the time of the check. */
+/** Reads only the beginning of a compared output: when the output changes, so does the time of the check. */
 const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, json_array(
     w.phase, w.updated_at, w.metadata_json,
     t.last_check_at, t.last_fire_at, t.last_error, substr(t.last_result, 1, 40),
@@ -18,8 +18,8 @@ const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, 
   FROM workflows w LEFT JOIN trigger_state t ON t.workflow_id = w.id`;
 
 /**
- * Returns for each plan, by id, a text that changes with its definition, its draft, its phase, its trigger's state,
- * its newest run and the steps of its open run.
+ * Returns a stamp for each plan, by id: a text that changes with its definition, its draft, its phase, its trigger's
+ * state, its newest run and the steps of its open run.
  */
 export function planStamps(plans: Plans): Map<string, string> {
   const rows = plans.database.rows<{ id: string; draft: string | null; stamp: string }>(statement);

@@ -11,7 +11,7 @@ import { ifMissing } from "../runs/thread-log.ts";
 
 const longestSlug = 56;
 
-/** Returns the name under which a plan's bundle is registered, unless it is taken. */
+/** Returns the name under which a plan's bundle is registered, if it is free. */
 export function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const slug = plain.replace(/[^a-z0-9]+/g, "-").slice(0, longestSlug);
@@ -22,7 +22,7 @@ export function slugOf(name: string): string {
     : trimmed;
 }
 
-/** Returns the candidates for a name: itself, then with `-2` and so on. */
+/** Returns the n-th candidate for a name: itself, then with `-2` and so on. */
 const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug}-${n}`);
 
 /** A version of a plan's bundle. */
@@ -59,8 +59,8 @@ export async function withVersion<Result>(
 }
 
 /**
- * Frees a removed plan's name for the next plan of that name; its versions and threads stay. A name that another
- * program has registered too, or has given another version, is left alone.
+ * Frees a removed plan's name for the next plan of that name. Its versions and threads stay. A name that another
+ * program also registered, or gave another version, stays unchanged.
  */
 export async function freeName(
   host: Host,
@@ -73,13 +73,13 @@ export async function freeName(
   if (there?.hash === bundle.hash) await host.unregister(bundle.name).catch(ifMissing);
 }
 
-/** Whether another plan has a name. A plan with damaged metadata counts as having none. */
+/** Returns whether another plan has a name. A plan with damaged metadata has no name here. */
 function isUsed(database: PlanDatabase, name: string, id: string): boolean {
   const other = `SELECT 1 FROM workflows w WHERE id <> ? AND ${bundleName} = ?`;
   return database.rows(other, id, name).length > 0;
 }
 
-/** A plan in a file of its own, from which its bundle is built. */
+/** A plan in its own file, from which its bundle is built. */
 class PlanFile {
   readonly #folder = mkdtempSync(join(tmpdir(), "uncaged-plan-"));
   readonly path = join(this.#folder, "plan.json");
@@ -106,8 +106,8 @@ class PlanFile {
 }
 
 /**
- * Builds a plan's bundle and makes it the current version of a name. It takes a name that is free or already stands
- * for this bundle; null if the name stands for another bundle.
+ * Builds a plan's bundle and makes it the current version of a name. The name must be free or already refer to this
+ * bundle. Returns null if the name refers to another bundle.
  */
 async function addVersion(
   host: Host,

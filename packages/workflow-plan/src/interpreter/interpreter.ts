@@ -12,21 +12,24 @@ import {
   type StepEnvironment,
   type Subtask,
 } from "../agent/agent.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy, PlanStep } from "../plan/plan.ts";
 import { resolved } from "../reference/reference.ts";
 import { answerSchema, type FailureQuestion, type StepRecord } from "../state/record.ts";
 import type { PlanState, StepState } from "../state/state.ts";
 import { subtaskOf } from "../state/subtask.ts";
-import { cancelled, messageOf, outOfRounds, retryDelay, stuck } from "./failure.ts";
+import { cancelled, messageOf, retryDelay } from "./failure.ts";
 import { promptOf } from "./prompt.ts";
 import { Timer } from "./timer.ts";
+import { outOfRounds, stuck, tooManyNotices } from "./errors.ts";
 
 /** The dependencies of a run. */
 export type RunSurroundings = {
   thread: ThreadContext;
   agent: StepAgent;
-  /** Returns the environment of an attempt. @throws when it is missing: then the attempt has failed. */
+  /**
+   * Returns the environment of an attempt.
+   * @throws when it is missing: then the attempt has failed.
+   */
   environment: (step: PlanStep) => Promise<StepEnvironment>;
   attempts?: Attempts;
   pause?: Pause;
@@ -40,21 +43,21 @@ export type RunSurroundings = {
   maxRounds: number;
 };
 
-/** A wait of at least this length is a sleep, which does not need a process. */
+/** A wait of at least this length is a sleep, which needs no process, in milliseconds. */
 const longDelayMs = 10_000;
 const mostNotices = 100;
 const interruptedTwice = "the attempt was interrupted twice";
 
 /**
- * Drives a run from its state to its end: starts the steps that the state has as ready, commits the events of steps
- * one record after the other, and asks when nothing is in flight. It decides by the state alone.
+ * Drives a run from its state to its end: starts the steps that are ready by the state, commits the events of steps one
+ * record at a time, and asks the user when nothing is in flight. It decides only by the state.
  */
 export class Interpreter {
   readonly #state: PlanState;
   readonly #around: RunSurroundings;
   readonly #scheduler = new Scheduler<RoleOutput, RoleOutput>();
   readonly #timer = new Timer(() => this.#advance());
-  /** The steps with work in progress, and the controllers that abort their agents. */
+  /** The steps in flight, and the controllers that abort their agents. */
   readonly #underway = new Map<string, AbortController>();
   #rounds: number;
   #agents = 0;
@@ -84,7 +87,7 @@ export class Interpreter {
     }
   }
 
-  /** Yields the records to commit. It applies each one as soon as it is durable, before it looks at the next. */
+  /** Yields the records to commit. Applies each record when it is durable, before it reads the next. */
   async *#committed(): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const items = this.#scheduler.items();
     let answer: RoleOutput | undefined;
@@ -106,7 +109,7 @@ export class Interpreter {
     this.#state.apply(output);
   }
 
-  /** Whether a step would begin after a failure that stops or suspends the start of steps. */
+  /** Returns whether a step would start after a failure that stops or suspends the start of steps. */
   #isLate({ meta, role }: RoleOutput): boolean {
     if (meta.event !== "started") return false;
     if (this.#around.pause?.isWanted()) return true;
@@ -160,7 +163,7 @@ export class Interpreter {
     if (waiting !== null && !this.#maySleep(waiting)) this.#timer.set(waiting);
   }
 
-  /** Returns the time of the earliest next attempt; null if none is due to follow. */
+  /** Returns the time of the earliest next attempt, or null without one. */
   #waiting(): number | null {
     const times = this.#state.begun
       .filter(({ step }) => !this.#underway.has(step.id))
@@ -173,7 +176,7 @@ export class Interpreter {
 
   #begin({ step }: StepState, work: (abort: AbortController) => Promise<unknown>): void {
     if (this.#underway.has(step.id)) return;
-    // The thread would end with its last round as if nothing were left to do.
+    // At its last round the thread would end as if it were complete.
     if (this.#rounds + 2 * this.#underway.size + 2 >= this.#around.maxRounds) {
       this.#failure ??= { error: outOfRounds(this.#around.maxRounds) };
       return;
@@ -188,7 +191,7 @@ export class Interpreter {
       });
   }
 
-  /** Acts when nothing is in flight: the run is over, or asks the user, or sleeps until the next attempt. */
+  /** Acts when nothing is in flight: ends the run, asks the user, or sleeps until the next attempt. */
   #endIfIdle(): void {
     if (this.#underway.size > 0) return;
     const { isDone, question, steps } = this.#state;
@@ -201,7 +204,10 @@ export class Interpreter {
     else if (until !== null) {
       if (this.#maySleep(until)) this.#sleep(until);
     } else if (question) this.#ask(question);
-    else this.#scheduler.close({ error: stuck(steps) });
+    else {
+      const pending = steps.filter(({ status }) => status === "pending");
+      this.#scheduler.close({ error: stuck(pending.map(({ step }) => step.id)) });
+    }
   }
 
   #ask(state: StepState): void {
@@ -229,7 +235,7 @@ export class Interpreter {
     this.#waitUntil(answered);
   }
 
-  /** Does nothing until a promise has settled. */
+  /** Waits until a promise settles. */
   #waitUntil(over: Promise<void>): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
@@ -240,7 +246,7 @@ export class Interpreter {
   }
 
   /**
-   * Commits a record. The state has it when this resolves. Returns false when it came too late and was not committed.
+   * Commits a record. The state has it when this resolves. Returns false when it was too late and was not committed.
    */
   async #commit(output: RoleOutput): Promise<boolean> {
     await this.#scheduler.commit(output);
@@ -338,7 +344,7 @@ export class Interpreter {
     }
   }
 
-  /** Records the failure of an attempt: another one follows, or the step has failed. */
+  /** Records the failure of an attempt: another attempt follows, or the step has failed. */
   async #commitFailed(
     state: StepState,
     error: string,
@@ -371,7 +377,7 @@ export class Interpreter {
   async #notify({ attempt, step }: StepState, message: string): Promise<void> {
     this.#notices += 1;
     if (this.#notices > mostNotices) {
-      throw new ExecutorError(`the run has sent ${mostNotices} notices, and no more are taken`);
+      throw tooManyNotices(mostNotices);
     }
     await this.#commit({
       role: step.id,
@@ -386,7 +392,7 @@ export class Interpreter {
   }
 }
 
-/** The environment in the record of an attempt that could not begin. */
+/** The environment in the record of an attempt that could not start. */
 const unavailable: StepEnvironment = {
   ...openEnvironment,
   sandbox: { sandbox: "unavailable" },

@@ -1,4 +1,4 @@
-/** Calls back at a time. Setting it again replaces the time. */
+/** Calls back at a set time. A second call of `set` replaces the time. */
 export class Timer {
   readonly #onTime: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -13,9 +13,9 @@ import {
 /** The callbacks of the reader of a step's folder. */
 export type FolderReader = {
   answer: (message: StepMessage) => Promise<unknown>;
-  /** Called when `_close` is there: the step's agent must end. */
+  /** Called when `_close` exists: the step's agent must end. */
   onClose: () => void;
-  /** Returns the text of a malformed file as it is kept. */
+  /** Returns the text of a malformed file in the form to keep. */
   hide: (text: string) => string;
 };
 
@@ -26,10 +26,11 @@ const mostErrors = 100;
 /**
  * The folder for messages between one attempt at a step and its run: `ipc/{workflow}/{run}/{step}/` of the plan home.
  *
- * - **I1** Files are written aside and renamed, and read in the order of their names, each name once.
- * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They go to
- *   `errors/`, which a sandbox does not show.
- * - **I3** It is made empty when an attempt starts, and emptied when the attempt has ended.
+ * - **I1** Files are written under a temporary name and renamed. They are read in the order of their names, each name
+ *   once.
+ * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They are moved
+ *   to `errors/`, which a sandbox does not show.
+ * - **I3** It is emptied when an attempt starts, and again when the attempt has ended.
  */
 export class StepFolder {
   readonly path: string;
@@ -49,7 +50,7 @@ export class StepFolder {
     this.#parts = { input: part("input"), output: part("output"), errors: part("errors") };
   }
 
-  /** Makes the folder empty and reads it from now on. */
+  /** Empties the folder and starts to read it. */
   static open(path: string, reader: FolderReader): StepFolder {
     rmSync(path, { recursive: true, force: true });
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -75,7 +76,7 @@ export class StepFolder {
     }
   }
 
-  /** Reads all files. Returns false when the folders were replaced or can't be read or written. */
+  /** Reads all files. Returns false when the folders were replaced, unreadable or not writable. */
   async #readAll(): Promise<boolean> {
     return await this.#readNew().catch(() => false);
   }
@@ -99,7 +100,7 @@ export class StepFolder {
     const isNew = !this.#read.has(name) && this.#read.size < mostFiles;
     // Remove it first, so that it is not read again even after an error.
     output.remove(name);
-    // A step may write without a pause, so other work gets a turn between two files.
+    // A step may write without a pause, so yield to other work between two files.
     await new Promise((resolve) => setImmediate(resolve));
     if (message === null || !isNew) return this.#refuse(name, text);
     this.#read.add(name);

@@ -6,7 +6,7 @@ const width = 240;
 const height = 96;
 
 /**
- * Returns the steps with their positions: in layers from left to right, so that each edge runs forward and no two
+ * Returns the steps with their positions: in layers from left to right, so that each edge points forward and no two
  * boxes overlap. A position is the top left corner of the box.
  */
 export function placed(steps: readonly PlanStep[]): PlanStep[] {

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Workflow } from "./plan.ts";
 
 /**
- * Returns the hash of the confirmed part of a plan: everything that decides its actions and their time. A
- * confirmation uses it to name the plan that was shown.
+ * Returns the hash of the confirmed part of a plan: everything that decides its actions and their time. A confirmation
+ * uses it to name the plan that was shown.
  */
 export function planHash({
   description,

@@ -1,6 +1,6 @@
 /*
  * The values of the protocol's enumerations, each in one list, and its ids. The types, schemas and choices of all
- * packages come from these lists. This file imports nothing, so that a command line can name its choices without
+ * packages come from these lists. This file imports nothing, so that a command line can list its choices without
  * loading plans.
  */
 
@@ -37,7 +37,7 @@ export type Decision = (typeof decisions)[number];
 /** The prefixes of ids: of a plan, a run, a step's run, and a conversation with the planner. */
 export const prefixes = { plan: "wf_", run: "run_", stepRun: "sr_", session: "ps_" } as const;
 
-/** Returns the id of the run that a thread is. */
+/** Returns the id of a thread's run. */
 export const runIdOf = (threadId: string): string => prefixes.run + threadId;
 
 /** Returns the thread of a run. */

@@ -6,7 +6,6 @@ import {
   type ToolUse,
 } from "@uncaged/workflow-agents";
 import { checkPlan } from "../check/check.ts";
-import { PlannerError } from "../error/error.ts";
 import { cut } from "../plan/cut.ts";
 import { stepLines } from "../plan/definition.ts";
 import type { ChannelContext, PlanMetadata, Workflow } from "../plan/plan.ts";
@@ -23,11 +22,20 @@ import {
 import { tools } from "./tools.ts";
 import { asked, shown } from "./transcript.ts";
 import { checkModifiable, modifiedWorkflow, newWorkflow } from "./workflow.ts";
+import {
+  blankRequest,
+  credentialsNotStored,
+  modelFailed,
+  noPlanMade,
+  plannerBusy,
+  sessionCancelled,
+  sessionsNotStored,
+} from "./errors.ts";
 
-/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session can be used again. */
+/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session stays usable. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
-/** The store of credentials: `all` returns their values, and `set` throws when a key or a value is refused. */
+/** The store of credentials: `all` returns their values, and `set` throws for a refused key or value. */
 export type SecretStore = { all: () => Secrets; set: (key: string, value: string) => void };
 
 /**
@@ -58,7 +66,7 @@ const longestFeedback = 20_000;
 const noSecrets: SecretStore = {
   all: () => ({}),
   set: () => {
-    throw new Error("there is nothing that keeps credentials here");
+    throw credentialsNotStored();
   },
 };
 
@@ -66,9 +74,8 @@ const noSecrets: SecretStore = {
 type Acted = { results: ToolResult[]; turn: PlannerTurn | null; isInvalidPlan: boolean };
 
 /**
- * Leads conversations that result in a plan. Each tool that the model calls gets its result in the next message. A
- * model's turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid
- * plan.
+ * Leads conversations that result in a plan. Each tool call of the model gets its result in the next message. A model's
+ * turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid plan.
  */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -85,10 +92,13 @@ export class Planner {
   /** Returns a stored session. @throws PlannerError */
   find(id: string): PlannerSession {
     if (this.#files) return this.#files.read(id);
-    throw new PlannerError("there is no folder with planner sessions");
+    throw sessionsNotStored();
   }
 
-  /** Begins a session with a request. @throws PlannerError when the model can't be asked. */
+  /**
+   * Starts a session with a request.
+   * @throws PlannerError when the call of the model fails.
+   */
   async start(
     request: string,
     callbacks: StreamCallbacks = {},
@@ -97,7 +107,10 @@ export class Planner {
     return { session, turn: await this.answer(session, request, callbacks) };
   }
 
-  /** Begins a session about an existing plan. @throws PlannerError */
+  /**
+   * Starts a session about an existing plan.
+   * @throws PlannerError
+   */
   async modify(
     workflow: Workflow,
     text: string,
@@ -113,9 +126,9 @@ export class Planner {
     text: string,
     { onToken, signal: stop }: StreamCallbacks = {},
   ): Promise<PlannerTurn> {
-    if (session.status === "cancelled") throw new PlannerError(`${session.id} was cancelled`);
-    if (this.#running.has(session)) throw new PlannerError(`${session.id} is busy`);
-    if (text.trim() === "") throw new PlannerError("there is nothing to plan: the text is blank");
+    if (session.status === "cancelled") throw sessionCancelled(session.id);
+    if (this.#running.has(session)) throw plannerBusy(session.id);
+    if (text.trim() === "") throw blankRequest();
     const { workflow } = session;
     if (workflow) checkModifiable(workflow);
     this.#clean(session);
@@ -138,7 +151,7 @@ export class Planner {
     }
   }
 
-  /** Ends a session: a plan that still arrives is dropped. */
+  /** Ends a session. A plan that still arrives is dropped. */
   cancel(session: PlannerSession): void {
     session.status = "cancelled";
     this.#running.get(session)?.abort(new Error("cancelled"));
@@ -177,7 +190,7 @@ export class Planner {
     return { type: "error", content };
   }
 
-  /** Asks the model; null when the session was cancelled meanwhile. */
+  /** Calls the model. Returns null when the session was cancelled meanwhile. */
   async #ask(
     { messages }: PlannerSession,
     signal: AbortSignal,
@@ -197,11 +210,11 @@ export class Planner {
       if (signal.aborted) return null;
       const message = cause instanceof Error ? cause.message : String(cause);
       const { hint } = cause as { hint?: string };
-      throw new PlannerError(`the planner's model could not be asked: ${message}`, { cause, hint });
+      throw modelFailed(message, hint, cause);
     }
   }
 
-  /** Carries out the model's calls: first every secret, then a question, else a plan, else a text. */
+  /** Handles the model's calls: first every secret, then a question, else a plan, else a text. */
   #act(session: PlannerSession, answer: ModelAnswer): Acted {
     const { text, toolUses } = answer;
     const results = new Map<ToolUse, ToolResult>();
@@ -281,7 +294,7 @@ const fields: Record<string, readonly string[]> = {
 const stringIn = ({ input }: ToolUse, field: string): string =>
   String((input as Record<string, unknown>)[field]);
 
-/** Returns why a call of a tool can't be carried out; null if it can. */
+/** Returns why a tool call is invalid, or null if it is valid. */
 function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): string | null {
   if (!Object.hasOwn(fields, name)) return `there is no tool ${name}`;
   if (broken !== undefined) {
@@ -296,7 +309,10 @@ function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): str
   return missing === undefined ? null : `not done: ${missing} must be a text that is not blank`;
 }
 
-/** Makes a plan from one request, without a conversation. @throws PlannerError when the model makes none. */
+/**
+ * Makes a plan from one request, without a conversation.
+ * @throws PlannerError when the model makes none.
+ */
 export async function generatePlan(
   request: string,
   options: PlannerOptions,
@@ -306,7 +322,10 @@ export async function generatePlan(
   return planOf(turn);
 }
 
-/** Changes a plan by one request, without a conversation. @throws PlannerError when the model makes none. */
+/**
+ * Changes a plan by one request, without a conversation.
+ * @throws PlannerError when the model makes none.
+ */
 export async function modifyPlan(
   workflow: Workflow,
   text: string,
@@ -320,6 +339,5 @@ export async function modifyPlan(
 function planOf({ content, type, workflow }: PlannerTurn): Workflow {
   if (workflow) return workflow;
   const reason = type === "question" ? `the model asks: ${content}` : content;
-  const hint = "give what is missing in the request, or plan in a conversation";
-  throw new PlannerError(reason, { hint });
+  throw noPlanMade(reason);
 }

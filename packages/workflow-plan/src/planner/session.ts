@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { nanoid } from "nanoid";
-import { PlannerError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
+import { invalidSessionId, noSession, notSession } from "./errors.ts";
 
 /** A conversation that leads to a plan. */
 export type PlannerSession = {
@@ -41,7 +41,7 @@ export function addToUser(session: PlannerSession, blocks: readonly Block[]): vo
 
 export const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
 
-/** Whether a text can be the id of a session, and so a part of a path. */
+/** Returns whether a text can be the id of a session, and so a part of a path. */
 export const isSessionId = (id: string): boolean => /^ps_[\w-]{1,100}$/.test(id);
 
 /** The sessions in a folder: one file each, readable only by its owner. */
@@ -52,7 +52,7 @@ export class SessionFiles {
     this.#folder = folder;
   }
 
-  /** Writes aside and renames: a reader sees the whole session from before or after the change. */
+  /** Writes under a temporary name and renames: a reader sees the whole session from before or after the change. */
   write(session: PlannerSession): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = this.#pathOf(session.id);
@@ -66,16 +66,17 @@ export class SessionFiles {
     }
   }
 
-  /** @throws PlannerError when there is no such session, or it can't be read. */
+  /**
+   * Reads a session.
+   * @throws PlannerError when the session is missing or unreadable.
+   */
   read(id: string): PlannerSession {
     const path = this.#pathOf(id);
     let text: string;
     try {
       text = readFileSync(path, "utf8");
     } catch (cause) {
-      throw new PlannerError(`there is no planner session ${JSON.stringify(id)}`, {
-        ...{ kind: "missing", cause },
-      });
+      throw noSession(id, cause);
     }
     try {
       const session = JSON.parse(text) as PlannerSession;
@@ -83,10 +84,10 @@ export class SessionFiles {
     } catch {
       // The error is reported below.
     }
-    throw new PlannerError(`${path} is not a planner session`, { hint: "begin a new one" });
+    throw notSession(path);
   }
 
-  /** Whether a session was cancelled; false if it was never written. */
+  /** Returns whether a session was cancelled. False if it was never written. */
   isCancelled(id: string): boolean {
     try {
       return this.read(id).status === "cancelled";
@@ -97,6 +98,6 @@ export class SessionFiles {
 
   #pathOf(id: string): string {
     if (isSessionId(id)) return join(this.#folder, `${id}.json`);
-    throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is not an id of a planner session`);
+    throw invalidSessionId(id);
   }
 }

@@ -4,17 +4,14 @@ import type { PlanStep } from "../plan/plan.ts";
 import { wishIn } from "./prompt.ts";
 import type { PlannerSession } from "./session.ts";
 
-/** The results for the model when the user is asked its question, and when the user is shown its plan. */
+/** The results for the model after a question to the user, and after a plan was shown to the user. */
 export const asked = "The user was asked; the answer follows.";
 export const shown = "The plan is shown to the user, who may confirm it or ask for a change.";
 
 /** A message of a conversation as the user sees it. */
 export type PlannerMessage = { by: "user" | "planner"; text: string };
 
-/**
- * Returns a conversation without the traffic between the model and its tools: texts, questions, plans, and the user's
- * messages.
- */
+/** Returns a conversation as texts, questions, plans, and the user's messages, without the model's other tool calls. */
 export function transcriptOf({ messages }: Pick<PlannerSession, "messages">): PlannerMessage[] {
   const results = new Map(
     messages
@@ -40,7 +37,7 @@ const blocksOf = ({ content }: Message): Block[] =>
 const textIn = ({ text, type }: Block): string =>
   type === "text" && typeof text === "string" ? text : "";
 
-/** Returns the visible text of a block of the model's answer. Only tool calls that were carried out are visible. */
+/** Returns the visible text of a block of the model's answer. Only executed tool calls are visible. */
 function plannerText(block: Block, result: unknown): string {
   if (block.type !== "tool_use") return textIn(block);
   const input = block.input as { question?: unknown; name?: unknown; steps?: unknown };

@@ -1,5 +1,4 @@
 import { nanoid } from "nanoid";
-import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
 import type {
   ChannelContext,
@@ -9,11 +8,11 @@ import type {
   WorkflowPhase,
 } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
+import { notModifiable } from "./errors.ts";
 
 const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
-const fixedPhases: readonly WorkflowPhase[] = ["executing", "paused"];
 
-/** The framework's additions to a plan that a model has made. */
+/** The framework's additions to a model's plan. */
 export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
 
 /** Returns a new plan, laid out, that waits for its confirmation. */
@@ -31,8 +30,8 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
 }
 
 /**
- * Returns a plan that replaces another one: with its id, its times, its description and its metadata. If the other
- * plan has been confirmed, the result is a draft and leaves the phase.
+ * Returns a plan that replaces another one: with its id, its times, its description and its metadata. If the other plan
+ * is confirmed, the result is a draft, and the phase stays.
  */
 export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
   const { created_at, description, id, metadata, phase, schema_version } = before;
@@ -44,9 +43,7 @@ export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: num
   };
 }
 
-/** @throws PlannerError when a plan can't be modified in its phase. */
+/** @throws PlannerError when the plan's phase does not allow a change. */
 export function checkModifiable({ id, phase }: Workflow): void {
-  if (!fixedPhases.includes(phase)) return;
-  const what = phase === "paused" ? "resume it first" : "wait for its run, or cancel that";
-  throw new PlannerError(`${id} is ${phase} and can't be modified`, { hint: what });
+  if (phase === "executing" || phase === "paused") throw notModifiable(id, phase);
 }

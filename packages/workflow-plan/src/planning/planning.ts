@@ -2,7 +2,6 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { type Lock, takeLock } from "@uncaged/workflow/internal";
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { PlannerError } from "../error/error.ts";
 import {
   isSessionId,
   newSession,
@@ -13,10 +12,11 @@ import { type PlannerMessage, transcriptOf } from "../planner/transcript.ts";
 import type { Planner, StreamCallbacks } from "../planner/planner.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../home/plans.ts";
+import { plannerBusy } from "../planner/errors.ts";
 
 /**
- * The state of a session's last turn: it goes on, in this process or another; or it was lost with its process; null
- * when it has ended.
+ * The state of a session's last turn: running, in this process or another; or lost with its process; null when it has
+ * ended.
  */
 type TurnState = "at work" | "interrupted" | null;
 
@@ -50,7 +50,10 @@ export class Planning {
     this.#planner = planner;
   }
 
-  /** Begins with a request. @throws PlannerError, ExecutorError */
+  /**
+   * Starts with a request.
+   * @throws PlannerError, ExecutorError
+   */
   start(request: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return this.turn(newSession(), request, callbacks);
   }
@@ -60,12 +63,15 @@ export class Planning {
     return await this.turn(this.#planner.find(sessionId), text, callbacks);
   }
 
-  /** Changes a plan, in the conversation that has made it if that still exists. @throws PlannerError, ExecutorError */
+  /**
+   * Changes a plan, in the conversation that made it if that still exists.
+   * @throws PlannerError, ExecutorError
+   */
   async modify(planId: string, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return await this.turn(this.sessionAbout(planId), text, callbacks);
   }
 
-  /** Returns a session that has not begun. */
+  /** Returns a session that has not started. */
   newSession(): PlannerSession {
     return newSession();
   }
@@ -124,15 +130,17 @@ export class Planning {
     }
   }
 
-  /** Keeps other turns away. The lock of a dead process ends with it. @throws PlannerError when a turn goes on. */
+  /**
+   * Locks a session against other turns. The lock of a dead process ends with it.
+   * @throws PlannerError while a turn runs.
+   */
   #lock(id: string): Lock {
     mkdirSync(this.#plans.folder, { recursive: true, mode: 0o700 });
     const path = this.#lockPath(id);
     // A query of the state holds the lock for a moment.
     const lock = takeLock(path, lookMs);
     if (!lock) {
-      const hint = "wait until the planner has answered, and try again";
-      throw new PlannerError(`the planner is at work on ${id} already`, { hint });
+      throw plannerBusy(id);
     }
     return {
       release() {
@@ -172,7 +180,7 @@ export class Planning {
     }
   }
 
-  /** Returns the plan that a confirmation would take; null if it was removed. */
+  /** Returns the plan that a confirmation would apply, or null if it was removed. */
   #known(id: string): Workflow | null {
     try {
       return this.#plans.draft(id) ?? this.#plans.get(id);

@@ -14,7 +14,7 @@ export type PlanPreview = {
   credentials: { name: string; known: boolean }[];
   /** The sandbox of the steps in one line; null if it was not checked. */
   sandbox: string | null;
-  /** The same, one fact in each. */
+  /** The same as a list of facts. */
   sandboxFacts: string[];
   /** The warnings of the plan's check. */
   warnings: string[];
@@ -77,7 +77,7 @@ function nextSlots(trigger: TriggerConfig, now: number): string[] {
   return slots;
 }
 
-/** Returns when a plan's trigger is due next; null for a plan that does not wait for it. */
+/** Returns the next due time of a plan's trigger, or null for a plan that does not wait for it. */
 export function nextDue({ phase, trigger }: Workflow, state: TriggerState | null): string | null {
   if (!state || (phase !== "active" && phase !== "executing")) return null;
   if (trigger.type === "cron") return state.last_result;

@@ -1,13 +1,13 @@
 /*
  * References in the inputs of a step: `$steps.<id>.output`, the output of a step that it depends on, and
  * `$trigger_data`. Their values are inserted when the step starts, in one pass: text in a value that looks like a
- * reference stays as it is.
+ * reference is not replaced.
  */
 
 const stepReference = String.raw`\$steps\.([a-z0-9]+(?:-[a-z0-9]+)*)\.output(?![\p{L}\p{N}_.[])`;
 const triggerReference = String.raw`\$trigger_data(?![\p{L}\p{N}_])`;
 const references = new RegExp(`${stepReference}|${triggerReference}`, "gu");
-// Text that begins like a reference to a step, up to the first character that can't be part of one.
+// Matches text that begins like a reference to a step, up to the first character that cannot be part of one.
 const stepLike = /\$steps\.[^\s"'`,;:(){}<>]*/gu;
 
 /** A reference in a text: to a step or, without `step`, to the trigger's data. */
@@ -49,7 +49,7 @@ export function eachText(
 /** The values of references. */
 export type Values = { outputOf: (step: string) => string | null; triggerData: string | null };
 
-/** Returns a step's inputs with the values in place of the references. */
+/** Returns a step's inputs with the references replaced by their values. */
 export function resolved(inputs: unknown, values: Values): unknown {
   if (typeof inputs === "string") return inserted(inputs, values);
   if (Array.isArray(inputs)) return inputs.map((one) => resolved(one, values));
@@ -69,7 +69,7 @@ const inserted = (text: string, { outputOf, triggerData }: Values): string =>
 const mostBytes = 10_240;
 const mark = "\n[truncated]";
 
-/** Returns a value as it is inserted: cut at a character's boundary if it is longer than {@link mostBytes}. */
+/** Returns a value to insert, cut between two characters if it is longer than {@link mostBytes}. */
 function shortened(value: string): string {
   if (value.length * 3 <= mostBytes) return value;
   const bytes = new TextEncoder().encode(value);

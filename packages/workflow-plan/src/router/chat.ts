@@ -9,7 +9,7 @@ import { terminalJid } from "../channel/terminal.ts";
 export type ChatState = {
   /** The planner's session to which the next text belongs. */
   session: string | null;
-  /** The plan whose confirmation was asked for last. */
+  /** The plan of the last request for a confirmation. */
   asked: Asked | null;
   /** The last questions, by their topics. */
   questions: Record<string, Question>;
@@ -27,7 +27,7 @@ export type Asked = {
   wants: "answer" | "change";
 };
 
-/** A question of a chat. An order of null: it was not shown, or its place is unknown. */
+/** A question of a chat. A null order means that it was not shown, or its place is unknown. */
 export type Question = Sent & {
   /** The hash of the shown plan. */
   planHash?: string;
@@ -37,13 +37,13 @@ export type Question = Sent & {
 
 /**
  * The relation of a message to a question: its answer; written before it; a reply to another message; without a place
- * in the chat's order; or to a question that this chat was not asked.
+ * in the chat's order; or about a question that this chat was not asked.
  */
 export type Standing = "answer" | "early" | "elsewhere" | "unordered" | "unasked";
 
 /**
- * Returns the relation of a message to a question. Only places in the chat's own order are compared, never a clock of
- * this machine. A reply to the question's last message always comes after it.
+ * Returns the relation of a message to a question. Compares only places in the chat's own order, never a clock of this
+ * machine. A reply to the question's last message always comes after it.
  */
 export function standingOf({ metadata, replyTo }: NewMessage, question?: Question): Standing {
   if (!question) return "unasked";
@@ -55,16 +55,16 @@ export function standingOf({ metadata, replyTo }: NewMessage, question?: Questio
   return metadata.order > order ? "answer" : "early";
 }
 
-/** How long a plain answer to a confirmation counts. */
+/** Validity of a plain answer to a confirmation, in milliseconds. */
 export const answerMs = 10 * 60_000;
 const mostTaken = 200;
 const mostQuestions = 100;
 const rate = { messages: 10, ms: 60_000 };
 
 /**
- * One conversation, whose messages are handled one after the other. A message with an id is stored before it is
- * acknowledged to its platform, until it is handled. So after a crash the next process handles it, and a message that
- * comes twice is handled once.
+ * One conversation, whose messages are handled one at a time. A message with an id is stored before it is acknowledged
+ * to its platform, until it is handled. So after a crash the next process handles it, and a repeated message is handled
+ * once.
  */
 export class Chat {
   readonly jid: string;
@@ -74,7 +74,7 @@ export class Chat {
   #work: Promise<void> = Promise.resolve();
   #state: ChatState;
 
-  /** `folder` holds the chats, each in a file of its own. */
+  /** `folder` contains the chats, each in its own file. */
   constructor({ channel, folder, jid }: { channel: string; folder: string; jid: string }) {
     this.jid = jid;
     const name = createHash("sha256").update(`${channel} ${jid}`).digest("hex").slice(0, 24);
@@ -101,7 +101,7 @@ export class Chat {
     );
   }
 
-  /** Stores a question in place of the previous one on the same topic. */
+  /** Stores a question, and replaces the previous one on the same topic. */
   ask(about: string, question: Question, change: Partial<ChatState> = {}): void {
     const { [about]: _, ...others } = this.#state.questions;
     const kept = Object.entries(others).slice(1 - mostQuestions);
@@ -120,7 +120,7 @@ export class Chat {
     return standingOf(message, this.#state.questions[about]);
   }
 
-  /** Whether a message was received before. A message without an id, as the terminal's, counts as new. */
+  /** Returns whether a message was received before. A message without an id, as the terminal's, counts as new. */
   knows({ metadata }: NewMessage): boolean {
     const { taken, waiting } = this.#state;
     const id = metadata?.id;

@@ -24,7 +24,7 @@ export function actionOf(text: string): Button["action"] | undefined {
 /** The topic of the question for a change to a plan. */
 const changeOf = (workflowId: string): string => `change of ${workflowId}`;
 
-/** Takes a chat's answers about the plans that it was shown: by a button, a word, or a command. */
+/** Handles a chat's answers about the plans that it was shown: by a button, a word, or a command. */
 export class Confirmations {
   readonly #desk: Desk;
 
@@ -32,7 +32,7 @@ export class Confirmations {
     this.#desk = desk;
   }
 
-  /** Takes a text as the answer to a confirmation. Returns false if it is not one, or is too late. */
+  /** Handles a text as the answer to a confirmation. Returns false if it is not one, or is too late. */
   async answer(received: Received, asked: Asked, text: string): Promise<boolean> {
     const { chat, message } = received;
     const isLate = this.#desk.now() - asked.at > answerMs;
@@ -68,7 +68,7 @@ export class Confirmations {
     received.chat.remind(changeOf(workflowId), sent);
   }
 
-  /** Carries out the action of a button, or of the equivalent word, for a plan as it was shown. */
+  /** Runs the action of a button, or of the equivalent word, for a plan as it was shown. */
   async press(received: Received, { action, planHash: hash, workflowId }: Button): Promise<void> {
     const { plans } = this.#desk;
     const { chat } = received;
@@ -99,7 +99,7 @@ export class Confirmations {
 
   /**
    * Confirms the plan with a hash, or with an id. If this chat was shown the plan before the command was written, the
-   * plan must not have changed since. If not, the user has seen it elsewhere.
+   * plan must not have changed since. Otherwise the user has seen it elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;
@@ -115,7 +115,9 @@ export class Confirmations {
     await this.#remind(received, id, standing);
   }
 
-  /** Says why a message decides nothing about a plan, and how to confirm it. Shows the plan if it was not shown yet. */
+  /**
+   * Explains why a message decides nothing about a plan, and how to confirm it. Shows the plan if it was not shown yet.
+   */
   async #remind(
     received: Received,
     id: string,
@@ -153,7 +155,7 @@ export class Confirmations {
     await this.#desk.reply(received, `Confirmed: ${name} ${what}.`);
   }
 
-  /** Returns the plan that waits for its confirmation and whose hash begins with a text; null if there is none. */
+  /** Returns the unconfirmed plan whose hash begins with a text, or null. */
   async #withHash(hash: string): Promise<Workflow | null> {
     if (!/^[0-9a-f]{8,64}$/.test(hash)) return null;
     const { plans } = this.#desk;

@@ -29,7 +29,7 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Whether the next text goes to the planner: it has asked, or has made no plan yet. */
+  /** Returns whether the next text is for the planner: it has asked, or has made no plan yet. */
   isOpen(): boolean {
     return this.#current()?.status === "conversing";
   }
@@ -39,7 +39,7 @@ export class Conversation {
     return this.#current()?.id ?? "";
   }
 
-  /** Repeats the planner's question after a line; false if there is none. */
+  /** Repeats the planner's question after a line. Returns false without a question. */
   async remind(lead: string): Promise<boolean> {
     const { channel, chat } = this.#options;
     const session = this.#current();
@@ -52,7 +52,7 @@ export class Conversation {
     return true;
   }
 
-  /** Begins a new session with a request. */
+  /** Starts a new session with a request. */
   async begin(text: string): Promise<void> {
     this.#session = newSession();
     await this.#turn(this.#session, text);
@@ -77,7 +77,7 @@ export class Conversation {
     const { channel, chat, now } = this.#options;
     const { id: workflowId } = workflow;
     const hash = planHash(workflow);
-    // Until the plan is shown, and if it can't be shown, nothing confirms it.
+    // Nothing confirms the plan before it is shown, or if it cannot be shown.
     chat.ask(workflowId, { ids: [], order: null });
     const sent = await channel.sendConfirmation(chat.jid, this.#clean(workflow));
     const asked = { workflowId, planHash: hash, at: now(), wants: "answer" as const };
@@ -89,7 +89,7 @@ export class Conversation {
     if (this.#session?.status === "conversing") this.#planner?.cancel(this.#session);
   }
 
-  /** Ends the session; false if there is none. */
+  /** Ends the session. Returns false without a session. */
   async end(): Promise<boolean> {
     const session = this.#current();
     this.#session = null;
@@ -154,7 +154,7 @@ export class Conversation {
     await this.ask(workflow);
   }
 
-  /** Asks the planner's question in a message of its own: an edited message has the place of its first text. */
+  /** Asks the planner's question in a separate message, because an edited message keeps the place of its first text. */
   async #ask({ id }: PlannerSession, question: string): Promise<void> {
     const { channel, chat } = this.#options;
     const text = this.#clean(question);
@@ -185,7 +185,7 @@ export class Conversation {
     };
   }
 
-  /** Whether a piece of work succeeded. Logs its error. */
+  /** Runs work and returns whether it succeeded. Logs its error. */
   #done(work: Promise<unknown>): Promise<boolean> {
     return work.then(
       () => true,

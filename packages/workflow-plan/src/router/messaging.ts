@@ -8,7 +8,7 @@ import { Router, type RouterOptions } from "./router.ts";
 export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classify" | "now"> &
   Pick<ChannelOptions, "describe" | "log"> & {
     host: Host;
-    /** The settings of the bots and of their allowed users; null if another process answers there. */
+    /** The settings of the bots and of their allowed users. Null if another process serves the bots. */
     config: Pick<CueclawConfig, "telegram" | "whatsapp"> | null;
     /** Whether bots open only on request. */
     skipBots?: boolean;
@@ -53,7 +53,7 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   if (!options.skipBots) await openBots();
   const { channels } = router;
   const connectAll = (some: readonly Channel[]): void => {
-    // A channel that can't connect logs why.
+    // A channel that cannot connect logs the reason.
     for (const channel of some) {
       channel.connect().then(
         () => router.resume(channel),

@@ -18,7 +18,7 @@ export type NoticesOptions = {
   channels: () => readonly Channel[];
   log: (line: string) => void;
   now?: () => number;
-  /** Stores in a chat that it was asked a question, and the topic of that. */
+  /** Called to store that a chat was asked a question, with its topic. */
   onAsked?: (channel: Channel, jid: string, asked: Sent & { about: string }) => void;
 };
 
@@ -34,7 +34,7 @@ type Notice = { text: string; about: string | null };
 
 const keyOf = ({ channel, jid }: Omit<Reader, "send">): string => `${channel.name} ${jid}`;
 
-/** How long a chat rests, in milliseconds, after a failure or a refusal. */
+/** The rest of a chat after a failure or a refusal, in milliseconds. */
 const rests = { failed: 1_000, refused: 60_000 };
 const longestRest = 3_600_000;
 const textRefused = "A notice could not be shown here. /status shows what goes on.";
@@ -51,14 +51,14 @@ export class Notices {
   #seen = "";
   #isBusy = false;
   #sending: Promise<void> = Promise.resolve();
-  /** The chats that could not be sent the last notice: the time of the next attempt. */
+  /** The chats whose last notice failed: the time of the next attempt. */
   readonly #resting = new Map<string, { until: number; failures: number }>();
 
   constructor(options: NoticesOptions) {
     this.#options = options;
   }
 
-  /** Sends new notices. Reads nothing if nothing has changed and no run goes on. */
+  /** Sends new notices. Reads nothing if nothing has changed and no run is open. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() =>
       this.#pass().catch((error: unknown) => this.#options.log(`notices: ${reasonOf(error)}`)),
@@ -94,7 +94,7 @@ export class Notices {
       .map(({ id }) => id);
   }
 
-  /** Sends the new notices about one plan; false if its channel is down. */
+  /** Sends the new notices about one plan. Returns false if its channel is down. */
   async #report(id: string, runs: readonly RunRow[]): Promise<boolean> {
     const workflow = this.#find(id);
     if (!workflow) return true;
@@ -104,7 +104,7 @@ export class Notices {
     if (!reader.channel.isConnected() || (resting && resting.until > this.#now())) return false;
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
-      // Another process may have sent it too, and have begun with the next one.
+      // Another process may have sent it too, and have started with the next one.
       await this.#move(id, ({ pending, runs: all }) => ({
         runs: all,
         pending: pending.filter((one) => one.id !== notice.id),
@@ -141,8 +141,8 @@ export class Notices {
   }
 
   /**
-   * Sends a notice. If a chat can't be reached, it rests longer after each failure. A refused text is not sent again;
-   * the chat is told about the refusal.
+   * Sends a notice. An unreachable chat rests longer after each failure. A refused text is not sent again; the chat is
+   * told about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);
@@ -273,7 +273,7 @@ function stepNotice(
   return { text: `**${name}**: the step ${stepId} has failed: ${error}\n${how}`, about };
 }
 
-/** Returns the notice to the owner about an ended run: its outputs, or its failures. Null while the run goes on. */
+/** Returns the notice to the owner about an ended run: its outputs, or its failures. Null while the run is open. */
 function endText(workflow: Workflow, run: PlanView["runs"][number]): string | null {
   const { id, name, steps, trigger } = workflow;
   if (run.status === "running") return null;

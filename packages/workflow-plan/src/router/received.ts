@@ -16,7 +16,7 @@ export function answererOf({ channel, message }: Received): AnsweredBy {
   return { kind: "channel", name: `${channel.name}:${message.sender}` };
 }
 
-/** The dependencies of taking answers: the plans, and the ways to reply to the chat. */
+/** The dependencies of the answer handlers: the plans, and the ways to reply to the chat. */
 export type Desk = {
   plans: Plans;
   now: () => number;
@@ -27,7 +27,7 @@ export type Desk = {
   reply: (received: Received, text: string) => Promise<void>;
   /** Marks the message as handled, and sends a text that expects an answer. */
   question: (received: Received, text: string) => Promise<Sent>;
-  /** Says that no question is open for the answer, and lists the open ones. */
+  /** Replies that no question is open for the answer, and lists the open ones. */
   replyState: (received: Received) => Promise<void>;
 };
 

@@ -17,6 +17,7 @@ import { Conversation } from "./conversation.ts";
 import type { Classifier } from "./intent.ts";
 import { reasons, type Received } from "./received.ts";
 import { StepDecisions } from "./step-decisions.ts";
+import { otherBot, unknownCommand } from "./errors.ts";
 
 export type RouterOptions = {
   plans: Plans;
@@ -31,13 +32,13 @@ export type RouterOptions = {
 };
 
 /**
- * Leads messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
+ * Routes messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
  * command, the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the
  * text.
  *
  * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A
  * command that names a plan or failure is refused if that was shown after the command was written, or has changed
- * since. In a channel without an order, as a pipe, a command decides by a name that only the question contains: the
+ * since. In a channel without an order, such as a pipe, a command must use a name that only the question contains: the
  * plan's hash, or the failure's.
  */
 export class Router {
@@ -73,7 +74,7 @@ export class Router {
     this.#channels.push(channel);
   }
 
-  /** Takes a message. It never throws: errors are logged, and reported to the sender's chat. */
+  /** Handles a message. Never throws: errors are logged, and reported to the sender's chat. */
   receive(jid: string, message: NewMessage): void {
     const channel = this.#channels.find((one) => one.ownsJid(jid));
     if (!channel) return this.#log(`a message came from ${jid}, which no channel has`);
@@ -116,7 +117,7 @@ export class Router {
     if (session !== null && chat.state.session === null) chat.set({ session });
   }
 
-  /** Handles a channel's messages that a dead process had received and not handled. */
+  /** Handles a channel's messages that a dead process received and did not handle. */
   resume(channel: Channel): void {
     for (const jid of waitingChats(this.#options.plans.folder, channel.name))
       this.#attempt(channel, () => this.chat(channel, jid));
@@ -132,9 +133,9 @@ export class Router {
     return sender !== "" && (this.#options.allowed?.[name] ?? []).includes(sender);
   }
 
-  /** Whether a chat has written too often. The terminal has only one user and is exempt. */
+  /** Returns whether a chat has written too often. The terminal has only one user and is exempt. */
   #isRefused({ channel, chat, message }: Received): boolean {
-    // Messages from before the start were not written at once.
+    // Messages from before the start may have been written over a longer time.
     if (channel.name === "terminal" || message.metadata?.isBacklog) return false;
     const { isFirstTooMany, isTooMany } = chat.count(this.#now());
     if (isFirstTooMany)
@@ -149,7 +150,7 @@ export class Router {
     this.#attempt(channel, () => chat.settle(message));
   }
 
-  /** A message that can't be stored, as on a full disk, is handled all the same. */
+  /** Runs `act` and logs its error. A message that cannot be stored, as on a full disk, is handled all the same. */
   #attempt(channel: Channel, act: () => unknown): void {
     try {
       act();
@@ -180,10 +181,10 @@ export class Router {
     if (text === "") return;
     const command = readCommand(text);
     if (command) {
-      if (command.to) throw new Error(`/${command.name}${command.to} is for another bot`);
+      if (command.to) throw otherBot(command.name, command.to);
       const found = findCommand(command.name);
       if (!found && metadata?.isUnnamed) return;
-      if (!found) throw new Error(`there is no command /${command.name}; /help lists them`);
+      if (!found) throw unknownCommand(command.name);
       return await found.execute(command.args, {
         ...{ plans: this.#options.plans, conversation },
         reply: (answer) => this.#reply(received, answer),
@@ -201,7 +202,7 @@ export class Router {
     await this.#intend(received, text);
   }
 
-  /** Takes a text to the planner. This decides nothing, so a line of a pipe counts too. */
+  /** Passes a text to the planner. This decides nothing, so a line of a pipe counts too. */
   async #answerPlanner(received: Received, text: string): Promise<void> {
     const { chat, message } = received;
     const conversation = this.#conversationOf(received);
@@ -230,7 +231,7 @@ export class Router {
     await this.#reply(received, state.join("\n"));
   }
 
-  /** Sends a text that expects an answer. If it can't be sent, it accepts no answer. */
+  /** Sends a text that expects an answer. If sending fails, it accepts no answer. */
   async #question(received: Received, text: string): Promise<Sent> {
     const { channel, chat } = received;
     this.#settle(received);
@@ -266,7 +267,7 @@ export class Router {
     });
   }
 
-  /** Returns a chat of a channel, and handles the messages that wait in it. */
+  /** Returns a chat of a channel, and handles its waiting messages. */
   chat(channel: Channel, jid: string): Chat {
     const key = `${channel.name} ${jid}`;
     const known = this.#chats.get(key);
@@ -320,6 +321,6 @@ function contextOf({ name }: Channel, jid: string, sender: string): ChannelConte
   return channel === "tui" ? { channel } : { channel, chatJid: jid, sender };
 }
 
-/** Whether a plan belongs to a chat. */
+/** Returns whether a plan belongs to a chat. */
 const isOwner = ({ metadata }: Workflow, { channel, chatJid }: ChannelContext): boolean =>
   metadata?.owner?.channel === channel && metadata.owner.chatJid === chatJid;

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 import { buttonHashLength } from "../channel/channel.ts";
-import { ExecutorError } from "../error/error.ts";
 import { prefixes } from "../plan/terms.ts";
 import { decisionOf, type Wanted } from "../runs/decisions.ts";
 import type { RunRow } from "../store/rows.ts";
 import { answererOf, type Desk, reasons, type Received } from "./received.ts";
+import { noDecision } from "../runs/errors.ts";
 
 /** Returns the topic of the question about a failed step. Each failure of a step has its own. */
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
   `${runId} ${token}`;
 
-/** Returns the name of a failure's question for `/answer`. It can't be known before the question is sent. */
+/** Returns the name of a failure's question for `/answer`. It is unknown before the question is sent. */
 export const shortName = (failure: string): string =>
   createHash("sha256").update(failure).digest("hex").slice(0, buttonHashLength);
 
-/** Takes a chat's decisions about failed steps and runs. */
+/** Handles a chat's decisions about failed steps and runs. */
 export class StepDecisions {
   readonly #desk: Desk;
 
@@ -22,7 +22,7 @@ export class StepDecisions {
     this.#desk = desk;
   }
 
-  /** Takes a word as the decision about the one failed step that this chat was asked about before. */
+  /** Handles a word as the decision about the one failed step that this chat was asked about before. */
   async decide(received: Received, decision: string): Promise<void> {
     const { chat, message } = received;
     const own = new Set((await this.#desk.ownPlans(received)).map(({ id }) => id));
@@ -39,7 +39,7 @@ export class StepDecisions {
   }
 
   /**
-   * Decides about the failed step with a name of its own, or with the id of its run or plan. The rules are those of
+   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are those of
    * confirming a plan.
    */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
@@ -51,7 +51,7 @@ export class StepDecisions {
     if (exact) return await this.#answer(received, exact, decision);
     const id = named.startsWith(prefixes.run) ? plans.findRun(named).id : plans.get(named).id;
     const one = wanted.find(({ runId, workflowId }) => runId === id || workflowId === id);
-    if (!one) throw new ExecutorError(`${id} waits for no decision`);
+    if (!one) throw noDecision(id);
     const about = failureOf(one);
     const standing = chat.standing(message, about);
     const isElsewhere = !chat.state.questions[about] && message.metadata?.order !== undefined;
@@ -76,7 +76,7 @@ export class StepDecisions {
     for (const one of wanted) received.chat.remind(failureOf(one), sent);
   }
 
-  /** Whether a failed run was reported only after a command was written. If so, the sender gets an answer. */
+  /** Returns whether a failed run was reported only after a command was written. If so, replies to the sender. */
   async isUnseen(received: Received, run: RunRow | undefined): Promise<boolean> {
     if (!run || received.chat.standing(received.message, run.id) !== "early") return false;
     const failed = `It has failed again since: ${run.error ?? "for no known reason"}`;

@@ -4,7 +4,7 @@ import type { PlanView } from "../home/plans.ts";
 
 const shortest = 9;
 
-/** Returns the shortest unique beginning of each id, with a minimum length. */
+/** Returns the shortest unique prefix of each id, with a minimum length. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...ids].toSorted();
   return new Map(

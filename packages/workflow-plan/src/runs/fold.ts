@@ -107,7 +107,10 @@ function errorOf({ failed }: PlanState, end: EndRecord | null): string {
   return isOwn ? `step ${first.step.id} failed: ${first.error ?? ""}` : end.content;
 }
 
-/** A step that is unfinished at the end of its run was cancelled with it; a step that had not begun was skipped. */
+/**
+ * Returns a step's final status. A step that is unfinished at the end of its run was cancelled with it; a step that had
+ * not started was skipped.
+ */
 function statusOf({ status }: StepState, run: RunRow): StepRow["status"] {
   if (run.status === "running") return status;
   if (status === "running") return "failed";

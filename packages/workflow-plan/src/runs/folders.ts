@@ -7,7 +7,7 @@ import type { PlanDatabase } from "../store/database.ts";
 import { type Ended, runRowOf } from "./projection.ts";
 import { findThread } from "./thread-log.ts";
 
-/** Removes the folder that the steps of an ended run shared. It is not needed after the end. */
+/** Removes the shared folder of an ended run's steps. It is not needed after the end. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
   // The id of another program's run may be any text.
   if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
@@ -15,8 +15,8 @@ export function withoutFolder(run: Ended | null, env: Environment): Ended | null
 }
 
 /**
- * Removes leftover folders of a storage root's ended threads whose workers were killed: of runs of plans, and of
- * other threads with a sandbox. The folder of an unknown thread may belong to another root and stays.
+ * Removes leftover folders of a storage root's ended threads whose workers were killed: of runs of plans, and of other
+ * threads with a sandbox. The folder of an unknown thread may belong to another root and stays.
  */
 export async function removeEndedFolders(
   host: Host,

@@ -63,7 +63,10 @@ export const lastRunOf = (database: PlanDatabase, workflowId: string): RunRow | 
     workflowId,
   )[0] ?? null;
 
-/** Returns the plan with an id; null if missing. @throws ExecutorError when it is damaged. */
+/**
+ * Returns the plan with an id, or null if it is missing.
+ * @throws ExecutorError when it is damaged.
+ */
 export function planOf(database: PlanDatabase, id: string): Workflow | null {
   const [row] = database.rows<WorkflowRow>("SELECT * FROM workflows WHERE id = ?", id);
   return row ? workflowOf(row) : null;
@@ -73,15 +76,15 @@ export function planOf(database: PlanDatabase, id: string): Workflow | null {
  * The one-way projection of runs: keeps `workflow_runs`, `step_runs` and `sessions` equal to the logs of the runs'
  * threads.
  *
- * Owns these three tables: only this class writes them, and they do not decide which run is due or goes on. Does not
- * own threads or phases. Called by `runs.ts` and `home/plans.ts`, in every process that has the home open.
+ * Owns these three tables: only this class writes them, and they do not decide which run is due or open. Does not own
+ * threads or phases. Called by `runs.ts` and `home/plans.ts`, in every process that has the home open.
  *
- * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued
- *   run (`last_run`), or of one ended without a log (`runs_without_log`).
- * - **P2** Rows are written only while they still are as they were before the log was read. So no process replaces
- *   the rows of a log by those of its beginning.
- * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes it,
- *   and that process reports it.
+ * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued run
+ *   (`last_run`), or of a run without a log (`runs_without_log`).
+ * - **P2** Rows are written only if they are unchanged since before the log was read. So no process replaces the rows
+ *   of a log by those of a shorter part.
+ * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes it, and
+ *   that process reports it.
  * - **P4** The tables may be emptied at any time. `follow` restores the rows of open runs, `complete` the steps of a
  *   plan's other runs, `rebuild` all rows.
  */
@@ -118,7 +121,7 @@ export class Projection {
     this.#put({ run: queuedRow(run, at, data), steps: [], sessions: [] });
   }
 
-  /** Updates the rows of a run from its log. Returns its end if this call has written that. */
+  /** Updates the rows of a run from its log. Returns the run's end if this call wrote it. */
   async follow(run: RunRef): Promise<Ended | null> {
     return (await this.#follow(run)).ended;
   }
@@ -168,7 +171,10 @@ export class Projection {
     return isOpenRun || before.run?.status === "running" ? endedOf(rows.run) : null;
   }
 
-  /** Whether nothing needs to be written about a run without a log: it has ended, or its row says that it is queued. */
+  /**
+   * Returns whether nothing needs to be written about a run without a log: it has ended, or its row says that it is
+   * queued.
+   */
   #isSettled({ id, workflow_id }: RunRef): boolean {
     const last = lastRun(this.#database, workflow_id);
     const row = runRowOf(this.#database, id);
@@ -176,7 +182,7 @@ export class Projection {
     return last.status === "queued" && row !== null;
   }
 
-  /** Settles a run without a log: it is still queued, or its log is gone. */
+  /** Settles a run without a log: it is still queued, or its log is missing. */
   #missing(run: RunRef, before: string | undefined): Ended | "changed" | null {
     const last = lastRun(this.#database, run.workflow_id);
     if (last?.status !== before) return "changed";
@@ -187,7 +193,7 @@ export class Projection {
     return this.#end(run, logIsGone);
   }
 
-  /** Ends a run without a log: it has not begun, or its log is gone. Null when it has ended already. */
+  /** Ends a run without a log: it has not started, or its log is missing. Returns null when it has ended already. */
   end(run: RunRef, error: string): Promise<Ended | null> {
     return this.#store.change(() => this.#end(run, error));
   }
@@ -215,7 +221,7 @@ export class Projection {
     return endedOf(ended);
   }
 
-  /** Writes rows; false if the plan is gone. */
+  /** Writes rows. Returns false if the plan is missing. */
   #put({ run, sessions, steps }: RunRows): boolean {
     const database = this.#database;
     if (database.run(updateRun, run) === 0) {
@@ -241,7 +247,7 @@ export class Projection {
     this.#database.run("DELETE FROM step_runs WHERE run_id = ?", runId);
   }
 
-  /** Removes the rows of a plan's ended runs except the newest `kept`, in the transaction of the caller. */
+  /** Removes the rows of a plan's ended runs except the newest `kept`, in the caller's transaction. */
   remove(workflowId: string, kept = 0): void {
     const isAll = kept === 0;
     const rows = this.#database.rows<{ id: string }>(
@@ -267,8 +273,8 @@ export class Projection {
   }
 
   /**
-   * Makes the rows of all runs again, or of one plan's runs. The row of a run whose log was removed stays. Returns
-   * the number of runs with a log.
+   * Rebuilds the rows of all runs, or of one plan's runs. The row of a run whose log was removed stays. Returns the
+   * number of runs with a log.
    */
   async rebuild(workflowId?: string): Promise<{ runs: number }> {
     await this.#store.change(() => this.#restoreWithoutLog());
@@ -290,7 +296,7 @@ export class Projection {
     return [...rows, ...openRuns(this.#database).filter(({ id }) => !known.has(id))];
   }
 
-  /** Whether a plan has a run with trigger data. */
+  /** Returns whether a plan has a run with trigger data. */
   hasRunOf(workflowId: string, triggerData: string): boolean {
     const run = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
     return this.#database.rows(run, workflowId, triggerData).length > 0;
@@ -310,8 +316,8 @@ export class Projection {
   }
 
   /**
-   * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only the log says
-   * which plan they belong to.
+   * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only the log says which
+   * plan they belong to.
    */
   async *#threadsOfPlans(): AsyncGenerator<RunRef> {
     const named = this.#database.rows<{ workflow_id: string; name: string | null }>(
@@ -348,7 +354,9 @@ const queuedRow = ({ id, workflow_id }: RunRef, at: string, data: string | null)
 const rowOf = (run: RunRef, last: ReturnType<typeof lastRun>, at: string): RunRow =>
   last?.status === "queued" ? queuedRow(run, last.at, last.data) : queuedRow(run, at, null);
 
-/** Ends a step of a run that has ended without it: a running step has failed, a step that had not begun was skipped. */
+/**
+ * Ends a step of a run that has ended without it: a running step has failed, a step that had not started was skipped.
+ */
 function endedStep(step: StepRow, error: string, at: string): StepRow {
   if (step.status === "running") return { ...step, status: "failed", error, completed_at: at };
   return step.status === "pending" ? { ...step, status: "skipped" } : step;

@@ -22,11 +22,12 @@ import { cancelledByUser } from "./fold.ts";
 import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
 import { type RunsOptions, startThread } from "./start.ts";
 import { findThread, ifMissing } from "./thread-log.ts";
+import { otherRun, startsLocked } from "./errors.ts";
 
 /** A run that was started or resumed. */
 export type Begun = { workflowId: string; runId: string; threadId: string };
 
-/** Called for a run that can't be checked, started or resumed; the other runs go on. */
+/** Called for a run whose check, start or resume failed. The other runs continue. */
 export type OnRunError = (run: Begun, error: unknown) => void;
 
 /** The result of a recovery after a crash. */
@@ -41,10 +42,10 @@ export type RecoverOptions = {
 
 const defaultMaxRuns = 5;
 const longestWaitMs = 30_000;
-/** How many ended runs of a plan are kept in shared rows, which each process reads in full. */
+/** Maximum number of kept ended runs of a plan in shared rows, because each process reads all shared rows. */
 const mostSharedRuns = 100;
 
-/** The errors of a start that a repetition would only repeat. */
+/** The errors of a start that a retry would only repeat. */
 const finalCodes: readonly string[] = [
   ...["BAD_OPTION", "BUNDLE_CHANGED", "BUNDLE_LOAD_FAILED", "BUNDLE_MISSING", "BUNDLE_REFUSED"],
   ...["THREAD_NOT_FOUND", "WORKFLOW_NOT_FOUND", ExecutorError.ownCode],
@@ -53,14 +54,14 @@ const finalCodes: readonly string[] = [
 /**
  * The runs of all plans of a home, as threads. {@link Projection} writes their rows.
  *
- * - **R1** A run is queued in its plan's metadata, with the id of its thread, before there is a thread. Any process
+ * - **R1** A run is queued in its plan's metadata, with the id of its thread, before the thread exists. Any process
  *   that finds a queued run starts it, and a thread starts once by its id.
- * - **R2** Threads are started under one lock, with the run and the phase read again. So `maxRuns` holds for all
+ * - **R2** Threads are started under one lock, with the run and the phase read again. So `maxRuns` applies to all
  *   processes together, and a cancelled or paused run is not started.
  * - **R3** The log of a thread is the truth about its run.
- * - **R4** A thread is paused and resumed under the same lock, by the phase at that time: of two concurrent changes
- *   of a phase the later one holds.
- * - **R5** An error of one run does not keep other runs from being followed, started or resumed.
+ * - **R4** A thread is paused and resumed under the same lock, by the phase at that time: the later of two concurrent
+ *   changes of a phase wins.
+ * - **R5** An error of one run does not stop other runs from being followed, started or resumed.
  */
 export class Runs {
   readonly projection: Projection;
@@ -87,14 +88,13 @@ export class Runs {
     return (this.#options.now ?? Date.now)();
   }
 
-  /** Queues a run, in the transaction of the caller. @throws ExecutorError when another run goes on. */
+  /**
+   * Queues a run, in the caller's transaction.
+   * @throws ExecutorError while another run is open.
+   */
   queue(workflowId: string, triggerData: string | null): RunRef {
     const other = lastRun(this.#database, workflowId);
-    if (other && isOpen(other)) {
-      throw new ExecutorError(`${workflowId} has a run that goes on: ${other.id}`, {
-        hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
-      });
-    }
+    if (other && isOpen(other)) throw otherRun(workflowId, other.id);
     if (this.#store.isShared) this.projection.remove(workflowId, mostSharedRuns);
     const run = { id: runIdOf(ulid(this.#now)), workflow_id: workflowId };
     // The same text as in the row.
@@ -104,7 +104,7 @@ export class Runs {
     return run;
   }
 
-  /** Starts runs without a thread, oldest first, up to the limit. A run that can't be started stays queued. */
+  /** Starts runs without a thread, oldest first, up to the limit. A run whose start fails stays queued. */
   async startQueued(onError: OnRunError = () => undefined): Promise<Begun[]> {
     const begun: Begun[] = [];
     await each(this.#queued(), onError, async (run) => {
@@ -113,7 +113,7 @@ export class Runs {
     return begun;
   }
 
-  /** Starts a queued run; false if it may not begin now. */
+  /** Starts a queued run. Returns false if it may not start now. */
   start(runId: string): Promise<boolean> {
     return this.#locked(() => this.#start(runId));
   }
@@ -123,10 +123,7 @@ export class Runs {
     const late = Date.now() + longestWaitMs;
     const lock = await this.#store.lock("runs", () => {
       if (Date.now() < late) return;
-      const { home } = this.#options;
-      throw new ExecutorError(`another process has been starting runs for a long time: ${home}`, {
-        hint: "try again; the run is queued, and nothing is lost",
-      });
+      throw startsLocked(this.#options.home);
     });
     try {
       await this.#store.sync();
@@ -142,7 +139,7 @@ export class Runs {
     );
   }
 
-  /** Starts the thread of a queued run if it may begin and there is room (R2). */
+  /** Starts the thread of a queued run if the limit and the phase allow it (R2). */
   async #start(runId: string): Promise<boolean> {
     const queued = this.#queued().find(({ id }) => id === runId);
     if (queued?.run.status !== "queued") return false;
@@ -187,7 +184,7 @@ export class Runs {
     return run && isOpen(run) ? { id: run.id, workflow_id: workflowId, run } : null;
   }
 
-  /** Updates the rows of unfinished runs, of all plans or of one. Returns the runs whose end this call has written. */
+  /** Updates the rows of unfinished runs, of all plans or of one. Returns the runs whose end this call wrote. */
   async refresh({
     onError,
     workflowId,
@@ -213,15 +210,15 @@ export class Runs {
     return withoutFolder(await this.projection.follow(run), this.#options.env);
   }
 
-  /** Updates the rows of a plan's newest run, whether it goes on or not. */
+  /** Updates the rows of a plan's newest run, open or not. */
   async followLast(workflowId: string): Promise<void> {
     const last = lastRun(this.#database, workflowId);
     if (last) await this.#follow({ id: last.id, workflow_id: workflowId });
   }
 
   /**
-   * Whether a slot of a cron trigger has fired. Slots after the last fired one have not. For other slots it reads the
-   * logs if no row has the slot.
+   * Returns whether a slot of a cron trigger has fired. Slots after the last fired one have not. For other slots it
+   * reads the logs if no row has the slot.
    */
   async hasFired(workflowId: string, slot: string): Promise<boolean> {
     const { last_fire_at } = triggerStateOf(this.#database, workflowId) ?? {};
@@ -231,7 +228,7 @@ export class Runs {
     return this.projection.hasRunOf(workflowId, slot);
   }
 
-  /** Pauses the thread of a paused plan again after a program without knowledge of plans has resumed it. */
+  /** Pauses the thread of a paused plan again after a program that does not know plans resumed it. */
   async #holdPaused({ id, workflow_id }: RunRef): Promise<void> {
     if (!this.#isPaused(workflow_id)) return;
     const ref = await findThread(this.#options.host, threadIdOf(id));
@@ -251,7 +248,8 @@ export class Runs {
   }
 
   /**
-   * Pauses the open run of a paused plan between steps; resumes that of any other plan (R4). True if it was resumed.
+   * Pauses the open run of a paused plan between steps; resumes that of any other plan (R4). Returns true if it
+   * resumed.
    */
   followPhase(workflowId: string): Promise<boolean> {
     return this.#locked(async () => {
@@ -268,7 +266,9 @@ export class Runs {
     return this.#phaseOf(workflowId) === "paused";
   }
 
-  /** Resumes a thread that is paused, is about to be, or has lost its worker; false for a thread in another state. */
+  /**
+   * Resumes a thread that is paused or pausing, or has lost its worker. Returns false for a thread in another state.
+   */
   async #resumeThread({ id, workflow_id }: RunRef): Promise<boolean> {
     const { env, host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
@@ -286,7 +286,7 @@ export class Runs {
     }
   }
 
-  /** Ends the run of a plan. False if none goes on, or it has ended otherwise meanwhile. */
+  /** Ends the run of a plan. Returns false without an open run, or if the run has ended otherwise meanwhile. */
   async cancel(workflowId: string): Promise<boolean> {
     const open = this.#openRun(workflowId);
     if (!open) return false;
@@ -300,7 +300,7 @@ export class Runs {
     });
   }
 
-  /** Sends a command to the thread of a run if the thread goes on. */
+  /** Sends a command to the thread of an open run. */
   async #control({ id }: RunRef, command: Parameters<Host["control"]>[1]): Promise<void> {
     const { host } = this.#options;
     const ref = await findThread(host, threadIdOf(id));
@@ -334,14 +334,13 @@ export class Runs {
   }
 }
 
-/** The errors of a command whose thread is already in the wanted state. */
+/** The errors of a command whose thread is already in the requested state. */
 const settledCodes: readonly string[] = [
   ...["ALREADY_RUNNING", "LOG_CORRUPT", "NOT_PAUSED", "NOT_RUNNING", "THREAD_ENDED"],
 ];
 
 /**
- * Runs `act` for each run. Errors go to `onError`; without it the first error is thrown after all other runs are
- * done.
+ * Runs `act` for each run. Errors go to `onError`. Without it, the first error is thrown after all other runs are done.
  */
 async function each<Run extends RunRef>(
   runs: readonly Run[],

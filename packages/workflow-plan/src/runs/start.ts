@@ -1,5 +1,4 @@
 import type { Host } from "@uncaged/workflow/host";
-import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { keptOf } from "../state/kept.ts";
@@ -7,6 +6,7 @@ import type { Confirmations, ConfirmationsOptions } from "../store/confirmations
 import type { RunRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
 import { definitionIn, findThread, readLog } from "./thread-log.ts";
+import { neverConfirmed } from "./errors.ts";
 
 /** Options of {@link Runs}. */
 export type RunsOptions = ConfirmationsOptions & {
@@ -25,11 +25,11 @@ export async function startThread(
   { id: runId, trigger_data }: Pick<RunRow, "id" | "trigger_data">,
 ): Promise<void> {
   const { bundle, cwd: own, retry } = workflow.metadata ?? {};
-  if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
+  if (!bundle) throw neverConfirmed(workflow.id);
   const options = {
     ...runOptions,
     ...(await confirmations?.checked(workflow)),
-    // A worker of another machine has a home of its own.
+    // A worker of another machine has its own home.
     ...(isShared ? { planOfWorker: true } : { planHome: home }),
     ...{ triggerData: trigger_data, workflowId: workflow.id, runId },
   };
@@ -44,7 +44,7 @@ export async function startThread(
   }
 }
 
-/** Returns the thread that a run retries; null if its log is gone and nothing of it can be kept. */
+/** Returns the thread that a run retries, or null if its log is missing and nothing of it can be kept. */
 async function sourceOf(host: Host, runId: string) {
   const ref = await findThread(host, threadIdOf(runId));
   const log = ref && (await readLog(host, ref));

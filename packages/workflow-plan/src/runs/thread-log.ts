@@ -13,7 +13,7 @@ import { threadIdOf } from "../plan/terms.ts";
 import type { RunRef } from "../store/last-run.ts";
 import { RunFold, type RunLog, type RunRows } from "./fold.ts";
 
-/** Returns the thread with an id; null if missing. */
+/** Returns the thread with an id, or null if it is missing. */
 export async function findThread(host: Host, threadId: string): Promise<ThreadRef | null> {
   if (!isThreadId(threadId)) return null;
   return await host.find(threadId).catch(ifMissing);
@@ -25,7 +25,7 @@ export function ifMissing(error: unknown): null {
   throw error;
 }
 
-/** Reads the log of a thread; null if it has no readable start record. */
+/** Reads the log of a thread. Returns null without a readable start record. */
 export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null> {
   let start: StartRecord | null = null;
   let end: EndRecord | null = null;
@@ -65,7 +65,7 @@ export class RunReader {
   }
 
   /**
-   * Returns the rows of a run by its log; null if it has no log. Returns the same object as before if the log has not
+   * Returns the rows of a run by its log, or null without a log. Returns the same object as before if the log has not
    * grown.
    */
   async rows(run: RunRef, other: () => PlanDefinition | null): Promise<RunRows | null> {
@@ -107,13 +107,13 @@ export class RunReader {
   }
 }
 
-/** Whether a thread is a run of a plan: a fork of it made by hand has another id. */
+/** Returns whether a thread is a run of a plan. A manual fork of it has another id. */
 function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean {
   const { runId = id, workflowId } = parameters.options;
   return workflowId === workflow_id && runId === id;
 }
 
-/** Returns the definition that a thread runs: that of its bundle, or `other` if that can't be read. */
+/** Returns the definition that a thread runs: its bundle's, or `other` if that is unreadable. */
 export async function definitionIn(
   host: Host,
   { hash }: ThreadRef,

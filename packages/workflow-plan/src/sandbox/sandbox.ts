@@ -8,17 +8,13 @@ import {
   limitCommand,
   type NoContainer,
 } from "@uncaged/workflow/sandbox";
-import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
-
-/** The way to use a plan without a sandbox: a plan keeps the mode that it was made with. */
-export const withoutSandbox =
-  "make the plan again without one: uncaged-workflow plan config set sandbox.mode off";
+import { requiredButOff, sandboxUnavailable } from "./errors.ts";
 
 /** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
-/** A sandbox that works on this machine: how it is started, and which limits hold in it. */
+/** A sandbox that works on this machine: how it is started, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
   /** The command line of limits before bubblewrap's. Empty for none. */
@@ -26,7 +22,7 @@ export type Sandbox = {
   bubblewrap: Bubblewrap | null;
   container: Container | null;
   limits: string[];
-  /** Why there is no sandbox although one was looked for; null otherwise. */
+  /** Why no sandbox was found, or null. */
   problem: string | null;
   /** Variables for the command line that are not visible inside. */
   env?: Record<string, string>;
@@ -43,7 +39,7 @@ const none: Sandbox = {
 
 /**
  * Chooses the sandbox that settings ask for, among the working ones of this machine. Programs below `writable` are not
- * used: a step may have written them.
+ * used, because a step may have written them.
  * @throws ConfigError when a named or required sandbox does not work.
  */
 export async function chosenSandbox(
@@ -54,12 +50,10 @@ export async function chosenSandbox(
   const { mode, required } = settings;
   if (mode === "off") {
     if (!required) return none;
-    throw new ConfigError("a sandbox is required, and the mode is off", {
-      hint: "set the mode to auto, or required to false",
-    });
+    throw requiredButOff();
   }
   const problems: string[] = [];
-  // A user who has made the image wants a sandbox.
+  // A user who made the image wants a sandbox.
   let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);
@@ -73,10 +67,7 @@ export async function chosenSandbox(
     problems.push(bubblewrap);
   }
   if (!isWanted) return { ...none, problem: problems.at(-1) ?? null };
-  const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
-  throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
-    hint: `install bubblewrap 0.8 or later, or ${withoutSandbox}`,
-  });
+  throw sandboxUnavailable(mode, problems);
 }
 
 async function containerOn(

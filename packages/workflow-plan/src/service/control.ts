@@ -1,12 +1,12 @@
 import { closeSync, futimesSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
-import { ExecutorError } from "../error/error.ts";
 import type { HeldLock, PlanStore } from "../store/store.ts";
+import { serviceRuns } from "./errors.ts";
 
 /*
  * The files that the service of a plan home shares with other processes besides the database. Only the locks decide
- * which process is the service: they belong to the operating system, and end with their process. The files hold
+ * which process is the service: they belong to the operating system, and end with their process. The files contain the
  * status, requests and the state of a drain.
  */
 
@@ -30,20 +30,20 @@ const files = {
 
 const at = (home: string, file: keyof typeof files): string => join(home, files[file]);
 
-// A query for a running service holds its lock for a moment, and a new process holds the locks of its parent for a
-// moment.
+// A query for a running service briefly holds its lock, and a new process briefly holds the locks of its parent.
 const shortestWaitMs = 300;
 
-/** Makes this process the service of a home. @throws ExecutorError when another process is. */
+/**
+ * Makes this process the service of a home.
+ * @throws ExecutorError when another process is the service.
+ */
 export function lockService(home: string): Lock {
   const lock = takeLock(at(home, "service"), shortestWaitMs);
   if (lock) return lock;
-  throw new ExecutorError(`a service runs already for the plans in ${home}`, {
-    hint: "stop it first: uncaged-workflow plan service stop",
-  });
+  throw serviceRuns(home);
 }
 
-/** Takes the lock for looking at triggers, for the service or one pass; null when another process has it. */
+/** Takes the lock for triggers, for the service or one pass. Returns null when another process has it. */
 export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {
@@ -57,7 +57,7 @@ export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
 export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<HeldLock> =>
   store.lock("triggers", () => signal.throwIfAborted());
 
-/** Returns the running service of a home; null if there is none. */
+/** Returns the running service of a home, or null. */
 export function runningService(home: string): ServiceInfo | null {
   if (statSync(at(home, "service"), { throwIfNoEntry: false }) === undefined) return null;
   const lock = takeLock(at(home, "service"), 0);
@@ -68,17 +68,17 @@ export function runningService(home: string): ServiceInfo | null {
 
 export const writeInfo = (home: string, info: ServiceInfo): void => write(home, "info", info);
 
-/** Notes that a pass has looked at the triggers of a home. */
+/** Records that a pass has checked the triggers of a home. */
 export function noteLook(home: string, now = Date.now()): void {
   const file = openSync(at(home, "looked"), "a", 0o600);
   futimesSync(file, now / 1000, now / 1000);
   closeSync(file);
 }
 
-/** The maximum age of the last pass: a timer begins one each minute. */
+/** Maximum age of the last pass, in milliseconds: a timer starts one each minute. */
 const longestSinceLookMs = 150_000;
 
-/** Whether the triggers of a home can fire: by a service, or by passes one after the other. */
+/** Returns whether the triggers of a home can fire: by a service, or by repeated passes. */
 export function isFiring(home: string): boolean {
   if (runningService(home) !== null) return true;
   const looked = statSync(at(home, "looked"), { throwIfNoEntry: false });
@@ -93,7 +93,7 @@ export const stopRequest = (home: string): StopRequest | null =>
   read(home, "stop") as StopRequest | null;
 export const forgetStop = (home: string): void => rmSync(at(home, "stop"), { force: true });
 
-/** Returns the thread ids of the runs that an ending service has paused: the next service resumes them. */
+/** Returns the thread ids of the runs that an ending service paused. The next service resumes them. */
 export const drainedThreads = (home: string): string[] =>
   (read(home, "drained") as string[] | null) ?? [];
 

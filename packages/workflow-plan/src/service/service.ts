@@ -43,26 +43,27 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   report: (event: ServiceEvent) => void;
   /** Called when the service looks at triggers. */
   onReady?: () => void;
-  /** Aborted when the service is to end. */
+  /** Aborted when the service must end. */
   signal: AbortSignal;
-  /** How often it looks for changes, in milliseconds. */
+  /** The interval between checks for changes, in milliseconds. */
   everyMs?: number;
 };
 
 const defaultEveryMs = 1_000;
 const drainPollMs = 100;
-/** A check in flight is due until it has ended. */
+/** A check in flight counts as due until it has ended. */
 const shortestRestMs = 100;
-/** How long each piece of work in progress may delay the end. */
+/** Longest delay of the end by one piece of work in progress, in milliseconds. */
 const longestEndMs = 4_000;
 
 /**
- * Runs the service of a plan home until its signal is aborted or it is asked to stop.
+ * Runs the service of a plan home until its signal is aborted or a stop is requested.
  *
  * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
- * triggers. **D3** Between turns it keeps only the time of the next turn. Changes by other processes, or by this
- * one's channels, are seen by the database's change counter before a trigger fires. **D4** It ends no run: runs have
- * processes of their own. **D5** An error in one turn is reported, and the next turn tries again.
+ * triggers. **D3** Between turns it keeps only the time of the next turn. The database's change counter shows changes
+ * by other processes, or by this one's channels, before a trigger fires. **D4** It ends no run: runs have their own
+ * processes.
+ * **D5** An error in one turn is reported, and the next turn tries again.
  *
  * @throws ExecutorError when another service runs for the home.
  */
@@ -128,7 +129,7 @@ class Service {
     }
   }
 
-  /** Takes turns until the signal is aborted or an end is requested. No trigger fires after that. */
+  /** Takes turns until the signal is aborted or a stop is requested. No trigger fires after that. */
   async #untilStopped(): Promise<StopRequest | null> {
     const { home, signal } = this.#options;
     const aborted = Promise.withResolvers<void>();
@@ -183,7 +184,7 @@ class Service {
     this.#send();
   }
 
-  /** Sends notices, and does not wait for channels. */
+  /** Sends notices without waiting for channels. */
   #send(): void {
     if (this.#isSending || !this.#messaging) return;
     this.#isSending = true;
@@ -197,7 +198,7 @@ class Service {
     await this.#plans.startQueued(this.#onError);
   }
 
-  /** Waits until it is time for the next turn. */
+  /** Waits until the next turn is due. */
   async #rest(): Promise<void> {
     const { everyMs = defaultEveryMs, signal } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -10,20 +10,20 @@ import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
   env: Environment;
-  /** Whether runs whose worker has died are resumed (true). */
+  /** Whether to resume runs whose worker died (true). */
   resumes?: boolean;
-  /** Aborted when the pass is to end: checks in flight end, and no trigger fires after that. */
+  /** Aborted when the pass must end: checks in flight end, and no trigger fires after that. */
   signal?: AbortSignal;
   /** Gets the errors of runs, triggers and damaged plans. Without it, the first error is thrown at the end. */
   onError?: (workflowId: string, error: unknown) => void;
 };
 
-/** The result of a pass: the runs that have begun, and when the next trigger is due (null if none ever is). */
+/** The result of a pass: the started runs, and the time of the next trigger (null if none is ever due). */
 export type Ticked = { fired: Fired[]; next: string | null };
 
 /**
- * Makes one pass over everything due: runs left behind by a crash go on, slots fire, checks run to their end. Does
- * nothing while a service or another pass runs.
+ * Makes one pass over everything due: resumes runs that a crash left behind, fires slots, and runs checks to their end.
+ * Does nothing while a service or another pass runs.
  * @throws without `onError`: the first error of a run or a trigger, after all others are done.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
@@ -54,7 +54,7 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
   return { fired, next: next === null ? null : isoOf(next) };
 }
 
-/** Looks at all triggers once. */
+/** Checks all triggers once. */
 async function pass(
   plans: Plans,
   options: TickOptions & Pick<TriggersOptions, "onError">,
@@ -75,7 +75,7 @@ async function pass(
 
 const loopMs = 1_000;
 
-/** Fires triggers in this process, by one pass after the other, while no service does. */
+/** Fires triggers in this process by repeated passes, while no service does. */
 export function openTriggerLoop(
   plans: Plans,
   options: Omit<TickOptions, "signal">,

@@ -18,9 +18,9 @@ import {
 
 /*
  * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's is counted from its
- * last check. So a pass over thousands of plans without a due one computes no schedule. A last look in the future is
- * due as well: the clock was set back since. An empty text is due at once. The plus keeps SQLite from its index of
- * phases: most plans are active, and one pass over the table is faster than as many lookups.
+ * last check. So a pass over thousands of plans without a due one computes no schedule. A last check in the future is
+ * due as well: the clock was set back since. An empty text is due at once. The plus prevents SQLite from using its
+ * index of phases: most plans are active, and one pass over the table is faster than as many lookups.
  */
 const looksIn = (phases: string): string => `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
@@ -34,8 +34,8 @@ const looks = looksIn("'active'");
 const looksAtAll = looksIn("'active', 'executing'");
 
 /**
- * Returns when the next trigger is due, in milliseconds since the epoch: `now` or before if one is due; null if none
- * ever is.
+ * Returns the time when the next trigger is due, in milliseconds since the epoch: `now` or before if one is due; null
+ * if none ever is.
  */
 export function earliestDue(plans: Plans, now: number): number | null {
   const statement = `${looks} SELECT min(due) AS due, max(seen) AS seen FROM look`;
@@ -45,7 +45,10 @@ export function earliestDue(plans: Plans, now: number): number | null {
   return found.due === "" || isPutBack ? now : Date.parse(found.due);
 }
 
-/** Returns when the next trigger fires, also of a plan whose run goes on: `now` or later; null if none ever does. */
+/**
+ * Returns the time when the next trigger fires, also of a plan with an open run: `now` or later; null if none ever
+ * does.
+ */
 export function nextFire(plans: Plans, now: number): number | null {
   const statement = `${looksAtAll} SELECT min(due) AS due FROM look`;
   const [found] = plans.database.rows<{ due: string | null }>(statement);
@@ -53,33 +56,33 @@ export function nextFire(plans: Plans, now: number): number | null {
   return found.due === "" ? now : Math.max(now, Date.parse(found.due));
 }
 
-/** Returns the ids of the plans whose triggers are due, the longest due first. */
+/** Returns the ids of the plans with due triggers, the longest due first. */
 function dueAt(plans: Plans, now: number): string[] {
   const statement = `${looks} SELECT id FROM look WHERE due <= $now OR seen > $now ORDER BY due, id`;
   return plans.database.rows<{ id: string }>(statement, { now: isoOf(now) }).map(({ id }) => id);
 }
 
-/** The active plans whose triggers can't be read: they are never due. */
+/** The active plans with unreadable triggers: they are never due. */
 const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE +phase = 'active'
   AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
-/** A run that a trigger has begun. Its row exists, its thread may not yet. */
+/** A run that a trigger started. Its row exists, its thread may not yet. */
 export type Fired = { workflowId: string; runId: string };
 
 export type TriggersOptions = {
   now?: () => number;
-  /** Returns how a check script is run; it may refuse. */
+  /** Returns the command of a check script. It may refuse. */
   commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
   /** Called when a fire is committed. */
   onFire: (fired: Fired) => void;
-  /** Called when a trigger could not be looked at; it is tried again. */
+  /** Called when the check of a trigger failed. It is tried again. */
   onError: (workflowId: string, error: unknown) => void;
   limits?: CheckLimits;
 };
 
 /** The maximum number of concurrent checks. */
 const mostChecks = 8;
-/** The number of failed checks in a row after which the owner is notified. */
+/** The number of consecutive failed checks after which the owner is notified. */
 const failuresToNotify = 3;
 
 type Looked = {
@@ -90,12 +93,12 @@ type Looked = {
 };
 
 /**
- * Looks at triggers, and fires the due ones.
+ * Checks triggers, and fires the due ones.
  *
- * **F1** Each look reads definition and state again. Its result is written only while both are unchanged. **F2** A
- * fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never overlap; only
- * the holder of the trigger lock looks at triggers. **F4** An error of one plan does not keep other plans from
- * firing.
+ * **F1** Each check of a trigger reads definition and state again. Its result is written only if both are unchanged.
+ * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never
+ * overlap; only the holder of the trigger lock checks triggers. **F4** An error of one plan does not stop other plans
+ * from firing.
  */
 export class Triggers {
   readonly #plans: Plans;
@@ -112,8 +115,8 @@ export class Triggers {
   }
 
   /**
-   * Fires the due slots, and begins the checks; `settled` waits for the checks. Returns when the next trigger is due
-   * (null if none ever is): now, while a check is in flight.
+   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger
+   * is due (null if none ever is): now, while a check is in flight.
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();
@@ -159,7 +162,7 @@ export class Triggers {
     }
   }
 
-  /** Reads the basis of a decision; null when the plan is not active. */
+  /** Reads the basis of a decision. Returns null when the plan is not active. */
   #read(id: string): Looked | null {
     const [row] = this.#plans.database.rows<
       TriggerState & { trigger_json: string; metadata_json: string | null }

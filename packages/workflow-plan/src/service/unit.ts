@@ -2,19 +2,19 @@ import type { Environment } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { homeVariable } from "../store/home.ts";
+import { lineBreakInUnit, managerUnknown, relativeProgram } from "./errors.ts";
 
 /** Options of {@link unitOf}. */
 export type UnitOptions = {
-  /** The words that start the service; the first is an absolute path. */
+  /** The words that start the service. The first is an absolute path. */
   argv: readonly string[];
   home: string;
   /** Whether the home is the default one of the storage root, so that the unit's name needs no suffix. */
   isDefaultHome: boolean;
   /**
-   * Whether the home is in a project's storage root. Its service finds the home by the root, since a home given by
-   * name is the user's.
+   * Whether the home is in a project's storage root. Its service finds the home by the root, because an explicit home
+   * is the user's.
    */
   isProjects?: boolean;
   /** The service's environment besides the home: PATH, and the variables for models. */
@@ -43,15 +43,12 @@ export type Unit = {
 export function unitOf(options: UnitOptions): Unit {
   const { argv, home, platform } = options;
   const [program = ""] = argv;
-  if (!isAbsolute(program))
-    throw new ConfigError(`${program} is not an absolute path: a unit would not find it`);
+  if (!isAbsolute(program)) throw relativeProgram(program);
   for (const text of [...argv, home, ...Object.values(options.env)])
-    if (/[\n\r\0]/.test(text)) throw new ConfigError("a unit can't hold a line break");
+    if (/[\n\r\0]/.test(text)) throw lineBreakInUnit();
   if (platform === "linux") return systemdUnit(options);
   if (platform === "darwin") return launchdUnit(options);
-  throw new ConfigError(`there is no service manager for ${platform} that is known`, {
-    hint: "let your own one run: uncaged-workflow plan service run",
-  });
+  throw managerUnknown(platform);
 }
 
 /** Returns the part of a unit's name that distinguishes homes. */

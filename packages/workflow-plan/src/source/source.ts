@@ -8,11 +8,11 @@ import {
   readDocument,
 } from "@uncaged/workflow/document";
 import { checkPlan, metadataProblems } from "../check/check.ts";
-import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
 import { ownMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, PlannerOutput, PlanStep, Workflow } from "../plan/plan.ts";
 import { newWorkflow, type Origin } from "../planner/workflow.ts";
+import { invalidPlan } from "../planner/errors.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type PlanSource = {
@@ -46,7 +46,10 @@ export function planSource(warn: (warning: string) => void): PlanSource {
 const unfired = (file: string, type: string): string =>
   `${basename(file)}: trigger: a workflow is started by hand, so its ${type} trigger does not fire; let it fire: uncaged-workflow plan new --file ${basename(file)}`;
 
-/** Reads and checks a plan in a file; `warn` gets each warning, with file, line and column. @throws PlannerError */
+/**
+ * Reads and checks a plan in a file. `warn` gets each warning, with file, line and column.
+ * @throws PlannerError
+ */
 export function readPlan(
   text: string,
   file: string,
@@ -57,13 +60,16 @@ export function readPlan(
   const errors = [...wrong, ...metadataProblems(document)];
   if (plan === null || errors.length > 0) {
     const { details, message } = foundProblems(locatedProblems(errors, file, positionOf));
-    throw new PlannerError(message, { hint: "fix the plan and try again", details });
+    throw invalidPlan(message, details);
   }
   for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
   return { plan, positionOf, ...metadataIn(document) };
 }
 
-/** Returns the plan of a file with the framework's additions. It waits for its confirmation. @throws PlannerError */
+/**
+ * Returns the plan in a file with the framework's additions. It waits for its confirmation.
+ * @throws PlannerError
+ */
 export function workflowIn(
   text: string,
   file: string,
@@ -76,7 +82,7 @@ export function workflowIn(
   });
 }
 
-/** Whether a text is a plan, valid or not; false for an unreadable text. */
+/** Returns whether a text is a plan, valid or not. False for an unreadable text. */
 export function isPlan(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);
@@ -97,8 +103,8 @@ const packageName = "@uncaged/workflow-plan";
 const ownFiles = () => entryFiles(import.meta, [packageName]);
 
 /**
- * Returns the source of a plan's bundle. It is the same for the same definition, regardless of phase and times, so
- * that its hash names the definition.
+ * Returns the source of a plan's bundle. It is the same for the same definition, regardless of phase and times, so that
+ * its hash identifies the definition.
  */
 export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): string {
   const { description, failure_policy, metadata, name, steps } = plan;
@@ -114,7 +120,7 @@ export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): st
   };
   return [
     `import { planBundle } from ${JSON.stringify(packageName)};`,
-    // As a text: an object literal would give `__proto__` a meaning, and takes longer to read.
+    // As a text: an object literal would interpret `__proto__`, and takes longer to parse.
     `const plan = JSON.parse(${JSON.stringify(JSON.stringify(definition))});`,
     "export const { run, descriptor } = planBundle(plan);",
     "",

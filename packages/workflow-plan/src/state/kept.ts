@@ -3,8 +3,8 @@ import type { PlanStep } from "../plan/plan.ts";
 import { recordOf } from "./record.ts";
 
 /**
- * Returns the numbers from 0 of the steps that a retry keeps, for `Host.fork`: all records of the succeeded steps,
- * and the subtasks that they have created, in any state. All other steps are repeated.
+ * Returns the indexes of the steps that a retry keeps, for `Host.fork`: all records of the succeeded steps, and the
+ * subtasks that they created, in any state. All other steps are repeated.
  */
 export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "meta">[]): number[] {
   const succeeded = new Set<string>();
@@ -23,10 +23,10 @@ export function keptByRetry(steps: readonly Pick<Step, "role" | "content" | "met
 type Steps = { steps: readonly PlanStep[] };
 
 /**
- * Returns the numbers of the records that a retry keeps on a version of the plan. These are the records of succeeded
- * steps, unless the version defines the step differently, or one of its dependencies is repeated.
+ * Returns the indexes of the records that a retry keeps with a version of the plan: the records of succeeded steps,
+ * unless the version defines the step differently, or one of its dependencies is repeated.
  *
- * @param before the definition of the records; null if unknown, and then taken to be the same
+ * @param before the definition of the records; null if unknown, and then assumed to be the same
  */
 export function keptOf(records: readonly Step[], before: Steps | null, now: Steps): number[] {
   const kept = keptByRetry(records);

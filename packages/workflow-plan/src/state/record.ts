@@ -4,11 +4,11 @@ import type { PlanStep } from "../plan/plan.ts";
 import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
- * The records of a run: a role is a step's id, and `event` in its meta the event of the step. Records of other
+ * The records of a run: a role is a step's id, and `event` in its meta is the event of the step. Records of other
  * programs, or of a later version, are not records of a step.
  */
 
-/** An event of a step. `attempt` counts from 1, also across the series that a user asked for. */
+/** An event of a step. `attempt` counts from 1, also across the series that a user requested. */
 export type StepRecord =
   | ({
       event: "started";
@@ -38,7 +38,7 @@ const events: readonly unknown[] = [
   ...["started", "attempt_failed", "succeeded", "failed", "skipped", "subtask"],
 ];
 
-/** Returns a thread's step as a record; null for other steps. */
+/** Returns a thread's step as a record, or null for other steps. */
 export const recordOf = ({ meta }: RoleOutput): StepRecord | null =>
   events.includes(meta.event) ? (meta as StepRecord) : null;
 
@@ -65,7 +65,7 @@ export const answerSchema = {
   ],
 };
 
-/** Returns the decision of an `__input__` step; null if it is not a decision. */
+/** Returns the decision of an `__input__` step, or null if it is not a decision. */
 export function decisionIn({ content, meta }: RoleOutput): Decision | null {
   const value = Object.hasOwn(meta, "value") ? meta.value : (meta.decision ?? content);
   const given =

@@ -9,17 +9,17 @@ export type StepState = {
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
-  /** The number of the last attempt that began; 0 before the first. */
+  /** The number of the last attempt that started; 0 before the first. */
   attempt: number;
-  /** How often that attempt began: a crash makes it begin again. */
+  /** How often that attempt started: a crash makes it start again. */
   starts: number;
-  /** The failed attempts of the running series. */
+  /** The failed attempts of the current series. */
   failures: number;
-  /** When the next attempt may begin, in milliseconds since the epoch; null if none follows. */
+  /** When the next attempt may start, in milliseconds since the epoch; null if none follows. */
   retryAt: number | null;
   /** The failed attempt before the next one, for display. */
   after: { attempt: string; delay_ms: number } | null;
-  /** The agent's session, if known: for this step alone. */
+  /** The agent's session, if known. Only this step may use it. */
   session: string | null;
   output: string | null;
   error: string | null;
@@ -36,13 +36,13 @@ const mostSubtasks = 20;
 const deepest = 2;
 
 /**
- * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and applies a
- * newly committed step, so a resumed run continues from the same state.
+ * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and applies a newly
+ * committed step, so a resumed run continues from the same state.
  *
- * - **P1** A step that is `running` without an end was interrupted, unless its agent works right now.
+ * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
  * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
  *   skipped, but not while a question about the dependency is still to be asked.
- * - **P3** A run that is stopped starts nothing.
+ * - **P3** A stopped run starts nothing.
  */
 export class PlanState {
   readonly #steps = new Map<string, StepState>();
@@ -52,7 +52,7 @@ export class PlanState {
   /** The failed steps to ask the user about, in order. */
   #questions: string[] = [];
   #asked: string | null = null;
-  /** The step whose failure stopped the run; null while it goes on. */
+  /** The step whose failure stopped the run; null while it is not stopped. */
   stoppedBy: string | null = null;
 
   constructor({ failure_policy, steps }: Definition) {
@@ -74,7 +74,7 @@ export class PlanState {
     return this.#failed.flatMap((id) => this.#steps.get(id) ?? []);
   }
 
-  /** The failed step that the user is asked about next. */
+  /** The failed step of the next question to the user. */
   get question(): StepState | null {
     return this.find(this.#questions[0] ?? "");
   }
@@ -83,7 +83,7 @@ export class PlanState {
     return this.#steps.get(id) ?? null;
   }
 
-  /** The steps that began, in the plan's order, including steps that wait for their next attempt. */
+  /** The started steps, in the plan's order, including steps that wait for their next attempt. */
   get begun(): StepState[] {
     return this.steps.filter(({ status }) => status === "running");
   }
@@ -109,7 +109,7 @@ export class PlanState {
     });
   }
 
-  /** Returns why a subtask can't be created; null if it can. */
+  /** Returns why a subtask is refused, or null if it is allowed. */
   refusal(step: PlanStep, by: string): string | null {
     const depth = (this.find(by)?.depth ?? 0) + 1;
     const count = this.steps.filter((one) => one.by !== null).length;
@@ -234,7 +234,7 @@ export class PlanState {
     for (const state of this.begun) if (state.retryAt === first) state.retryAt = 0;
   }
 
-  /** Whether a step can't succeed in the rest of the run. */
+  /** Returns whether a step cannot succeed in the rest of the run. */
   #isLost(id: string): boolean {
     const status = this.#steps.get(id)?.status;
     return status === "skipped" || (status === "failed" && !this.#questions.includes(id));

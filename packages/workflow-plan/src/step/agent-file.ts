@@ -5,10 +5,10 @@ import { constants, type BigIntStats } from "node:fs";
 import { open } from "node:fs/promises";
 import { sep } from "node:path";
 
-/** The program of a command: where it is found, its real path, and the SHA-256 of the file there. */
+/** The program of a command: the path where it is found, its real path, and the SHA-256 of the file there. */
 export type AgentFile = { at: string; path: string; sha256: string };
 
-/** Finds the program of a command; null if not found. */
+/** Finds the program of a command. Returns null if it is missing. */
 export async function agentFile(command: string, env: Environment): Promise<AgentFile | null> {
   const place = placeOf(command, env);
   return place && { ...place, sha256: await digestOfProgram(place.path) };
@@ -37,7 +37,7 @@ async function digestOfProgram(path: string): Promise<string> {
 const keyOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(":");
 
-/** Whether a program lies in one of these folders, by its name or by its real path. */
+/** Returns whether a program is in one of these folders, by its name or by its real path. */
 export function liesIn({ at, path }: AgentFile, folders: readonly string[]): boolean {
   const all = folders.flatMap((folder) => [folder, realOrNull(folder) ?? folder]);
   return all.some((folder) => [at, path].some((one) => one.startsWith(`${folder}${sep}`)));

@@ -1,14 +1,14 @@
 /*
- * The confirmed state besides a plan's definition: the files that the host obeys in the plan's directory, and the
- * agent. It is kept in the user's plan home, where steps can't write. It is compared when a run begins or is resumed
+ * The confirmed state besides a plan's definition: the files in the plan's directory that control the host, and the
+ * agent. It is kept in the user's plan home, where steps cannot write. It is compared when a run starts or is resumed
  * and when a step starts.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
-import { ConfigError, ExecutorError } from "../error/error.ts";
 import type { Sandbox, SandboxKind } from "../sandbox/sandbox.ts";
 import type { AgentFile } from "./agent-file.ts";
+import { confirmationUnreadable, fileChanged, otherDirectory, sandboxGone } from "./errors.ts";
 
 /** A confirmation: the plan and version, the directory, and SHA-256 by path (null for a missing file). */
 export type Confirmed = {
@@ -24,50 +24,42 @@ export type Confirmed = {
   sandbox: SandboxKind | null;
 };
 
-/** Reads a confirmation from a file; null if missing. @throws ConfigError when it can't be read. */
+/**
+ * Reads a confirmation from a file, or returns null if it is missing.
+ * @throws ConfigError when it is unreadable.
+ */
 export function readConfirmed(path: string): Confirmed | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Confirmed;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw new ConfigError(`${path} can't be read`, { hint: "confirm the plan again", cause });
+    throw confirmationUnreadable(path, cause);
   }
 }
 
 /** @throws ExecutorError for the first file that has changed since a plan was confirmed, or for another directory. */
 export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): void {
-  if (now !== cwd)
-    throw refused(workflowId, `${now} is not the directory the plan was confirmed for (${cwd})`);
+  if (now !== cwd) throw otherDirectory(workflowId, now, cwd);
   for (const [path, digest] of Object.entries(files)) {
     const found = digestOf(path);
     if (found === digest) continue;
     const how = digest === null ? "was made" : found === null ? "was removed" : "has changed";
-    throw refused(workflowId, `${path} ${how} since the plan was confirmed`);
+    throw fileChanged(workflowId, path, how);
   }
 }
 
-/** @throws ExecutorError when the plan was confirmed with a sandbox and there is none now. */
+/** @throws ExecutorError when the plan was confirmed with a sandbox and now has none. */
 export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
   if (now.kind !== "off" || !sandbox || sandbox === "off") return;
-  const why = now.problem === null ? "" : ` (${now.problem})`;
-  throw refused(
-    workflowId,
-    `the plan was confirmed with the sandbox ${sandbox}, and there is none now${why}`,
-  );
+  throw sandboxGone(workflowId, sandbox, now.problem);
 }
-
-/**
- * Returns the error of a plan whose surroundings have changed since its confirmation; its message alone says how to
- * go on.
- */
-export const refused = (workflowId: string, what: string): ExecutorError =>
-  new ExecutorError(
-    `${what}: look at it, then confirm the plan again: uncaged-workflow plan confirm ${workflowId}`,
-  );
 
 const mostBytes = 16 * 1024 * 1024;
 
-/** Returns the SHA-256 of a file that the host obeys; of a package.json, that of its key `uncaged`. Null if missing. */
+/**
+ * Returns the SHA-256 of a file that controls the host; of a package.json, that of its key `uncaged`. Null if it is
+ * missing.
+ */
 export function digestOf(path: string): string | null {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
   try {
@@ -91,7 +83,7 @@ function digestOfTarget(path: string): string {
   }
 }
 
-/** Returns the content of an open file. For a file that the host can't obey it returns the reason as text. */
+/** Returns the content of an open file. For a file that the host cannot use it returns the reason as text. */
 function bytesOf(path: string, flags: number): Buffer | string {
   const file = openSync(path, flags);
   try {
@@ -103,7 +95,7 @@ function bytesOf(path: string, flags: number): Buffer | string {
   }
 }
 
-/** Returns the part of a package.json that the host obeys; the rest of it may change. */
+/** Returns the part of a package.json that controls the host; the rest of it may change. */
 function ownPart(text: string): string | null {
   if (!text.includes('"uncaged"')) return null;
   try {

@@ -12,7 +12,6 @@ import {
   type StepEnvironment,
   type StepSurroundings,
 } from "../agent/agent.ts";
-import { ConfigError, ExecutorError } from "../error/error.ts";
 import { StepFolder } from "../ipc/folder.ts";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
@@ -21,10 +20,20 @@ import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { agentFile, liesIn } from "./agent-file.ts";
-import { checkFiles, checkKind, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
+import { checkFiles, checkKind, type Confirmed, readConfirmed } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
+import {
+  agentChanged,
+  agentNotCommand,
+  commandMissing,
+  confirmationGone,
+  gitFilesWritten,
+  noWorkflowId,
+  programGone,
+  stepClosed,
+} from "./errors.ts";
 
 /** The thread's options for the steps of a run. */
 type RunOptions = {
@@ -83,7 +92,7 @@ export class StepEnvironments {
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
-    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can ask for more.
+    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can request more.
     const shown = secretsFor(this.#plan.steps.flatMap(textsOf), all);
     const own = secretsFor(textsOf(step), shown);
     const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
@@ -92,7 +101,7 @@ export class StepEnvironments {
       ...{ command: this.#command, env: variables, run: this.#runFolder, step: step.id },
       ...{ ipc: folder, programs: this.#options.program?.folders ?? [] },
     };
-    // The folders are made for each start, so earlier open descriptors would lead to other folders.
+    // The folders are made for each start, so earlier open descriptors would refer to other folders.
     const start = async (): Promise<Started> => {
       const launch = await launchIn(checked, request);
       const process = {
@@ -111,14 +120,14 @@ export class StepEnvironments {
   }
 
   /**
-   * Returns the confirmation, which still holds; null for a run that does not need one. @throws ExecutorError,
-   * ConfigError
+   * Returns the confirmation, which is still valid, or null for a run that does not need one.
+   * @throws ExecutorError, ConfigError
    */
   #confirmed(cwd: string): Confirmed | null {
     const { confirmed: path, workflowId } = this.#options;
     if (path === null) return null;
     const confirmed = readConfirmed(path);
-    if (confirmed === null) throw refused(workflowId, `the confirmation ${path} is gone`);
+    if (confirmed === null) throw confirmationGone(workflowId, path);
     checkFiles(confirmed, cwd);
     return confirmed;
   }
@@ -169,30 +178,21 @@ async function checkedAgent(
   const { sandbox, writable } = checked;
   if (sandbox.kind === "container") return null;
   const agent = await agentFile(command, env);
-  if (agent === null) {
-    throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-      hint: "install it, or set PATH so that it is found",
-    });
-  }
+  if (agent === null) throw commandMissing(command);
   const { path, sha256 } = agent;
   if (liesIn(agent, writable) && sha256 !== confirmed.agent?.sha256)
-    throw refused(
-      confirmed.workflowId,
-      `the agent ${path}, which steps can write, is not the confirmed one`,
-    );
+    throw agentChanged(confirmed.workflowId, path);
   return { path, sha256 };
 }
 
-/** @throws ConfigError when the plan needs a sandbox: a function of this process does not run in one. */
+/**
+ * Returns the environment without a process.
+ * @throws ConfigError when the plan needs a sandbox, because a function of this process does not run in one.
+ */
 function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   const { mode, required } = sandboxSettings(sandbox);
   if (!required && (mode === "auto" || mode === "off")) return openEnvironment;
-  throw new ConfigError(
-    "the steps' agent is a function of the worker, and no sandbox can hold it",
-    {
-      hint: "set the plan's sandbox to off, or use an agent that is a command",
-    },
-  );
+  throw agentNotCommand();
 }
 
 /** Returns a step's own texts, without the values that its inputs refer to. */
@@ -235,7 +235,7 @@ async function during<T>(
       ? null
       : StepFolder.open(path, {
           answer: (message) => answered(message, { around, hide, stepId }),
-          onClose: () => closed.abort(new ExecutorError(`the step was closed: ${path}/_close`)),
+          onClose: () => closed.abort(stepClosed(path)),
           hide,
         });
   let launch: Launch | null = null;
@@ -251,12 +251,10 @@ async function during<T>(
     await folder?.close();
   }
   if (planted.length === 0) return answer;
-  throw new ExecutorError(
-    `the step wrote ${planted.join(", ")}, which has git execute programs; it was removed`,
-  );
+  throw gitFilesWritten(planted);
 }
 
-/** Carries out a tool's call. The folder of the message identifies the run and the step. */
+/** Runs a tool's call. The folder of the message identifies the run and the step. */
 async function answered(
   message: StepMessage,
   { around, hide, stepId }: Pick<During, "around" | "hide" | "stepId">,
@@ -302,9 +300,7 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   };
   if (typeof planHome !== "string" || planHome === "") return none;
   if (typeof workflowId !== "string" || !idForm.test(workflowId)) {
-    throw new ConfigError("the run has a plan home and no workflow's id", {
-      hint: "start it with uncaged-workflow plan run",
-    });
+    throw noWorkflowId();
   }
   const root = typeof planRoot === "string" ? planRoot : null;
   const confirmed = typeof planConfirmed === "string" ? planConfirmed : null;
@@ -320,13 +316,12 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   };
 }
 
-/** @throws ConfigError when the command line was moved since the run began: its check of commands would be missing. */
+/**
+ * @throws ConfigError when the command line was moved since the run started: its check of commands would be missing.
+ */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));
-  if (gone === undefined) return;
-  throw new ConfigError(`the program that started the run is gone: ${gone}`, {
-    hint: "install it there again, or retry the run with the installed program",
-  });
+  if (gone !== undefined) throw programGone(gone);
 }
 
 const isTexts = (value: unknown): value is string[] =>

@@ -9,17 +9,23 @@ import {
 } from "@uncaged/workflow/sandbox";
 import { mkdirSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { codeOf, insideEnv, insidePaths } from "../sandbox/launch.ts";
 import { LimitWatch } from "./limit-watch.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { CheckedSandbox } from "./view.ts";
+import {
+  commandMissing,
+  folderNotOpened,
+  folderReplaced,
+  imageWithoutBun,
+  noSandbox,
+} from "./errors.ts";
 
 /** A command line in a sandbox: the words before the command's arguments, and the end of its leftover processes. */
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Opens the descriptors that the process gets from number 3 on, for each start again. */
+  /** Opens the descriptors that the process gets from number 3 on, again for each start. */
   descriptors: () => number[];
   /** The folder for messages, as the command sees it. */
   ipc: string | null;
@@ -47,13 +53,16 @@ export type LaunchRequest = {
   programs: readonly string[];
   /** Variables with other values inside. */
   set?: Readonly<Record<string, string>>;
-  /** Files that are put in their places inside before it starts. */
+  /** Files to create inside before it starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each refused address that the step tried to reach. */
   onRefused?: (target: string, reason: string) => void;
 };
 
-/** Prepares the start of a command in a checked sandbox; null without a sandbox. @throws ConfigError */
+/**
+ * Prepares the start of a command in a checked sandbox. Returns null without a sandbox.
+ * @throws ConfigError
+ */
 export async function launchIn(
   checked: CheckedSandbox,
   request: LaunchRequest,
@@ -94,14 +103,11 @@ async function prepare(
   const name = `uncaged-${basename(request.run)}-${step}-${crypto.randomUUID()}`;
   const wall = wallOf(sandbox, name);
   if (container && !container.runtime.isOwn && programs.length > 0) {
-    throw new ConfigError(
-      `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
-      { hint: "use an image with glibc, or set the plan's sandbox to bubblewrap" },
-    );
+    throw imageWithoutBun(container.image);
   }
   for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
-  // The host's own folders may lie behind a link, as a home directory does.
+  // The host's own folders may be behind a link, as a home directory may.
   const run = realpathSync(request.run);
   const ipc = request.ipc === null ? null : realpathSync(request.ipc);
   const program = container ? programOfImage(request.command) : programOfHost(request);
@@ -154,37 +160,36 @@ async function prepare(
 function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
   if (container !== null) return { container, name };
   if (bubblewrap !== null) return { bubblewrap };
-  throw new Error("there is no sandbox to start a command in");
+  throw noSandbox();
 }
 
-/** Opens a folder by the path at which it was checked. @throws ConfigError when the path leads elsewhere by now. */
+/**
+ * Opens a folder by the path at which it was checked.
+ * @throws ConfigError when the path now leads elsewhere.
+ */
 function openAt(path: string): Handle {
   let handle: Handle;
   try {
     handle = Handle.open(path);
   } catch (cause) {
-    throw new ConfigError(`the folder ${path} can't be opened`, {
-      cause,
-      hint: "see that it is there",
-    });
+    throw folderNotOpened(path, cause);
   }
   if (handle.path === path && handle.isFolder) return handle;
   handle.close();
-  throw new ConfigError(`the folder ${path} was replaced while a step was started`, {
-    hint: "end what replaces it, and retry the run",
-  });
+  throw folderReplaced(path);
 }
 
 type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
 
-/** Finds a command of the host with all the folders that it needs. @throws ConfigError */
+/**
+ * Finds a command of the host with all the folders that it needs.
+ * @throws ConfigError
+ */
 function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">): InsideProgram {
   if (typeof command !== "string") return programOfImage(command);
   const program = programOf(command, env);
   if (program !== null) return { ...program, argv: [program.path] };
-  throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-    hint: "install it, or set PATH so that it is found",
-  });
+  throw commandMissing(command);
 }
 
 const programOfImage = (command: LaunchRequest["command"]): InsideProgram => ({

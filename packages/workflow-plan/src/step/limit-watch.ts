@@ -1,7 +1,7 @@
 import { type WatchedStep, watchLimits } from "@uncaged/workflow/sandbox";
-import { ExecutorError } from "../error/error.ts";
+import { limitExceeded } from "./errors.ts";
 
-/** Watches the limits of the commands that a sandbox starts, one after the other. */
+/** Watches the limits of the commands that a sandbox starts one after the other. */
 export class LimitWatch {
   readonly #watched: Pick<WatchedStep, "limits" | "folders" | "disks">;
   readonly #exceeded = new AbortController();
@@ -18,8 +18,7 @@ export class LimitWatch {
 
   start(pid: number): void {
     this.stop();
-    const onExceeded = (reason: string): void =>
-      this.#exceeded.abort(new ExecutorError(`the step ${reason}`));
+    const onExceeded = (reason: string): void => this.#exceeded.abort(limitExceeded(reason));
     this.#watch = watchLimits({ ...this.#watched, pid, onExceeded });
   }
 

@@ -1,10 +1,10 @@
 import { isInside, outermost, programOf, systemPaths } from "@uncaged/workflow/sandbox";
 import type { Environment } from "@uncaged/workflow/host";
-import { ConfigError } from "../error/error.ts";
 import { runInside } from "./run-inside.ts";
 import type { CheckedSandbox } from "./view.ts";
+import { agentNotRun } from "./errors.ts";
 
-/** The result of trying an agent in a sandbox. */
+/** The result of running an agent in a sandbox once. */
 export type ProbedAgent = {
   /** The files and folders of the host that are shown read-only because the agent needs them. */
   visible: string[];
@@ -12,13 +12,13 @@ export type ProbedAgent = {
   warning: string | null;
 };
 
-// The exit codes of a shell, env and our launcher for a program that can't be executed or is missing.
+// The exit codes of a shell, env and our launcher for a program that is missing or not executable.
 const notExecutable = new Set([126, 127]);
 
 /**
- * Runs an agent's command with `--version` in a sandbox, so that a missing interpreter or library is found when a
- * plan is confirmed and not at its first step.
- * @throws ConfigError when the command is missing or can't be executed inside
+ * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library when a plan is
+ * confirmed and not at its first step.
+ * @throws ConfigError when the command is missing or not executable inside.
  */
 export async function probeAgent(
   checked: CheckedSandbox,
@@ -35,14 +35,7 @@ export async function probeAgent(
     ...{ command, args: ["--version"], env: variables },
   });
   if (end.by === "exit" && notExecutable.has(end.exitCode ?? 0)) {
-    throw new ConfigError(
-      `the agent ${JSON.stringify(command)} can't run in the sandbox: ${problem}`,
-      {
-        hint: container
-          ? `add it to the image ${container.image}, or name another agent: --agent`
-          : "install it with an interpreter that is found on PATH, or name another agent: --agent",
-      },
-    );
+    throw agentNotRun(command, problem, container?.image);
   }
   // An image has its own programs.
   const needs = container ? [] : (programOf(command, env)?.needs ?? []);

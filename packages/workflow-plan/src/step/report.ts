@@ -5,7 +5,6 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProjectAccess } from "../agent/agent.ts";
-import { ConfigError } from "../error/error.ts";
 import type { CheckedMount } from "../mount/mount.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
@@ -17,17 +16,18 @@ import { checkPrefix } from "./check-folder.ts";
 import { checkKind, type Confirmed } from "./confirmed.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
+import { modelUnreachable } from "./errors.ts";
 
 /** The place where a plan would run: its plan home, the storage root, and the environment. */
 export type SandboxQuestion = {
   planHome: string;
-  /** The user's own plan home, whose list of mounts counts (default: the plan home). */
+  /** The user's own plan home, whose mount allowlist applies (default: the plan home). */
   userHome?: string;
   root: string;
   env: Environment;
   /** Whether the steps' agent calls a model over the network (default: true). */
   agentNeedsNetwork?: boolean;
-  /** The command of the steps' agent, to try inside; if missing, none is tried. */
+  /** The command of the steps' agent, to run once inside. If missing, none is run. */
   agentCommand?: string;
   /** The loopback and private addresses that steps may reach, each as `host:port`. */
   allow?: readonly string[];
@@ -44,9 +44,9 @@ export type SandboxReport = {
   allow: readonly string[];
   /** The steps' agent. `path` and `sha256` are null if it is not found, or belongs to a container's image. */
   agent: { command: string; path: string | null; sha256: string | null } | null;
-  /** The agent's visible files and its oddities; null when it was not tried. */
+  /** The agent's visible files and its oddities; null when it was not run. */
   probe: ProbedAgent | null;
-  /** One fact in each, the mode first. */
+  /** The facts as a list, the mode first. */
   facts: string[];
   text: string;
 };
@@ -54,10 +54,9 @@ export type SandboxReport = {
 type Planned = Pick<Workflow, "metadata">;
 
 /**
- * Finds the sandbox that the steps of a plan will run in, for its confirmation. The sandbox is started and tested
- * from inside, and the agent is tried in it.
- * @throws ConfigError for a mount that is refused, a missing or leaky sandbox, an agent that can't run or lacks its
- * network
+ * Finds the sandbox in which the steps of a plan will run, for its confirmation. The sandbox is started and tested from
+ * inside, and the agent is run in it once.
+ * @throws ConfigError for a refused mount, a missing or leaky sandbox, an agent that cannot run or lacks its network
  */
 export async function checkSandbox(
   workflow: Planned,
@@ -66,12 +65,7 @@ export async function checkSandbox(
   const { agentNeedsNetwork = true } = question;
   const { network } = sandboxSettings(workflow.metadata?.sandbox);
   if (network === "none" && agentNeedsNetwork) {
-    throw new ConfigError(
-      "sandbox.network is none, and the steps' agent calls its model over the network",
-      {
-        hint: "set sandbox.network to on; or agent.network to false, for an agent that needs none",
-      },
-    );
+    throw modelUnreachable();
   }
   const found = await checked(workflow, question);
   const { mounts, network: policy, project, sandbox, settings } = found;
@@ -94,11 +88,14 @@ export async function checkSandbox(
   return { ...report, agent, facts, text: facts.join("; ") };
 }
 
-/** How long a test from inside counts for the same sandbox, in milliseconds. */
+/** Validity of a test from inside for the same sandbox, in milliseconds. */
 const testedMs = 60_000;
 const tested = new Map<string, Promise<ProbedAgent | null>>();
 
-/** Tests a sandbox from inside and tries the agent in it. @throws ConfigError */
+/**
+ * Tests a sandbox from inside and runs the agent in it once.
+ * @throws ConfigError
+ */
 function testedInside(
   found: CheckedSandbox,
   { agentCommand, env }: Pick<SandboxQuestion, "agentCommand" | "env">,
@@ -117,8 +114,8 @@ function testedInside(
 }
 
 /**
- * Tests the sandbox that a home's settings give to plans, with an empty folder as the project.
- * @returns the facts that hold, in words
+ * Tests the sandbox that a home's settings select for plans, with an empty folder as the project.
+ * @returns the confirmed facts, in words
  * @throws ConfigError that names the openings
  */
 export async function testSandbox(

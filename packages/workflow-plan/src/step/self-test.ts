@@ -3,13 +3,12 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { homedir, networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { insidePaths } from "../sandbox/launch.ts";
-import { withoutSandbox } from "../sandbox/sandbox.ts";
 import { runInside } from "./run-inside.ts";
 // oxlint-disable-next-line import/default -- its text is imported
 import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
+import { sandboxLeaks, sandboxNotStarted } from "./errors.ts";
 
 /** An access that a sandbox should prevent and does not. */
 type Opening = { what: string; detail: string };
@@ -19,9 +18,9 @@ const list = "/tmp/self-test.json";
 const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
 
 /**
- * Starts a checked sandbox in the same way as for a step. Tries from inside to write and read outside of it, to reach
- * this machine and its network, and to leave a process behind.
- * @throws ConfigError that names the openings, or why the sandbox can't be started
+ * Starts a checked sandbox like that of a step. Tries from inside to write and read outside of it, to reach this
+ * machine and its network, and to leave a process behind.
+ * @throws ConfigError that names the openings, or why the sandbox does not start
  */
 export async function testFromInside(
   checked: CheckedSandbox,
@@ -41,33 +40,22 @@ export async function testFromInside(
       ],
     });
     if (end.exitCode !== 0) {
-      throw new ConfigError(`the sandbox can't be started: ${problem}`, {
-        hint: `repair it, or ${withoutSandbox}`,
-      });
+      throw sandboxNotStarted(problem);
     }
     const { open } = JSON.parse(output) as { open: Opening[] };
     if (canary.hits() > 0 && !open.some(({ what }) => what === "connect"))
       open.push({ what: "connect", detail: "this machine" });
     const left = processesWith(mark);
     if (left.length > 0) open.push({ what: "processes left behind", detail: left.join(" ") });
-    if (open.length > 0) throw problemOf(open);
+    if (open.length > 0) throw sandboxLeaks(open);
   } finally {
     canary.server.close();
   }
 }
 
-const problemOf = (open: readonly Opening[]): ConfigError =>
-  new ConfigError(
-    `the sandbox leaves open: ${open.map(({ detail, what }) => `${what} (${detail})`).join(", ")}`,
-    {
-      hint: `use another machine, or ${withoutSandbox}`,
-      details: open.map(({ detail, what }) => `${what}: ${detail}`),
-    },
-  );
-
 type Targets = {
   unwritable: string[];
-  /** With the identity of the path on this machine: an image may have a file of the same name. */
+  /** With the identity of the path on this machine, because an image may have a file of the same name. */
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
@@ -115,7 +103,7 @@ function targetsOf(
   };
 }
 
-/** Returns device and inode; an identity without a file for a path that this user can't see either. */
+/** Returns device and inode, or a value that matches no file for a path that this user cannot see either. */
 function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });

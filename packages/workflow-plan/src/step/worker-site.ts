@@ -1,5 +1,5 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { ConfigError } from "../error/error.ts";
+import { noPlanHome } from "./errors.ts";
 
 /** How to start the command line again, and the folders of code that it needs. */
 export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
@@ -12,7 +12,7 @@ type WorkerSite = { planHome: string; planRoot: string; planProgram?: OwnProgram
 /** The variable that passes the site to a worker. */
 const variable = "UNCAGED_PLAN_WORKER";
 
-/** Returns the environment variables for a worker that carries out steps of shared plans. */
+/** Returns the environment variables for a worker that runs steps of shared plans. */
 export const workerEnv = (site: WorkerSite): Record<string, string> => ({
   [variable]: JSON.stringify(site),
 });
@@ -21,7 +21,5 @@ export const workerEnv = (site: WorkerSite): Record<string, string> => ({
 export function workerSite(env: Environment): WorkerSite {
   const named = env[variable];
   if (named) return JSON.parse(named) as WorkerSite;
-  throw new ConfigError("this worker has no plan home for the steps of plans", {
-    hint: "start it with uncaged-workflow worker",
-  });
+  throw noPlanHome();
 }

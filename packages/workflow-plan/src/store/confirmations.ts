@@ -6,18 +6,19 @@ import { dirname, join, resolve } from "node:path";
 import { projectFileName } from "../config/config.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { agentFile } from "../step/agent-file.ts";
-import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
+import { checkFiles, type Confirmed, digestOf, readConfirmed } from "../step/confirmed.ts";
 import type { SandboxReport } from "../step/report.ts";
+import { notConfirmedHere } from "../step/errors.ts";
 
 /** Options of {@link Confirmations}. */
 export type ConfirmationsOptions = {
   home: string;
   env: Environment;
-  /** The directory of the agents of a plan that names none. */
+  /** The default working directory of a plan's agents. */
   cwd: string;
   /** Options for every thread: `agentCommand`, `maxParallelSteps`. */
   runOptions?: Record<string, unknown>;
-  /** The user's plan home, which holds the confirmations. Without it none are kept or compared. */
+  /** The user's plan home, which contains the confirmations. Without it none are kept or compared. */
   userHome?: string;
 };
 
@@ -30,7 +31,7 @@ export type CheckSandbox = (workflow: Workflow) => Promise<Pick<SandboxReport, "
 export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
 
 /**
- * The confirmations of a home's plans: the files that the host obeys in a plan's directory, and the agent, as they
+ * The confirmations of a home's plans: the files in a plan's directory that control the host, and the agent, as they
  * were when a person confirmed the plan. They belong to the user, also for plans in a project's storage root.
  */
 export class Confirmations {
@@ -43,7 +44,9 @@ export class Confirmations {
     this.#folder = join(userHome, "confirmed", home);
   }
 
-  /** Returns the confirmations of a home; null if none are kept, as for plans that run on the workers of a cluster. */
+  /**
+   * Returns the confirmations of a home, or null if none are kept, as for plans that run on the workers of a cluster.
+   */
   static of(options: ConfirmationsOptions): Confirmations | null {
     return options.userHome === undefined ? null : new Confirmations(options, options.userHome);
   }
@@ -72,15 +75,15 @@ export class Confirmations {
   }
 
   /**
-   * Returns the options of a run that begins or goes on as it was confirmed.
-   * @throws ExecutorError when the plan was not confirmed here, or the files that the host obeys have changed since.
+   * Returns the options of a run that starts or continues as it was confirmed.
+   * @throws ExecutorError when the plan was not confirmed here, or the files that control the host have changed since.
    */
   async checked(workflow: Plan): Promise<ConfirmedOptions> {
     const { id, metadata } = workflow;
     const planConfirmed = this.#pathOf(id);
     const confirmed = readConfirmed(planConfirmed);
     if (confirmed === null || confirmed.bundle !== metadata?.bundle?.hash)
-      throw refused(id, `no confirmation of ${id} as it is now was kept by ${this.#user}`);
+      throw notConfirmedHere(id, this.#user);
     checkFiles(confirmed, this.#cwdOf(workflow));
     const { agent, command } = confirmed;
     const own = this.#command;
@@ -89,12 +92,12 @@ export class Confirmations {
     return { planConfirmed, ...(at && { agentCommand: at }) };
   }
 
-  /** Returns the confirmation of a plan; null if there is none. */
+  /** Returns the confirmation of a plan, or null. */
   kept(id: string): Confirmed | null {
     return readConfirmed(this.#pathOf(id));
   }
 
-  /** Whether a confirmed plan's files or agent have changed since, or its sandbox is gone. */
+  /** Returns whether a confirmed plan's files or agent have changed since, or its sandbox is missing. */
   async isOutdated(workflow: Workflow, check?: CheckSandbox): Promise<boolean> {
     if (!workflow.metadata?.bundle) return false;
     try {
@@ -127,7 +130,7 @@ export class Confirmations {
   }
 }
 
-/** Returns the files that the host obeys for a thread in a directory, existing or not. */
+/** Returns the files in a directory that control the host for a thread, existing or not. */
 async function obeyedIn(cwd: string, env: Environment): Promise<string[]> {
   const project = await findProject(cwd, env);
   const folders = [];

@@ -4,8 +4,8 @@ import type { PlanDatabase } from "./database.ts";
 import type { RunRow } from "./rows.ts";
 
 /**
- * The newest run of a plan, in the plan's metadata. It decides which run is due or goes on; the rows of runs only
- * show the content of their logs. Until the thread exists, it is the only trace of its run.
+ * The newest run of a plan, in the plan's metadata. It decides which run is due or open; the rows of runs only show the
+ * content of their logs. Until the thread exists, it is the only trace of its run.
  */
 export type LastRun =
   | { id: string; status: "queued"; at: string; data: string | null }
@@ -14,7 +14,7 @@ export type LastRun =
 /** A run by its ids. */
 export type RunRef = { id: string; workflow_id: string };
 
-/** A run that is queued or goes on. */
+/** A queued or running run. */
 export type OpenRun = RunRef & { run: LastRun };
 
 export const isOpen = (run: LastRun | null): boolean =>
@@ -25,9 +25,7 @@ const column = (what: string): string =>
 const runJson = column("-> '$.last_run'");
 const runStatus = column("->> '$.last_run.status'");
 
-/**
- * Returns the newest run of a plan; null for none. If the metadata has none or is damaged, it returns the newest row.
- */
+/** Returns the newest run of a plan, or null. If the metadata is empty or damaged, it returns the newest row. */
 export function lastRun(database: PlanDatabase, workflowId: string): LastRun | null {
   const statement = `SELECT ${runJson} AS run FROM workflows w WHERE w.id = ?`;
   const [found] = database.rows<{ run: string | null }>(statement, workflowId);
@@ -47,7 +45,7 @@ function runOfRow({ begun, id, started_at, status, trigger_data }: RunRow & { be
   return { id, status: "queued" as const, at: started_at, data: trigger_data };
 }
 
-/** Writes the newest run of a plan, in the transaction of the caller. Damaged metadata stays as it is. */
+/** Writes the newest run of a plan, in the caller's transaction. Damaged metadata stays unchanged. */
 export function setLastRun(database: PlanDatabase, workflowId: string, run: LastRun): void {
   database.run(
     `UPDATE workflows SET metadata_json = json_set(ifnull(metadata_json, '{}'), '$.last_run', json(?))
@@ -56,7 +54,7 @@ export function setLastRun(database: PlanDatabase, workflowId: string, run: Last
   );
 }
 
-/** Returns the runs that are queued or go on, oldest first. */
+/** Returns the queued and running runs, oldest first. */
 export function openRuns(database: PlanDatabase): OpenRun[] {
   const rows = database.rows<{ workflow_id: string; run: string }>(
     `SELECT w.id AS workflow_id, ${runJson} AS run FROM workflows w
@@ -82,7 +80,7 @@ export function unadoptedRuns(database: PlanDatabase): OpenRun[] {
     .map((row) => ({ id: row.id, workflow_id: row.workflow_id, run: runOfRow(row) }));
 }
 
-/** Writes the open runs of plans into their metadata, in the transaction of the caller. */
+/** Writes the open runs of plans into their metadata, in the caller's transaction. */
 export function adoptRuns(database: PlanDatabase): void {
   for (const { run, workflow_id } of unadoptedRuns(database))
     setLastRun(database, workflow_id, run);
@@ -91,8 +89,7 @@ export function adoptRuns(database: PlanDatabase): void {
 const mostWithoutLog = 20;
 
 /**
- * Keeps the row of a run that has ended without a log: it is the only record of the run. The newest of a plan are
- * kept.
+ * Keeps the row of a run that has ended without a log: it is the only record of the run. The newest of a plan are kept.
  */
 export function keepWithoutLog(database: PlanDatabase, row: RunRow): void {
   const kept = withoutLog(database, row.workflow_id).filter(({ id }) => id !== row.id);

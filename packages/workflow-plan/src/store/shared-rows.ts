@@ -1,6 +1,6 @@
-import { ExecutorError } from "../error/error.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
 import type { HeldLock, PlanStore, StoreLock } from "./store.ts";
+import { plansBusy } from "./errors.ts";
 
 /** The rows of plans by their keys, for the processes of several machines. A null row is removed. */
 export type SharedRows = {
@@ -33,8 +33,8 @@ function placeOf(key: string): [table: Table, id: string] {
 }
 
 /**
- * The tables whose rows all machines share. Each machine projects the steps of runs from the logs itself: these rows
- * may be large.
+ * The tables whose rows all machines share. Each machine projects the steps of runs from the logs itself, because these
+ * rows may be large.
  */
 const sharedTables: readonly Table[] = ["workflows", "trigger_state", "workflow_runs"];
 const isSharedRow = (key: string): boolean => sharedTables.includes(placeOf(key)[0]);
@@ -46,8 +46,8 @@ const undone = new Error("the change is committed elsewhere first");
  * Plans whose rows are shared, with a database of them in memory.
  *
  * **S1** A change is tried on the latest rows and undone; its changed rows are committed for all, and then written
- * here. If another process has committed first, the change is tried again on the newer rows. **S2** Changes of one
- * process follow each other. **S3** Step runs and sessions are this process's own projection of the logs.
+ * here. If another process committed first, the change is tried again on the newer rows. **S2** Changes of one process
+ * run one at a time. **S3** Step runs and sessions are this process's own projection of the logs.
  */
 export class SharedStore implements PlanStore {
   readonly database = new PlanDatabase(inMemory);
@@ -91,9 +91,7 @@ export class SharedStore implements PlanStore {
         this.#write(rows);
         return result;
       }
-      throw new ExecutorError("the plans are being changed by others again and again", {
-        hint: "try again",
-      });
+      throw plansBusy();
     });
   }
 
@@ -135,7 +133,7 @@ export class SharedStore implements PlanStore {
     );
   }
 
-  /** Makes a change and undoes it. Returns its result, and the rows as it has left them. */
+  /** Makes a change and undoes it. Returns its result, and the changed rows. */
   #attempt<Result>(act: () => Result): { result: Result; rows: Rows } {
     const { database } = this;
     let done: { result: Result; rows: Rows } | null = null;
@@ -206,7 +204,7 @@ export class SharedStore implements PlanStore {
     );
   }
 
-  /** Only a change may write. */
+  /** Protects the database against writes outside of a change. */
   #protect(isProtected: boolean): void {
     this.database.run(`PRAGMA query_only = ${Number(isProtected)}`);
   }

@@ -2,7 +2,7 @@ import { waitForLock } from "@uncaged/workflow/internal";
 import { join } from "node:path";
 import type { PlanDatabase } from "./database.ts";
 
-/** Work that processes do one after the other: start and pause threads; look at triggers. */
+/** Work that processes do one at a time: start and pause threads; check triggers. */
 export type StoreLock = "runs" | "triggers";
 
 export type HeldLock = { release(): void | Promise<void> };
@@ -12,11 +12,11 @@ export type HeldLock = { release(): void | Promise<void> };
  * transaction, based on all earlier commits.
  */
 export type PlanStore = {
-  /** The database for reading. It is written in {@link change} alone. */
+  /** The database for reading. Only {@link change} writes it. */
   readonly database: PlanDatabase;
   /** Whether writes persist. */
   readonly isKept: boolean;
-  /** Whether the runs' threads are driven on other machines, with homes of their own. */
+  /** Whether the runs' threads are driven on other machines, with their own homes. */
   readonly isShared: boolean;
   /** Loads the commits of other processes into the database. */
   sync(): Promise<void>;
@@ -25,7 +25,7 @@ export type PlanStore = {
    * rows meanwhile.
    */
   change<Result>(act: () => Result): Promise<Result>;
-  /** Takes a lock as soon as it is free. `onWait` is called while it is taken, and ends the wait by throwing. */
+  /** Takes a lock when it is free. `onWait` is called while it is taken, and ends the wait by throwing. */
   lock(name: StoreLock, onWait: () => void): Promise<HeldLock>;
   /** Returns a text that changes with the database. */
   changeCounter(): string;

@@ -3,7 +3,7 @@ import { registered, type TriggerState } from "../trigger/state.ts";
 import type { PlanDatabase } from "./database.ts";
 import type { WorkflowRow } from "./rows.ts";
 
-/** The basis of a trigger's decision, which holds only while this is unchanged. */
+/** The basis of a trigger's decision. The decision is valid only while this is unchanged. */
 export type Expected = {
   triggerJson: string;
   lastResult: string | null;
@@ -16,15 +16,15 @@ const never: TriggerState = {
 
 const columns = Object.keys(never).join(", ");
 
-/** Returns the state of a plan's trigger; null if it was never registered. */
+/** Returns the state of a plan's trigger, or null if it was never registered. */
 export function triggerStateOf(database: PlanDatabase, workflowId: string): TriggerState | null {
   const statement = `SELECT ${columns} FROM trigger_state WHERE workflow_id = ?`;
   return database.rows<TriggerState>(statement, workflowId)[0] ?? null;
 }
 
 /**
- * Registers a plan's trigger, in the transaction of the caller: from `now` on it may fire. `was` is the trigger of
- * the stored state.
+ * Registers a plan's trigger, in the caller's transaction: from `now` on it may fire. `was` is the trigger of the
+ * stored state.
  */
 export function register(
   database: PlanDatabase,

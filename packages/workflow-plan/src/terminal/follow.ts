@@ -1,9 +1,6 @@
 import type { Plans } from "../home/plans.ts";
 
-/**
- * Shows each change of the steps of a plan's last run as a line. When no plan is followed it shows the run that has
- * begun last.
- */
+/** Shows each change of the steps of a plan's last run as a line. Without a followed plan it shows the newest run. */
 export class Follower {
   readonly #plans: Plans;
   readonly #show: (text: string) => void;
@@ -25,7 +22,7 @@ export class Follower {
     await this.look();
   }
 
-  /** Shows the changes; it ends with the run. */
+  /** Shows the changes. Ends with the run. */
   async look(): Promise<void> {
     const id = (this.#id ??= this.#newest());
     if (id === null) return;

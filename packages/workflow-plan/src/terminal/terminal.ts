@@ -15,6 +15,7 @@ import {
 } from "./commands.ts";
 import { Follower } from "./follow.ts";
 import { type ChatMessage, linesOf } from "./message.ts";
+import { unknownCommand } from "../router/errors.ts";
 
 export type TerminalChatOptions = {
   plans: Plans;
@@ -23,9 +24,9 @@ export type TerminalChatOptions = {
   bridge: DaemonBridge | null;
   /** Opens the channels, with the terminal among them. */
   open: (terminal: (options: ChannelOptions) => TerminalChannel) => Promise<Messaging>;
-  /** Fires triggers while the chat is open. If missing, or if a service fires them, this process does not. */
+  /** Fires triggers while the chat is open. If missing, or while a service fires them, this process does not. */
   openTriggers?: (onError: (error: unknown) => void) => TriggerLoop;
-  /** Whether the planner's model can be asked. */
+  /** Whether the planner's model is available. */
   hasModel: boolean;
   input: NodeJS.ReadableStream & { isTTY?: boolean };
   output: NodeJS.WritableStream & { isTTY?: boolean };
@@ -34,13 +35,13 @@ export type TerminalChatOptions = {
 };
 
 const tickMs = 500;
-/** How long to wait for keys pressed before a question; they are read within a few milliseconds. */
+/** Longest wait for keys pressed before a question, in milliseconds. They are read within a few milliseconds. */
 const typedBeforeMs = 100;
 const prompt = "> ";
 
 /**
  * Runs the chat at a terminal, line by line: in any terminal, in tmux, and with a file or a pipe as input. Resolves
- * when the user leaves it, or when the input has ended and all of it is answered. Runs go on.
+ * when the user leaves it, or when the input has ended and all of it is answered. Runs continue.
  */
 export async function runTerminalChat(options: TerminalChatOptions): Promise<void> {
   const chat = new TerminalChat(options);
@@ -55,7 +56,7 @@ class TerminalChat {
   readonly #context: Omit<CommandContext, "send" | "startBots">;
   #messaging: Messaging | null = null;
   #channel: TerminalChannel | null = null;
-  /** The place at which the current line was begun; null while it is empty. */
+  /** The place at which the current line was started; null while it is empty. */
   #begun: number | null = null;
   #theme: number;
   #isOver = false;
@@ -155,7 +156,7 @@ class TerminalChat {
       work = work.then(() => this.#next(line, order, router));
     });
     if (this.#isInteractive) {
-      // After the listener of readline, which has put the key into the line.
+      // After the listener of readline, which has added the key to the line.
       input.on("keypress", () => this.#noteBegin(lines));
       lines.prompt();
     }
@@ -164,7 +165,7 @@ class TerminalChat {
     if (!this.#isOver) await router.idle();
   }
 
-  /** Notes when a line is begun: an answer that was begun before its question does not count. */
+  /** Records when a line is started: an answer that was started before its question does not count. */
   #noteBegin({ line }: Interface): void {
     if (line === "") this.#begun = null;
     else this.#begun ??= this.#channel?.place() ?? null;
@@ -185,8 +186,8 @@ class TerminalChat {
     if (!command) return send(text);
     const found = command.to ? undefined : findCommand(command.name);
     if (!found) {
-      const unknown = `there is no command /${command.name}${command.to ?? ""}; /help lists them`;
-      return this.#show({ type: "error", text: unknown });
+      const { message } = unknownCommand(`${command.name}${command.to ?? ""}`);
+      return this.#show({ type: "error", text: message });
     }
     try {
       const startBots = () => this.#startBots();
@@ -203,7 +204,7 @@ class TerminalChat {
     return botChannels;
   }
 
-  /** Shows the changes; skips a turn while the previous one still runs. */
+  /** Shows the changes. Skips a turn while the previous one still runs. */
   async #tick({ notices }: Messaging): Promise<void> {
     if (this.#isTicking) return;
     this.#isTicking = true;
@@ -234,7 +235,7 @@ class TerminalChat {
   }
 }
 
-/** Returns the commands that a line can become, and the words that its command takes next. */
+/** Returns the commands that a line can become, and the next arguments of its command. */
 export function completed(line: string): [string[], string] {
   const [, name, last = ""] = /^\/(\w+)\s(?:.*\s)?(\S*)$/.exec(line) ?? [];
   const words = name === undefined ? undefined : findCommand(name)?.completion;

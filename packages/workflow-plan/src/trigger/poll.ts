@@ -1,14 +1,14 @@
 import { isoOf, type PollTrigger, type TriggerState } from "./state.ts";
 
-/** The outcome of a check: its output, or why it failed. */
+/** The outcome of a check: its output, or the reason of its failure. */
 export type CheckOutcome = { output: string } | { error: string };
 
 /** The result of a poll's check: its new state, and the trigger data if it fires. */
 export type Checked = { state: Partial<TriggerState>; data: string | null; failures: number };
 
 /**
- * Compares a check with the previous one. The very first output is only kept, unless the trigger is set to fire on
- * it. A failed check changes `last_error` and `last_check_at` alone.
+ * Compares a check with the previous one. The very first output is only kept, unless the trigger is set to fire on it.
+ * A failed check changes only `last_error` and `last_check_at`.
  */
 export function compareCheck(
   trigger: PollTrigger,
@@ -24,7 +24,7 @@ export function compareCheck(
   }
   const { output } = outcome;
   const { last_result } = state;
-  // An empty output may be a failure. Keeping it would make all items new when they come back.
+  // An empty output may be a failure. Keeping it would make all items new in the next output.
   if (trigger.diff_mode === "new_items" && last_result !== null && output.trim() === "")
     return { state: { last_check_at, last_error: null }, data: null, failures: 0 };
   const isQuiet = last_result === null && !firesFirst;
@@ -34,18 +34,18 @@ export function compareCheck(
   return { state: { ...seen, last_fire_at: last_check_at }, data, failures: 0 };
 }
 
-/** Returns how many checks in a row have failed. */
+/** Returns the number of consecutive failed checks. */
 function failuresOf(error: string | null): number {
   return Number(/ \(failures in a row: (\d+)\)$/.exec(error ?? "")?.[1] ?? 0);
 }
 
-/** Returns the new part of an output as a run's trigger data; null if there is none. */
+/** Returns the new part of an output as a run's trigger data, or null without one. */
 function newsIn(output: string, before: string | null, { diff_mode }: PollTrigger): string | null {
   if (diff_mode === "new_items") return newItems(before ?? "", output);
   return output === before ? null : output;
 }
 
-/** Returns the distinct nonblank lines of an output that the previous output lacks; null if there are none. */
+/** Returns the distinct nonblank lines of an output that the previous output lacks, or null if there are none. */
 function newItems(before: string, output: string): string | null {
   const seen = new Set(linesOf(before));
   const found = linesOf(output).filter((line) => {
@@ -59,8 +59,8 @@ function newItems(before: string, output: string): string | null {
 const linesOf = (text: string): string[] => text.split(/\r?\n/);
 
 /**
- * Returns the due time at or before a moment, counted in intervals from a known one. Times that a slow check has
- * missed are left out.
+ * Returns the due time at or before a moment, counted in intervals from a known one. Skips due times during a slow
+ * check.
  */
 export function lastDue(start: number, now: number, { interval_seconds }: PollTrigger): number {
   const interval = interval_seconds * 1000;

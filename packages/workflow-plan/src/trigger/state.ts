@@ -19,7 +19,7 @@ export type TriggerState = {
 /** A trigger with its stored state. */
 export type StoredTrigger = { trigger: TriggerConfig; state: TriggerState };
 
-/** Returns the state of a trigger that is registered: confirmed, resumed, or put in the place of another one. */
+/** Returns the state of a trigger at its registration: when it is confirmed, resumed, or replaces another one. */
 export function registered(
   trigger: TriggerConfig,
   before: StoredTrigger | null,
@@ -35,7 +35,7 @@ export function registered(
   return { last_result, last_check_at: null, last_fire_at, last_error: null };
 }
 
-/** Whether the outputs of two triggers can be compared. */
+/** Returns whether the outputs of two triggers can be compared. */
 function isSamePoll(one: TriggerConfig, other: TriggerConfig): boolean {
   if (one.type !== "poll" || other.type !== "poll") return false;
   return one.check_script === other.check_script && one.diff_mode === other.diff_mode;
@@ -44,22 +44,22 @@ function isSamePoll(one: TriggerConfig, other: TriggerConfig): boolean {
 export type CronTrigger = Extract<TriggerConfig, { type: "cron" }>;
 export type PollTrigger = Extract<TriggerConfig, { type: "poll" }>;
 
-/** Returns the first slot of a cron trigger after a time; null if there is none. */
+/** Returns the first slot of a cron trigger after a time, or null without one. */
 export function nextSlot({ expression, timezone }: CronTrigger, after: number): string | null {
   const next = scheduleOf(expression, timezone).next(after);
   return next === null ? null : isoOf(next);
 }
 
-/** The result of looking at a cron trigger: its new state, and the slot that fires. */
+/** The result of checking a cron trigger: its new state, and the slot that fires. */
 export type Settled = { state: Partial<TriggerState>; slot: string | null };
 
-/** How long a slot is on time. */
+/** How long a slot is on time, in milliseconds. */
 const onTimeMs = 60_000;
 
 /**
- * Settles the slots of a cron trigger up to now: of all slots since the last look at most the latest fires. A slot is
+ * Settles the slots of a cron trigger up to now: of all slots since the last check at most the latest fires. A slot is
  * on time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was set
- * back settles nothing: the slots from now on come again, and the caller checks whether a slot has already fired.
+ * back settles nothing: the slots from now on are due again, and the caller checks whether a slot has already fired.
  */
 export function settleSlots(
   trigger: CronTrigger,

@@ -1,6 +1,6 @@
 /*
- * A server with Telegram's Bot API: long polling with confirmation by offset, MarkdownV2 with its reserved
- * characters, inline keyboards, and the errors of each. It shows a sent text as a user would read it.
+ * A server for Telegram's Bot API: long polling with confirmation by offset, MarkdownV2 with its reserved characters,
+ * inline keyboards, and the errors of each. It shows a sent text as a user would read it.
  */
 type Json = Record<string, unknown>;
 export type SentMessage = {
@@ -21,7 +21,7 @@ type Refusal = {
   error_code: number;
   description: string;
   parameters?: Json;
-  /** How many calls pass before it. */
+  /** The number of calls that pass before it. */
   behind?: number;
 };
 
@@ -35,7 +35,7 @@ class ApiError extends Error {
   }
 }
 
-/** Begins a server. A test gives it messages and button presses of a user as they would come. */
+/** Starts a server. A test sends messages and button presses as a user. */
 export function botApi() {
   let updates: Json[] = [];
   let nextUpdate = 1;
@@ -178,7 +178,7 @@ export function botApi() {
   };
 }
 
-/** Whether a refusal is for this call. Counts the calls that pass before it. */
+/** Returns whether a refusal applies to this call. Counts the calls that pass before it. */
 function isDue(refusal: Refusal): boolean {
   refusal.behind = (refusal.behind ?? 0) - 1;
   return refusal.behind < 0;
@@ -187,8 +187,8 @@ function isDue(refusal: Refusal): boolean {
 const reserved = "_*[]()~`>#+-=|{}.!";
 
 /**
- * Returns the text that a user reads of MarkdownV2. @throws ApiError as Telegram for a character that must be
- * escaped.
+ * Returns the text that a user reads in MarkdownV2.
+ * @throws ApiError like Telegram's for a character that must be escaped.
  */
 function plainText(markup: string): string {
   let text = "";

@@ -6,18 +6,18 @@ import { plan, step } from "../parts.ts";
 /** A message as the platform shows it. */
 export type Shown = { id: string; chat: string; text: string; edits: readonly string[] };
 
-/** A channel at its platform; a test plays the user. */
+/** A connected channel. A test plays the user. */
 export type Opened = {
   channel: Channel;
   jid: string;
   /** The maximum length of a message on the platform, in characters. */
   longest: number;
   shown: () => readonly Shown[];
-  /** Sends as the user; null: a message without a text. */
+  /** Sends as the user. null: a message without a text. */
   write: (text: string | null, more?: { sender?: null }) => void;
   /** Delivers the last message again. */
   writeAgain: () => void;
-  /** Refuses the next message; null when the platform can't. */
+  /** Refuses the next message. null if the platform does not refuse messages. */
   refuse: (() => void) | null;
 };
 
@@ -40,14 +40,14 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** Returns the message of the error with which some work ends. */
+/** Returns the message of the error of some work. */
 export const errorOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "no error",
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 
-/** Tests the behavior that every channel must have. `open` connects it with the given options. */
+/** Tests the required behavior of every channel. `open` connects it with the given options. */
 export function channelContract(
   name: string,
   open: (options: ChannelOptions) => Promise<Opened>,
@@ -71,7 +71,7 @@ export function channelContract(
       return { ...one, came, lines };
     }
 
-    test("is connected until it is disconnected, however often", async () => {
+    test("stays connected until it disconnects, also after repeated calls", async () => {
       const { channel, jid } = await begin();
       await until(() => channel.isConnected(), "connected");
       expect(channel.ownsJid(jid)).toBe(true);
@@ -81,7 +81,7 @@ export function channelContract(
       expect(channel.isConnected()).toBe(false);
     });
 
-    test("hands over what a user writes", async () => {
+    test("delivers messages from users", async () => {
       const { came, jid, write } = await begin();
       write("Hello *there*, 100%");
       await until(() => came.length > 0, "the message");
@@ -90,7 +90,7 @@ export function channelContract(
       expect(Number.isNaN(Date.parse(came[0]?.message.timestamp ?? ""))).toBe(false);
     });
 
-    test("leaves out what has no text or no sender, and goes on", async () => {
+    test("skips messages without a text or a sender, and continues", async () => {
       const { came, write } = await begin();
       write(null);
       write("from nobody", { sender: null });
@@ -99,7 +99,7 @@ export function channelContract(
       expect(came.map(({ message }) => message.text)).toEqual(["seen"]);
     });
 
-    test("gives a message that comes twice with one id", async () => {
+    test("delivers a repeated message with the same id", async () => {
       const { channel, came, write, writeAgain } = await begin();
       if (channel.name === "terminal") return;
       write("once");
@@ -124,7 +124,7 @@ export function channelContract(
       expect(lines.join()).toContain("the handler broke");
     });
 
-    test("shows every sign as it was sent", async () => {
+    test("shows every character unchanged", async () => {
       const { channel, jid, shown } = await begin();
       const text = "a_b *c* [d](e) ~f~ `unclosed > # + - = | { } . ! \\ é 🦉\n- item 1.5";
       const id = await channel.sendMessage(jid, text);
@@ -132,7 +132,7 @@ export function channelContract(
       expect(id).toBe(channel.name === "terminal" ? "" : (shown()[0]?.id ?? ""));
     });
 
-    test("shows 10,000 characters in messages that are not too long", async () => {
+    test("splits 10,000 characters into messages within the limit", async () => {
       const { channel, jid, longest, shown } = await begin();
       const line = "Some words and some more_words.";
       const long = Array.from({ length: 320 }, (_, at) => `${at}: ${line}`).join("\n");
@@ -154,7 +154,7 @@ export function channelContract(
       expect(texts.every(({ length }) => length <= longest)).toBe(true);
     });
 
-    test("edits what it has sent, if it can edit", async () => {
+    test("edits its sent messages, if the platform supports it", async () => {
       const { channel, jid, shown } = await begin();
       if (!channel.editMessage) return;
       const id = await channel.sendMessage(jid, "Planning…");
@@ -165,7 +165,7 @@ export function channelContract(
       expect(shown()).toHaveLength(1);
     });
 
-    test("reports that a message was refused, and sends the next", async () => {
+    test("reports a refused message, and sends the next", async () => {
       const { channel, jid, refuse, shown } = await begin();
       if (!refuse) return;
       refuse();

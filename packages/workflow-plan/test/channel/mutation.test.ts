@@ -31,7 +31,7 @@ const photo = [{ file_id: "x", width: 1, height: 1 }];
 const inTopic = { is_topic_message: true, message_thread_id: 5 };
 const entities = [{ type: "mention", offset: 0, length: 10 }];
 
-/** One update of each kind, as Telegram has sent it. */
+/** One update of each kind, recorded from Telegram. */
 const updates = [
   { message: { ...head, chat, text: "watch my builds" } },
   { message: { ...head, chat, text: "yes", reply_to_message: { ...ours, chat } } },
@@ -49,7 +49,7 @@ const isText = (value: unknown): boolean => typeof value === "string" && value.i
 const isMissingOr = (holds: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || holds(value);
 
-/** Whether a message is valid, whatever it was made from. */
+/** Returns whether a message is valid, whatever it was made from. */
 function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): boolean {
   const { id, order, unread } = metadata ?? {};
   return (
@@ -62,7 +62,7 @@ function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): bo
 
 const noise = /TypeError|\[object|undefined is not|not a function|NaN|is not iterable/;
 
-test("an update of Telegram is read, or is nothing, whatever its fields are", () => {
+test("an update of Telegram with any fields is read or ignored", () => {
   const bot = botAccount(me);
   for (const [at, update] of updates.entries()) {
     expect([at, readUpdate(update, bot)?.kind]).toEqual([at, expect.any(String)]);
@@ -76,7 +76,7 @@ test("an update of Telegram is read, or is nothing, whatever its fields are", ()
   }
 });
 
-test("whatever Telegram sends, the messages between it arrive", async () => {
+test("messages arrive between any other updates of Telegram", async () => {
   const server = botApi();
   const came: NewMessage[] = [];
   const lines: string[] = [];
@@ -101,7 +101,7 @@ test("whatever Telegram sends, the messages between it arrive", async () => {
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("an answer of Telegram to a message gives its id, none, or a clear error", async () => {
+test("an answer of Telegram to a message has its id, no id, or a clear error", async () => {
   const server = botApi();
   const channel = new TelegramChannel({
     ...{ token: server.token, apiRoot: server.url, describe: () => "plan" },
@@ -144,7 +144,7 @@ const quoting = {
 const long = { low: 1_700_000_000, high: 0, unsigned: true };
 const editing = { type: 14, key, editedMessage: { conversation: "no" } };
 
-/** One message of each kind, as WhatsApp's client gives it. */
+/** One message of each kind, as WhatsApp's client delivers it. */
 const messages = [
   { key, message: { conversation: "watch my builds" }, messageTimestamp: 1_700_000_000 },
   {
@@ -164,7 +164,7 @@ const messages = [
   },
 ];
 
-test("a message of WhatsApp is read, or is nothing, whatever its fields are", () => {
+test("a message of WhatsApp with any fields is read or ignored", () => {
   const own = { ids: new Set(["491234567@s.whatsapp.net", "55@lid"]), hasSent: () => false };
   expect(messages.map((one) => readMessage(one, own)?.message)).toMatchObject([
     { text: "watch my builds", sender: "49@s.whatsapp.net", metadata: { order: 1_700_000_000 } },
@@ -183,7 +183,7 @@ test("a message of WhatsApp is read, or is nothing, whatever its fields are", ()
   }
 });
 
-test("whatever WhatsApp's client gives, the messages between it arrive", async () => {
+test("messages arrive between any other messages of WhatsApp's client", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const lines: string[] = [];
@@ -208,7 +208,7 @@ test("whatever WhatsApp's client gives, the messages between it arrive", async (
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("messages to WhatsApp from the time without a connection are read as well", async () => {
+test("messages to WhatsApp during a lost connection are read, too", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const channel = new WhatsAppChannel({

@@ -1,6 +1,6 @@
-/* Mutations of JSON values, as a faulty or newer platform may send them. */
+/* Mutations of JSON values that a faulty or newer platform may send. */
 
-/** A source of numbers below 1, determined by a seed. */
+/** Returns a generator of numbers below 1, determined by a seed. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

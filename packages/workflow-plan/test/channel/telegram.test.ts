@@ -33,7 +33,7 @@ async function begin({
   return { server, channel, came, lines };
 }
 
-test("a confirmation has buttons that come back with the plan and its hash", async () => {
+test("a confirmation has buttons that return the plan and its hash", async () => {
   const { came, channel, server } = await begin();
   const workflow = workflowOf();
   await channel.sendConfirmation("42", workflow);
@@ -59,28 +59,31 @@ test("a confirmation has buttons that come back with the plan and its hash", asy
   ]);
 });
 
-test.each([301, 302, 303, 307, 308])("a %i sends no message to another origin", async (status) => {
-  const { server: other } = await begin({ isConnected: false });
-  const own = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: ({ url }) =>
-      new Response(null, { status, headers: { location: other.url + new URL(url).pathname } }),
-  });
-  ends.push(() => own.stop(true));
-  const channel = new TelegramChannel({
-    ...{ token: other.token, apiRoot: `http://127.0.0.1:${own.port}` },
-    onMessage: () => undefined,
-    describe: ({ name }) => name,
-    log: () => undefined,
-  });
-  const error = await errorOf(channel.sendMessage("42", "hello"));
-  expect(error).toContain(`127.0.0.1:${own.port} redirects to ${other.url}`);
-  expect(error).not.toContain(other.token);
-  expect(other.sent).toEqual([]);
-});
+test.each([301, 302, 303, 307, 308])(
+  "no message reaches another origin after a %i",
+  async (status) => {
+    const { server: other } = await begin({ isConnected: false });
+    const own = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) =>
+        new Response(null, { status, headers: { location: other.url + new URL(url).pathname } }),
+    });
+    ends.push(() => own.stop(true));
+    const channel = new TelegramChannel({
+      ...{ token: other.token, apiRoot: `http://127.0.0.1:${own.port}` },
+      onMessage: () => undefined,
+      describe: ({ name }) => name,
+      log: () => undefined,
+    });
+    const error = await errorOf(channel.sendMessage("42", "hello"));
+    expect(error).toContain(`127.0.0.1:${own.port} redirects to ${other.url}`);
+    expect(error).not.toContain(other.token);
+    expect(other.sent).toEqual([]);
+  },
+);
 
-test("a press with made-up data is answered and not delivered", async () => {
+test("a press with invented data is acknowledged and not delivered", async () => {
   const { came, server } = await begin();
   const made = [
     "",
@@ -99,7 +102,7 @@ test("a press with made-up data is answered and not delivered", async () => {
   );
 });
 
-test("markup that is refused is sent again as plain text", async () => {
+test("a message with refused markup is sent again as plain text", async () => {
   const { channel, server } = await begin();
   const description = "Bad Request: can't parse entities: no";
   server.refuse({ method: "sendMessage", error_code: 400, description });
@@ -111,7 +114,7 @@ test("markup that is refused is sent again as plain text", async () => {
   expect(server.sent.map(({ text }) => text)).toEqual(["a.b", "bold and code\n\nls *.ts\n"]);
 });
 
-test("a server that gets too much is given the time it asks for", async () => {
+test("a server that limits the rate gets the delay that it asks for", async () => {
   const { channel, server } = await begin();
   const description = "Too Many Requests: retry after 0";
   const parameters = { retry_after: 0 };
@@ -124,7 +127,7 @@ test("a server that gets too much is given the time it asks for", async () => {
   expect(await errorOf(channel.sendMessage("42", "not now"))).toContain("429");
 });
 
-test("a failed poll ends nothing, and a repeated update is confirmed once", async () => {
+test("a failed poll is repeated, and a repeated update is confirmed once", async () => {
   const { came, server } = await begin();
   await until(() => server.offsets.length > 0, "the first poll");
   server.write(42, "one");
@@ -133,14 +136,14 @@ test("a failed poll ends nothing, and a repeated update is confirmed once", asyn
   expect(came).toHaveLength(1);
 });
 
-test("each failed poll in a row doubles the wait, and an answered poll resets it", async () => {
+test("each consecutive failed poll doubles the wait, and an answered poll resets it", async () => {
   const waits: number[] = [];
   const wait = async (ms: number) => void waits.push(ms);
   const { came, server } = await begin({ wait });
   const conflict = { error_code: 409, description: "Conflict: another program polls" };
   const failing = async (times: number, sign: string) => {
     for (let n = 0; n < times; n += 1) server.refuse({ method: "getUpdates", ...conflict });
-    // The open poll brings the message; the next poll is refused.
+    // The open poll returns the message; the next poll is refused.
     server.write(42, sign);
     await until(() => came.at(-1)?.message.text === sign, sign);
     server.write(42, `${sign} again`);
@@ -153,19 +156,19 @@ test("each failed poll in a row doubles the wait, and an answered poll resets it
   expect(waits.slice(3)).toEqual([1_000, 2_000]);
 });
 
-test("a token that is refused is an error that names the setting and not the token", async () => {
+test("a refused token is an error that names the setting and not the token", async () => {
   const { server } = await begin({ isConnected: false });
   const lines: string[] = [];
   const channel = new TelegramChannel({
     ...{ token: "99:wrong-token", apiRoot: server.url },
     ...{ onMessage: () => {}, describe: () => "", log: (line: string) => void lines.push(line) },
   });
-  expect(await errorOf(channel.connect())).toContain("telegram.token is refused");
+  expect(await errorOf(channel.connect())).toContain("Telegram rejects telegram.token");
   expect(channel.isConnected()).toBe(false);
   expect(lines.join()).not.toContain("wrong-token");
 });
 
-test("a server that can't be reached is tried again, and waiting for it can be ended", async () => {
+test("an unreachable server is retried, and the wait can be ended", async () => {
   const { channel, server } = await begin({ isConnected: false });
   await server.stop();
   const connecting = channel.connect();

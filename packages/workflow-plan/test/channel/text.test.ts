@@ -5,7 +5,7 @@ import { planHash } from "../../src/plan/hash.ts";
 import { workflowOf } from "./contract.ts";
 
 describe("a long text", () => {
-  test("is cut at a newline, else at a space, else anywhere", () => {
+  test("is split at a newline, else at a space, else anywhere", () => {
     expect(messagesOf("one two\nthree four", 12)).toEqual(["one two", "three four"]);
     expect(messagesOf("one two three", 8)).toEqual(["one two", "three"]);
     expect(messagesOf("onetwothree", 4)).toEqual(["onet", "woth", "ree"]);
@@ -13,7 +13,7 @@ describe("a long text", () => {
     expect(messagesOf("12345 78", 5)).toEqual(["12345", "78"]);
   });
 
-  test("never loses a character but the one it is cut at, and leaves pairs whole", () => {
+  test("loses only the character at each split, and keeps surrogate pairs whole", () => {
     const owls = "🦉".repeat(5_000);
     const parts = messagesOf(owls, 4095);
     expect(parts.join("")).toBe(owls);
@@ -22,20 +22,20 @@ describe("a long text", () => {
     expect(messagesOf(lines).join("\n")).toBe(lines);
   });
 
-  test("makes no message of nothing", () => {
+  test("is never an empty message", () => {
     for (const text of ["", " ", "\n\n"]) expect(messagesOf(text)).toEqual([]);
     expect(messagesOf(`a${"\n".repeat(30)}b`, 10).map((part) => part.trim())).toEqual(["a", "b"]);
   });
 });
 
-test("MarkdownV2 escapes what is reserved, and leaves code and bold face", () => {
+test("MarkdownV2 escapes reserved characters, and keeps code and bold face", () => {
   expect(markdownV2("1. a_b (c)!")).toBe("1\\. a\\_b \\(c\\)\\!");
   expect(markdownV2("**A.b** `c.d\\` e.f")).toBe("*A\\.b* `c.d\\\\` e\\.f");
   expect(markdownV2("```sh\nls *.ts\n```")).toBe("```\nls *.ts\n```");
   expect(markdownV2("**open `half")).toBe("\\*\\*open \\`half");
 });
 
-test("a button is at most 64 bytes, and nothing else reads as one", () => {
+test("button data has at most 64 bytes, and other data is not read as a button", () => {
   const id = `wf_${"x".repeat(21)}`;
   const button = { action: "confirm", workflowId: id, planHash: "0123456789" } as const;
   const text = buttonText(button);
@@ -51,7 +51,7 @@ test("a button is at most 64 bytes, and nothing else reads as one", () => {
   for (const other of others) expect(readButton(other)).toBeNull();
 });
 
-test("a plan's hash covers the confirmed part: not its phase, times and layout, nor of the order of keys", () => {
+test("a plan's hash covers the confirmed part: not its phase, times and layout, nor the order of keys", () => {
   const workflow = workflowOf({ metadata: { cwd: "/src", sandbox: "off" } });
   const hash = planHash(workflow);
   const [first, ...rest] = workflow.steps;

@@ -7,7 +7,7 @@ import type {
 
 /*
  * There is no local server for WhatsApp's protocol. The channel is tested at its boundary instead, with a socket that
- * has the events and methods of the real client. The server's clock moves by a second for each message.
+ * has the events and methods of the real client. The server's clock advances by a second for each message.
  */
 export type WhatsAppMessage = {
   key: MessageKey;
@@ -16,7 +16,7 @@ export type WhatsAppMessage = {
 };
 type Sent = { id: string; chat: string; text: string; edits: string[] };
 
-/** A client whose connections, messages and failures are set by a test. */
+/** Returns a client with scripted connections, messages and failures. */
 export function whatsAppClient() {
   const sent: Sent[] = [];
   const folders: string[] = [];

@@ -27,14 +27,14 @@ const close = (statusCode: number) => ({
   lastDisconnect: { error: Object.assign(new Error("closed"), { output: { statusCode } }) },
 });
 
-test("`~` in the folder of the credentials is the home", async () => {
+test("`~` in the credentials folder is the home directory", async () => {
   const { channel, client } = begin();
   await channel.connect();
   expect(client.folders).toEqual([join(homedir(), "wa")]);
   await channel.disconnect();
 });
 
-test("a connection that ends is opened again, each time later, until one is open", async () => {
+test("a lost connection is opened again, with growing delays, until one succeeds", async () => {
   let failures = 4;
   const made = begin({
     openSocket: (folder) =>
@@ -55,7 +55,7 @@ test("a connection that ends is opened again, each time later, until one is open
   await channel.disconnect();
 });
 
-test("a wait between two connections is at most five minutes", async () => {
+test("a delay between two connections is at most five minutes", async () => {
   let failures = 12;
   const made = begin({
     openSocket: (folder) =>
@@ -66,7 +66,7 @@ test("a wait between two connections is at most five minutes", async () => {
   await made.channel.disconnect();
 });
 
-test("a device that is no longer linked is not connected again, and nothing is sent", async () => {
+test("an unlinked device does not connect again, and sends nothing", async () => {
   const { channel, client, lines, waits } = begin();
   await channel.connect();
   client.emit("connection.update", close(401));
@@ -76,7 +76,7 @@ test("a device that is no longer linked is not connected again, and nothing is s
   expect(await errorOf(channel.sendMessage("1@s.whatsapp.net", "x"))).toContain("is not connected");
 });
 
-test("a device is linked by a code, or the setting that is missing is named", async () => {
+test("a device is linked by a code, or an error names the missing setting", async () => {
   for (const phone of ["491234567", undefined]) {
     const { channel, client, lines } = begin({ ...(phone !== undefined && { phone }) });
     await channel.connect();
@@ -89,7 +89,7 @@ test("a device is linked by a code, or the setting that is missing is named", as
   }
 });
 
-test("a sender is named by his telephone, in a group and with an anonymous id too", async () => {
+test("a sender is identified by telephone number, also in a group and with an anonymous id", async () => {
   const { came, channel, client } = begin();
   await channel.connect();
   client.write("49@s.whatsapp.net", "own", { fromMe: true });
@@ -109,7 +109,7 @@ test("a sender is named by his telephone, in a group and with an anonymous id to
   await channel.disconnect();
 });
 
-test("in a group the channel takes what mentions it or replies to it, and nothing else", async () => {
+test("in a group the channel delivers only mentions and replies to it", async () => {
   const { came, channel, client } = begin();
   await channel.connect();
   const group = "1-2@g.us";
@@ -131,7 +131,7 @@ test("in a group the channel takes what mentions it or replies to it, and nothin
   await channel.disconnect();
 });
 
-test("a question's place is when the server took its last message, by the server's clock", async () => {
+test("a question's place is the server time of its last message", async () => {
   const { came, channel, client, lines } = begin({ ackMs: 20 });
   await channel.connect();
   const jid = "49@s.whatsapp.net";

@@ -3,8 +3,8 @@ import type { PlannerOutput } from "../../src/entry/index.ts";
 import { answerTo, decisionOn } from "./plans.ts";
 
 /*
- * A direct, slow model of a plan's run, which shares no code with the interpreter. It reads the records of a thread
- * one after the other and checks that each may come at its place.
+ * A direct, slow model of a plan's run that shares no code with the interpreter. It reads a thread's records in order
+ * and checks that each is allowed at its place.
  */
 
 type Committed = { role: string; content: string; meta: Record<string, unknown> };
@@ -170,7 +170,7 @@ export class Oracle {
     return answerTo(this.#seed, id, inputs, attempt);
   }
 
-  /** An attempt has failed when its agent fails, or when it was interrupted twice. */
+  /** Returns whether an attempt failed: its agent failed, or it was interrupted twice. */
   #hasFailed(id: string, one: One): boolean {
     return one.state === "working" && (one.begun === 2 || this.#answer(id, one) === null);
   }

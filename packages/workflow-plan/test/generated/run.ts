@@ -7,12 +7,12 @@ import { answerTo, decisionOn, inputsIn } from "./plans.ts";
 export type Outcome = {
   steps: Step[];
   oracle: Oracle;
-  /** How often it was started again. */
+  /** How often the run was resumed. */
   resumed: number;
   result: { returnCode: number; summary: string };
 };
 
-/** The agents of a generated plan: they take some turns, and fail as the plan says. */
+/** Returns the agents of a generated plan. They take some turns, and fail as the plan says. */
 export const agentOf =
   (seed: number, chance: Chance): StepAgent =>
   async ({ attempt, prompt, stepId }, { thread }) => {
@@ -73,7 +73,7 @@ async function drive(
       const { stepId, token } = value.meta as { stepId: string; token: string };
       const decision = decisionOn(seed, stepId, Number(token.split("#")[1]));
       sent = commit({ role: "__input__", content: decision, meta: { value: decision } });
-      // Answered while no worker was there: the next one finds the answer in the log.
+      // Answered while no worker ran: the next one finds the answer in the log.
       if (kills && chance.is(0.4)) return null;
     }
     return null;

@@ -9,7 +9,7 @@ import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
 import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
 
-/* Attacks with which steps escaped earlier sandboxes, in their original form. */
+/* Attacks that escaped earlier sandboxes, in their original form. */
 setDefaultTimeout(600_000);
 
 async function withVictim(
@@ -63,7 +63,7 @@ inSandbox("a step that is tried again has the host write through no link and no 
   }),
 );
 
-/** The private files of another plan while a folder of it is swapped: the link leads to `private`. */
+/** The private files of another plan while one of its folders is swapped: the link leads to `private`. */
 type Flip = {
   what: string;
   flipped: string;
@@ -106,7 +106,7 @@ for (const { flipped, look, what } of some(flips, 1)) {
       const before = victim.kept();
       const loop = victim.ran(flipping);
       await until(() => existsSync(join(victim.projects, ".link")));
-      // The confirmation may meet the link; then it is refused.
+      // The confirmation may find the link; then it is refused.
       await until(async () => {
         const { code } = await victim.run(["plan", "confirm", looking, "--agent", victim.agent]);
         return code === 0;
@@ -148,7 +148,7 @@ for (const [above, rootBelow] of [
           ]);
           const confirmed = await victim.run(["plan", "confirm", id, "--agent", victim.agent]);
           expect(confirmed.code).toBe(0);
-          // The root may be away for a while, and with it the plan.
+          // The root may be missing for a while, and the plan with it.
           const isOver = ({ runs }: PlanView) => runs.every(({ status }) => status !== "running");
           await until(async () => {
             const { code, stdout } = await victim.run(["plan", "show", id, "--json"]);
@@ -187,7 +187,7 @@ inSandbox("a step's files in its project relax no setting and run nowhere else",
       "git: another repository in its place",
     );
     const project = victim.newProject(join(victim.projects, "site-5"));
-    // One plan each: the hooks of a repository are of no use once it is replaced.
+    // One plan each, because the hooks of a repository have no effect after it is replaced.
     const plans = attempts.map(({ name }) => ({
       steps: [victim.step(idOf(name), [name], { project })],
       cwd: project,

@@ -4,12 +4,11 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { chmodSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
-/** The answer of the canaries alone. */
+/** The answer that only the canaries give. */
 export const canaryText = "canary-answer-7f3a";
 
 /**
- * Servers of this machine that a step must not reach, and a model that it may reach. Each hit is kept with its
- * content.
+ * Servers of this machine that a step must not reach, and a model that it may reach. Records each hit with its content.
  */
 export class Canaries {
   readonly hits: string[] = [];
@@ -72,7 +71,7 @@ export class Canaries {
   }
 }
 
-/** The addresses of this machine besides loopback. */
+/** Returns the addresses of this machine besides loopback. */
 export function ownAddresses(): { v4: string[]; v6: string[]; local: string[] } {
   const all = Object.entries(networkInterfaces()).flatMap(([name, list = []]) =>
     list.filter(({ internal }) => !internal).map((one) => ({ ...one, name })),

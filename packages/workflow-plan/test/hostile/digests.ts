@@ -11,7 +11,7 @@ export const systemFiles = [
 
 type Digests = Record<string, string>;
 
-/** Returns the content of a folder by path: the mode, the owner and a digest. Paths that `leaves` names are skipped. */
+/** Returns the content of a folder by path: the mode, the owner and a digest. Skips the paths in `leaves`. */
 export function digestsBelow(
   top: string,
   leaves: (path: string) => boolean = () => false,
@@ -34,7 +34,7 @@ export const digestsOf = (paths: readonly string[]): Digests =>
     paths.filter((path) => existsSync(path)).map((path) => [path, contentOf(path)]),
   );
 
-/** Describes a path: a file's digest, a folder's names, a link's target. */
+/** Describes a path: a file's digest, a folder's names, or a link's target. */
 function contentOf(path: string): string {
   const stats = lstatSync(path);
   if (stats.isSymbolicLink()) return readlinkSync(path);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Ends all processes with a mark in their command line or environment. True when none is left. */
+/** Ends all processes with a mark in their command line or environment. Returns true when none is left. */
 export function endAll(mark: string): boolean {
   const read = (id: string, file: string): string => {
     try {

@@ -11,9 +11,8 @@ import { type Attempt, hostileAttempts, idOf, type Report, reportsIn } from "./r
 import { missing, type PlanView, users, Victim } from "./victim.ts";
 
 /*
- * The hostile agent: a scripted `claude` that tries to get out of the sandbox of plan steps. `npm test` tries one
- * attempt of each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which
- * decides.
+ * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
+ * of each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;
@@ -53,7 +52,7 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   const plans: PlanOfSteps[] = [
     { steps: byKind, attempts: of(null) },
     { steps: each(of("retry"), { onRetry: true }), attempts: of("retry"), retries: 1 },
-    // A step that stops everything that could end it is ended by its time limit.
+    // A step that stops every process that could end it is ended by its time limit.
     { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 15_000 } } },
     { steps: each(of("small")), attempts: of("small"), metadata: small },
     ...of("project").map((attempt): PlanOfSteps => {

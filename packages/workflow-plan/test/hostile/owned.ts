@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Victim } from "./victim.ts";
 
 /**
- * Returns the effects of a project on outside programs after a step has written to it: its user works there with git
- * and with the command line. Planted code writes a file of the home directory.
+ * Returns the effects of a project on outside programs after a step wrote to it: its user works there with git and with
+ * the command line. Planted code writes a file in the home directory.
  */
 export async function ownedBy(victim: Victim, project: string): Promise<string[]> {
   const owned = join(victim.home, "owned");

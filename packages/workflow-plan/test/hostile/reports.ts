@@ -12,7 +12,7 @@ export type Attempt = {
 export type Report = {
   kind: string;
   name: string;
-  /** `lost` when the step that was to try it has reported nothing. */
+  /** `lost` when the step of the attempt reported nothing. */
   outcome: "refused" | "escaped" | "done" | "not tried" | "lost";
   detail: string;
 };
@@ -21,7 +21,6 @@ const { attemptsOf } = (await import(join(import.meta.dir, "agent/attempts/attem
   attemptsOf: () => Promise<Attempt[]>;
 };
 
-/** All attempts. */
 export const hostileAttempts = await attemptsOf();
 
 /** Returns the id of the step that tries one attempt. */

@@ -23,7 +23,7 @@ import { Canaries, canaryText, ownAddresses } from "./canaries.ts";
 import { endAll } from "./end-all.ts";
 import { digestsBelow, digestsOf, systemFiles } from "./digests.ts";
 
-/** The user of the steps. Tests of root run as an ordinary user too. */
+/** The user of the steps. Root's tests run as an ordinary user too. */
 export type User = { name: string; id: number; words: string[] };
 
 const top = join(import.meta.dir, "../../../..");
@@ -58,8 +58,8 @@ type Ended = { code: number; stdout: string; stderr: string };
 type SpawnOptions = { cwd?: string; stdin?: string; env?: Record<string, string> };
 
 /**
- * A user with keys, a login, a project and other secrets, on whose machine steps run: in a storage root of its own,
- * beside a process, a server, and servers that a step must not reach.
+ * A user with keys, a login, a project and other secrets, on whose machine steps run: in its own storage root, beside a
+ * process, a server, and servers that a step must not reach.
  */
 export class Victim {
   readonly user: User;
@@ -72,9 +72,9 @@ export class Victim {
   readonly planHome: string;
   readonly agent = join(this.folder, "tools/node_modules/hostile-agent/agent.mjs");
   readonly canaries = new Canaries();
-  /** A mark in the command lines of processes that must not be seen, and of processes that must not survive. */
+  /** A mark in the command lines of processes that must stay hidden, and of processes that must not survive. */
   readonly mark = `hostile-mark-${randomBytes(6).toString("hex")}`;
-  /** Every secret of a file begins with it. The rest is known to the test alone. */
+  /** The common prefix of the secrets in files. Only the test knows the rest. */
   readonly secret = `CANARY-${randomBytes(6).toString("hex")}`;
   readonly rest = randomBytes(8).toString("hex");
   readonly env: Record<string, string> = {};
@@ -96,7 +96,7 @@ export class Victim {
     chmodSync(this.folder, 0o755);
   }
 
-  /** Sets up everything; `server` starts a server too. */
+  /** Sets up everything. `server` starts a server too. */
   async open(more: { server?: boolean; cluster?: Cluster } = {}): Promise<void> {
     this.#writeFiles();
     const abstract = `${this.mark}-abstract`;
@@ -175,7 +175,7 @@ export class Victim {
     cpSync(join(import.meta.dir, "agent"), join(this.agent, ".."), { recursive: true });
   }
 
-  /** A project with a repository, settings and variables, which a step may write. */
+  /** Creates a project with a repository, settings and variables, which a step may write. */
   newProject(path: string): string {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     writeFileSync(join(path, "uncaged.json"), "{}\n");
@@ -228,7 +228,7 @@ export class Victim {
 
   async #serve(): Promise<number> {
     if (this.user.id !== ownId) {
-      // Another user can't build it, and reads it.
+      // Another user cannot build it, but reads it.
       await buildConsole();
       Bun.spawnSync(["chmod", "-R", "a+rX", join(top, "apps/web/dist")]);
     }
@@ -266,7 +266,7 @@ export class Victim {
       .map((name) => join(this.root, name));
   }
 
-  /** A step whose agent tries the given attempts. */
+  /** Returns a step whose agent tries the given attempts. */
   step(id: string, attempts: string[], more: object = {}): PlanStep {
     const { onRetry = false, ...targets } = more as { onRetry?: boolean };
     const task = { attempts, onRetry, targets: this.targets(id, targets) };
@@ -306,7 +306,10 @@ export class Victim {
     return await this.ended(id, longestMs);
   }
 
-  /** Waits for the end of a plan's run. @throws when it takes longer than a run with many attempts does */
+  /**
+   * Waits for the end of a plan's run.
+   * @throws when it takes longer than a run with many attempts.
+   */
   async ended(id: string, longestMs = 240_000): Promise<PlanView> {
     const isOver = ({ status }: { status: string }) => /^(completed|failed)$/.test(status);
     for (const late = Date.now() + longestMs; ; await Bun.sleep(250)) {
@@ -320,7 +323,7 @@ export class Victim {
     }
   }
 
-  /** The records of a run. */
+  /** Returns the records of a run. */
   async records(view: PlanView) {
     const thread = view.runs[0]?.id.replace(/^run_/, "") ?? "";
     const { steps } = await this.json<{

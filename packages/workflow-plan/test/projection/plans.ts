@@ -14,7 +14,7 @@ export const fails = plan([
   does("end", "say", ["bad"]),
 ]);
 
-/** Adds a plan whose agents work in a folder of its own. */
+/** Adds a plan whose agents work in their own folder. */
 export async function added({ plans, store }: TestHome, output: PlannerOutput) {
   const made = workflow(output);
   const cwd = join(store.folder, made.id);

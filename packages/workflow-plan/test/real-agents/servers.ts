@@ -5,10 +5,10 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 
-/* The servers for a step's programs. Their files are in a folder of the test's own. */
+/* The servers for a step's programs. Their files are in a folder of the test. */
 
 /**
- * An address of this machine other than loopback, which programs reach through the HTTP proxy; loopback if there is
+ * An address of this machine other than loopback, which programs reach through the HTTP proxy, or loopback if there is
  * none.
  */
 const ownAddress =
@@ -18,7 +18,10 @@ const ownAddress =
 
 type LocalServer = { address: string; stop: () => unknown };
 
-/** Runs a program of the test. @throws when it fails */
+/**
+ * Runs a program of the test.
+ * @throws when it fails.
+ */
 function must(words: string[], cwd = "/"): string {
   const env = { PATH: process.env.PATH, HOME: cwd, GIT_CONFIG_NOSYSTEM: "1" };
   const { exitCode, stderr, stdout } = Bun.spawnSync(words, { cwd, env });
@@ -26,7 +29,7 @@ function must(words: string[], cwd = "/"): string {
   return stdout.toString();
 }
 
-/** Makes a bare repository with a file `readme`, which a server of files can serve too. */
+/** Makes a bare repository with a file `readme`, which a static file server can serve too. */
 export function repositoryIn(folder: string, text: string): string {
   const work = join(folder, "work");
   const bare = join(folder, "repo.git");
@@ -41,7 +44,7 @@ export function repositoryIn(folder: string, text: string): string {
   return bare;
 }
 
-/** Serves the files of a repository over https, with a certificate of its own, whose path is returned too. */
+/** Serves a repository's files over https. Returns the path of its certificate too. */
 export function gitOverHttps(folder: string, bare: string): LocalServer & { certificate: string } {
   const [key, certificate] = ["key.pem", "ca.pem"].map((name) => join(folder, name)) as [
     string,
@@ -69,10 +72,10 @@ export function gitOverHttps(folder: string, bare: string): LocalServer & { cert
 const sshd = "/usr/sbin/sshd";
 const needed = process.getuid?.() === 0 ? "/run/sshd" : sshd;
 
-/** The missing file without which the server of OpenSSH can't start; empty for none. */
+/** The missing file without which the server of OpenSSH cannot start, or undefined. */
 export const sshMissing = [sshd, needed].find((path) => !existsSync(path)) ?? "";
 
-/** Serves a repository over ssh on loopback, to a key whose path is returned too. */
+/** Serves a repository over ssh on loopback. Returns the path of the accepted key too. */
 export async function gitOverSsh(
   folder: string,
   bare: string,

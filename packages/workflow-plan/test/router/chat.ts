@@ -7,10 +7,7 @@ import { botApi, type SentMessage } from "../channel/bot-api.ts";
 import { until } from "../channel/contract.ts";
 import { TestHome } from "../home.ts";
 
-/*
- * A bot with a real plan home: grammy against a server that speaks the Bot API, the planner against a server that
- * speaks the model's protocol.
- */
+/* A bot with a real plan home: grammy against a Bot API server, the planner against a model server. */
 type Script = Parameters<typeof anthropicServer>[0];
 export type BotOptions = {
   script?: Script;
@@ -24,7 +21,7 @@ export type BotOptions = {
 
 const ends: (() => unknown)[] = [];
 
-/** Closes everything that the tests of a file have opened. */
+/** Closes everything that the tests of a file opened. */
 export async function closeBots(): Promise<void> {
   for (const end of ends.splice(0).toReversed()) await end();
 }
@@ -36,7 +33,7 @@ export const create = (output: PlannerOutput, ...more: ReplyTool[]): Reply => ({
   tools: [...more, { name: "create_workflow", input: output }],
 });
 
-/** Opens a bot; `write` sends as the user 7 in the chat 42 and waits for the answer. */
+/** Opens a bot. `write` sends as the user 7 in the chat 42 and waits for the answer. */
 export async function bot(options: BotOptions = {}) {
   const { allowed = ["7"], home = new TestHome(), now = Date.now, script = [] } = options;
   const server = options.server ?? botApi();

@@ -12,7 +12,7 @@ afterEach(async () => {
   await removeStores();
 });
 
-/** A bot with two plans whose ids differ in their last letter. */
+/** Returns a bot with two plans whose ids differ in their last letter. */
 async function withPlans(options: Parameters<typeof bot>[0] = {}) {
   const opened = await bot(options);
   const { plans } = opened;
@@ -30,12 +30,12 @@ test("a command begins with a slash or an exclamation mark, and may name a bot",
     expect(readCommand(text)).toBeNull();
 });
 
-test("ids are shown as short as keeps them distinct", () => {
+test("ids are shortened as far as they stay distinct", () => {
   const short = shortIds(["wf_abcdefghi1", "wf_abcdefghi2", "wf_zzzzzzzzzz"]);
   expect([...short.values()]).toEqual(["wf_abcdefghi1", "wf_abcdefghi2", "wf_zzzzzz"]);
 });
 
-test("plans are listed, shown and confirmed, by any unique beginning of an id", async () => {
+test("plans are listed, shown and confirmed, by any unique prefix of an id", async () => {
   const { server, write } = await withPlans();
   const [list] = await write("/list");
   expect(list?.split("\n").toSorted()).toEqual([
@@ -51,8 +51,8 @@ test("plans are listed, shown and confirmed, by any unique beginning of an id", 
   expect(await write("yes")).toEqual(["Confirmed: At nine is active."]);
   expect((await write("/confirm wf_abc")).join()).toContain("more than one id");
   expect((await write("/confirm wf_abcdefghi2")).join()).toMatch(/active/);
-  expect((await write("/confirm nothing")).join()).toContain("there is no plan");
-  expect((await write("/confirm")).join()).toContain("the id of a plan is missing");
+  expect((await write("/confirm nothing")).join()).toContain('no plan "nothing" found');
+  expect((await write("/confirm")).join()).toContain("missing id of a plan");
 });
 
 test("plans are run, paused, resumed, cancelled and removed", async () => {
@@ -71,7 +71,7 @@ test("plans are run, paused, resumed, cancelled and removed", async () => {
   expect(await write("/status")).toEqual(["2 plans, 1 active"]);
   expect((await write(`/cancel ${id}`)).join()).toContain("has no run to cancel");
   expect(await write(`/delete ${id}`)).toEqual(["At nine was removed."]);
-  expect((await write(`/show ${id}`)).join()).toContain("there is no plan");
+  expect((await write(`/show ${id}`)).join()).toContain(`no plan "${id}" found`);
 });
 
 test("a run is cancelled, and a failed run is retried", async () => {
@@ -90,7 +90,7 @@ test("a run is cancelled, and a failed run is retried", async () => {
   await home.ended("wf_bad");
 });
 
-test("a plan is changed by its id; without confirmation of that it stays as it was", async () => {
+test("a plan is changed by its id, and stays unchanged without a confirmation", async () => {
   const changed = hello({ name: "At ten", trigger: { ...cron, expression: "0 10 * * *" } });
   const { plans, write } = await withPlans({ script: [create(changed)] });
   const id = "wf_abcdefghi2";
@@ -99,10 +99,10 @@ test("a plan is changed by its id; without confirmation of that it stays as it w
   expect(plans.get(id)).toMatchObject({ name: "At nine", phase: "active" });
   expect(await write("y")).toEqual(["Confirmed: At ten is active."]);
   expect(plans.get(id)).toMatchObject({ name: "At ten", phase: "active" });
-  expect((await write(`/modify ${id}`)).join()).toContain("the change is missing");
+  expect((await write(`/modify ${id}`)).join()).toContain("missing change");
 });
 
-test("a plan that is not confirmed is to be changed or removed", async () => {
+test("an unconfirmed plan can be changed or removed", async () => {
   const { plans, write } = await withPlans();
   expect((await write("/cancel wf_abcdefghi1")).join()).toContain("By hand is not confirmed");
   expect(plans.get("wf_abcdefghi1").phase).toBe("planning");
@@ -111,7 +111,7 @@ test("a plan that is not confirmed is to be changed or removed", async () => {
   expect(plans.get("wf_abcdefghi2").phase).toBe("planning");
 });
 
-test("help names every command, and others are refused", async () => {
+test("help names every command, and unknown commands are refused", async () => {
   const { write } = await bot();
   const [help] = await write("/help");
   const names = [
@@ -119,7 +119,7 @@ test("help names every command, and others are refused", async () => {
     ...["pause", "resume", "cancel", "delete", "answer", "help"],
   ];
   for (const name of names) expect(help).toContain(`/${name}`);
-  expect(await write("!nothing")).toEqual(["there is no command /nothing; /help lists them"]);
-  expect((await write("/new")).join()).toContain("the request is missing");
+  expect(await write("!nothing")).toEqual(["unknown command /nothing; /help lists them"]);
+  expect((await write("/new")).join()).toContain("missing request");
   expect((await write("/answer run_x maybe")).join()).toMatch(/is not a decision/);
 });

@@ -16,7 +16,7 @@ const group = -100_300;
 const watched = (name: string) => hello({ name, trigger: cron });
 const topic = { is_topic_message: true, message_thread_id: 5 };
 
-test("in a group the bot takes what names it or replies to it, and nothing else", async () => {
+test("in a group the bot handles only mentions and replies to it", async () => {
   const opened = await bot({ script: [create(watched("Plan")), create(watched("Other"))] });
   const { handled, home, model, server, texts } = opened;
   await home.plans.create(workflow(watched("Kept"), { id: "wf_kept" }));
@@ -46,7 +46,7 @@ test("in a group the bot takes what names it or replies to it, and nothing else"
   expect(model.came).toHaveLength(2);
 });
 
-test("a command for another bot is not carried out in a private chat either", async () => {
+test("a command for another bot is ignored also in a private chat", async () => {
   const { home, write } = await bot();
   await home.plans.create(workflow(watched("Kept"), { id: "wf_kept" }));
   expect(await write("/delete@other_bot wf_kept")).toEqual([
@@ -56,7 +56,7 @@ test("a command for another bot is not carried out in a private chat either", as
   expect(await write("/delete@plans_bot wf_kept")).toEqual(["Kept was removed."]);
 });
 
-test("answers, notices and confirmations stay in the topic, which is a chat of its own", async () => {
+test("answers, notices and confirmations stay in the topic, which is a separate chat", async () => {
   const opened = await bot({ script: [create(watched("Plan"))] });
   const { handled, home, notices, server } = opened;
   await handled(server.write(group, "/new@plans_bot go", 7, topic));
@@ -75,7 +75,7 @@ test("answers, notices and confirmations stay in the topic, which is a chat of i
   expect(server.sent.at(-1)).toMatchObject({ text: "Plan: done", topic: 5 });
 });
 
-test("a reply outside of a forum's topics is an answer in the chat", async () => {
+test("a reply outside a forum's topics is an answer in the chat", async () => {
   const { handled, server } = await bot({ script: [create(watched("Plan"))] });
   const general = { chat: { id: group, type: "supergroup", title: "Team", is_forum: true } };
   await handled(server.write(group, "@plans_bot make a plan", 7, general));
@@ -99,7 +99,7 @@ test("a plan that is made while its group moves belongs to the supergroup", asyn
   expect(made?.metadata?.owner).toMatchObject({ chatJid: String(group) });
 });
 
-test("a topic that is gone gets its messages in the chat", async () => {
+test("the messages of a deleted topic go to the chat", async () => {
   const { handled, server } = await bot();
   const description = "Bad Request: message thread not found";
   server.refuse({ method: "sendMessage", error_code: 400, description });
@@ -135,7 +135,7 @@ test("an unreadable message is answered once, in a group only when it is for the
   expect(model.came).toEqual([]);
 });
 
-test("messages from before the start are all handled, and a burst after the start is not", async () => {
+test("all messages from before the start are handled, and a burst after the start is limited", async () => {
   const server = botApi();
   for (let n = 0; n < 130; n += 1) server.write(42, "/status", 7);
   const { handled, texts } = await bot({ server });
@@ -195,7 +195,7 @@ test.each(refusals)(
   },
 );
 
-test("a notice is cut between two characters, and a refused notice does not come again", async () => {
+test("a notice is split between two characters, and a refused notice is not repeated", async () => {
   const home = new TestHome();
   const owner = { channel: "telegram", chatJid: "42", sender: "7" };
   // The output begins with "said ".
@@ -218,7 +218,7 @@ test("a notice is cut between two characters, and a refused notice does not come
   expect(lines.join()).toContain("a notice is not sent again");
 });
 
-test("half of a character in a text is sent as a sign for it", async () => {
+test("half of a character in a text is sent as a replacement sign", async () => {
   const { channels, server } = await bot();
   await channels[0]?.sendMessage("42", "half \ud83d and \ude42 more");
   expect(server.sent.at(-1)?.text).toBe("half \ufffd and \ufffd more");

@@ -21,7 +21,7 @@ const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const withTools = fileAt("../../../cli-workflow/test/agents/with-tools.mjs");
 const program = fileAt("../programs/notifies.ts");
 
-test("a step's notice comes through its tool to the owner's chat", async () => {
+test("a step's notice reaches the owner's chat through its tool", async () => {
   const home = new TestHome();
   const { notices, plans, texts } = await bot({ home });
   const agents = home.open({ runOptions: { agentCommand: withTools, planProgram: ownProgram } });
@@ -35,7 +35,7 @@ test("a step's notice comes through its tool to the owner's chat", async () => {
   expect(others).toEqual([]);
 });
 
-test("a notice that is sent when its process is killed with -9 is sent again, and none is lost", async () => {
+test("a notice whose process is killed with -9 is sent again, and none is lost", async () => {
   const home = new TestHome();
   const server = botApi();
   const { plans, store } = home;

@@ -53,7 +53,7 @@ test("a failed step is reported with its error and the possible decisions", asyn
   expect(text).toContain("/retry wf_bad");
 });
 
-test("a decision is asked of the owner, who answers with one word", async () => {
+test("the owner is asked for a decision, and answers with one word", async () => {
   for (const [word, phase] of [
     ["skip", "failed"],
     ["Abort", "failed"],
@@ -93,7 +93,7 @@ test("two decisions are distinguished by their runs", async () => {
   expect(await write("skip")).toEqual(["bad: skip"]);
 });
 
-test("a channel that is down has its notices when it is back, unless they are older than a day", async () => {
+test("a channel that was down gets its notices when it is back, unless they are older than a day", async () => {
   const home = new TestHome();
   const { plans } = home;
   for (const id of ["wf_one", "wf_two"]) {

@@ -10,7 +10,7 @@ import { cron, does, hello, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { ask, bot, closeBots, create } from "./chat.ts";
 
-/* An answer counts only when it comes after its question in the order of the channel. */
+/* An answer counts only after its question, in the order of the channel. */
 setDefaultTimeout(60_000);
 afterEach(async () => {
   await closeBots();
@@ -30,7 +30,7 @@ async function only({ plans }: { plans: TestHome["plans"] }) {
   return one;
 }
 
-test("the standing of a message to a question", () => {
+test("a message is before, at or after a question", () => {
   const question: Question = { ids: ["10", "12"], order: 12 };
   const standing = (order?: number, replyTo?: string, of: Question | undefined = question) =>
     standingOf(
@@ -64,7 +64,7 @@ test("answers that were written before the plan was shown confirm and plan nothi
   }
 });
 
-test("twenty answers that waited while nothing ran confirm nothing, and neither does their plan's id", async () => {
+test("twenty answers that waited for a start confirm nothing, and neither does their plan's id", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const server = botApi();
@@ -85,7 +85,7 @@ test("twenty answers that waited while nothing ran confirm nothing, and neither 
   await server.stop();
 });
 
-test("a second yes decides nothing, and is not planned", async () => {
+test("a second yes decides nothing, and is not a request", async () => {
   const opened = await bot({ script: [create(watched("Plan"))] });
   const { handled, model, server, texts, write } = opened;
   await write("go");
@@ -101,7 +101,7 @@ test("a second yes decides nothing, and is not planned", async () => {
   expect((await only(opened)).phase).toBe("active");
 });
 
-test("an answer between the pieces of a plan is early, and a reply to any piece counts", async () => {
+test("an answer between the parts of a plan is early, and a reply to any part counts", async () => {
   const script = [create(hello({ trigger: cron, description: "word ".repeat(2_000) }))];
   for (const isReply of [false, true]) {
     const opened = await bot({ script });
@@ -146,7 +146,7 @@ test("a reply to another message answers nothing, a reply to the reminder does, 
   expect(texts().at(-1)).toBe("Confirmed: Other is active.");
 });
 
-test("a planner's question is a message of its own, and earlier text does not answer it", async () => {
+test("a planner's question is a separate message, and earlier text does not answer it", async () => {
   const opened = await bot({
     script: [ask("Shall it look at the logs?"), create(watched("Plan"))],
   });
@@ -163,7 +163,7 @@ test("a planner's question is a message of its own, and earlier text does not an
   expect((await only(opened)).phase).toBe("awaiting_confirmation");
 });
 
-test("a chat that was stored without the places of its questions is asked again", async () => {
+test("a stored chat without the places of its questions is asked again", async () => {
   for (const [reply, again] of [
     [create(watched("Plan")), "Plan\nDo it."],
     [ask("Where?"), "The question was not asked here yet.\nWhere?"],
@@ -189,7 +189,7 @@ test("a chat that was stored without the places of its questions is asked again"
   }
 });
 
-test("a confirmation by id counts for the plan shown before it; by hash for exactly that plan", async () => {
+test("a confirmation by id counts for the plan shown before it, and by hash for exactly that plan", async () => {
   const home = new TestHome();
   await home.plans.create(workflow(watched("One"), { id: "wf_byid", metadata: { owner } }));
   const opened = await bot({ home, script: [create(watched("Two"))] });
@@ -199,7 +199,7 @@ test("a confirmation by id counts for the plan shown before it; by hash for exac
   server.write(42, "/modify wf_byid call it two", 7);
   await handled(server.write(42, "/confirm wf_byid", 7));
   expect(texts().at(-1)).toStartWith(`${early} Two is not confirmed.`);
-  expect(await write(`/confirm ${before}`)).toEqual([expect.stringContaining("there is no plan")]);
+  expect(await write(`/confirm ${before}`)).toEqual([expect.stringMatching(/no plan ".*" found/)]);
   expect(home.plans.get("wf_byid").phase).toBe("awaiting_confirmation");
   const { failure_policy, steps, trigger } = home.plans.get("wf_byid");
   const three = { name: "Three", description: "Do it.", failure_policy, steps, trigger };
@@ -212,7 +212,7 @@ test("a confirmation by id counts for the plan shown before it; by hash for exac
   expect(await write("/confirm wf_byid")).toEqual(["Confirmed: Three is active."]);
 });
 
-test("a change is asked for once, and earlier text does not answer", async () => {
+test("a change is requested once, and earlier text does not answer", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { handled, model, server, texts, write } = opened;
   await write("go");
@@ -255,7 +255,7 @@ test("in a group any allowed sender confirms the plan of a chat by a later reply
   expect(texts("-5").at(-1)).toBe("Confirmed: Plan is active.");
 });
 
-/** A bot with a plan whose step has failed and waits for a decision. */
+/** Returns a bot with a plan whose step failed and waits for a decision. */
 async function failing(home = new TestHome()) {
   const opened = await bot({ home });
   const steps = [does("bad", "fail-once"), does("end", "say end", ["bad"])];
@@ -266,7 +266,7 @@ async function failing(home = new TestHome()) {
   return { ...opened, runId: runId ?? "" };
 }
 
-test("a decision about a step that was written before the failure was reported decides nothing", async () => {
+test("a decision that was written before its failure was reported decides nothing", async () => {
   const { handled, home, notices, runId, server, texts } = await failing();
   await notices.send();
   const [, name = ""] = /\/answer (\w{8}) and/.exec(texts().at(-1) ?? "") ?? [];
@@ -295,7 +295,7 @@ test("a decision about a failure that was not reported here is asked for, also a
   expect(await second.write("skip")).toEqual(["bad: skip"]);
 });
 
-test("a retry that was written before its run had failed is not begun", async () => {
+test("a retry that was written before its run failed does not start", async () => {
   const home = new TestHome();
   const opened = await bot({ home });
   const { handled, notices, plans, server, texts, write } = opened;

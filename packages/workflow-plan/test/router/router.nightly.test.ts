@@ -58,7 +58,7 @@ test("another text changes the plan, and an outdated button confirms nothing", a
   ]);
 });
 
-test("every word of an answer does what it means", async () => {
+test("every accepted answer has its effect", async () => {
   for (const [words, phase] of [
     [["yes", "y", "Confirm", "1"], "active"],
     [["no", "N", "cancel", "3"], "planning"],
@@ -73,7 +73,7 @@ test("every word of an answer does what it means", async () => {
   }
 });
 
-test("a plain yes counts for ten minutes; the plan can then be confirmed by its id, after a restart too", async () => {
+test("a plain yes counts for ten minutes, and then the plan's id confirms it, also after a restart", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const script = [create(watched("Plan"))];
@@ -100,7 +100,7 @@ test("a question is answered after a restart", async () => {
   expect(second.model.came[0]?.body.messages).toHaveLength(3);
 });
 
-test("senders outside the list get no answer, by message or by button; an empty list allows no sender", async () => {
+test("senders outside the list get no answer, by message or by button, and an empty list allows no sender", async () => {
   const { buttons, lines, press, server, write } = await bot({ script: [create(watched("Plan"))] });
   await write("go");
   const shown = server.sent.length;
@@ -129,7 +129,7 @@ test("a chat may write ten messages in a minute, and refused messages count", as
   expect([texts().length, server.sent.length]).toEqual([13, 14]);
 });
 
-test("presses with data of another plan, or that is made up, change nothing", async () => {
+test("presses with another plan's or invented data change nothing", async () => {
   const { plans, press, write } = await bot({
     script: [create(watched("One")), create(watched("Two"))],
   });
@@ -148,7 +148,7 @@ test("presses with data of another plan, or that is made up, change nothing", as
   for (const { phase } of await plans.list()) expect(phase).toBe("awaiting_confirmation");
 });
 
-test("a message whose process is killed with -9 is handled by the next one, once", async () => {
+test("a message whose process is killed with -9 is handled by the next process, once", async () => {
   const home = new TestHome();
   const { store } = home;
   const server = botApi();
@@ -194,7 +194,7 @@ test("a failure is reported to its chat, and the next message is handled", async
   expect(await write("/list")).toHaveLength(1);
 });
 
-test("a plan whose confirmation can't be sent is shown by its id before that confirms it", async () => {
+test("a plan whose confirmation was not sent is shown by its id before that id confirms it", async () => {
   const { lines, plans, server, write } = await bot({ script: [create(watched("Plan"))] });
   const refused = { method: "sendMessage", error_code: 500, description: "Internal" };
   server.refuse({ ...refused, behind: 1 });
@@ -206,7 +206,7 @@ test("a plan whose confirmation can't be sent is shown by its id before that con
   expect(await write(`/confirm ${id}`)).toEqual(["Confirmed: Plan is active."]);
 });
 
-test("cancel ends what the planner is writing at the moment", async () => {
+test("cancel stops the planner's current answer", async () => {
   const { model, plans, router, server, write } = await bot({
     script: [{ text: "slow ".repeat(400), tokenMs: 20 }],
   });
@@ -219,7 +219,7 @@ test("cancel ends what the planner is writing at the moment", async () => {
   expect(await write("/cancel")).toEqual(["There is no planning to end."]);
 });
 
-test("a text that is neither command nor answer is a request, unless a model takes it for a chat", async () => {
+test("a text that is neither command nor answer is a request, unless a model classifies it as chat", async () => {
   const reply = { tools: [{ name: "chat_reply", input: { text: "Hello to you." } }] };
   const request = { tools: [{ name: "create_workflow_request", input: {} }] };
   const fault = { kind: "status", status: 400, type: "", message: "no" } as const;
@@ -233,7 +233,7 @@ test("a text that is neither command nor answer is a request, unless a model tak
   expect(await plans.list()).toHaveLength(2);
 });
 
-test("a secret that a user writes is in the file of secrets alone, and in no message", async () => {
+test("a user's secret is only in the file of secrets, and in no message", async () => {
   const value = "tok-5f2b9c71-very-secret";
   const secret = { name: "set_secret", input: { key: "FORGE_TOKEN", value } };
   const steps = plan([does("a", `say ${value}`)], {}, { name: `With ${value}` });

@@ -7,7 +7,7 @@ const program = fileURLToPath(new URL("./service.ts", import.meta.url));
 
 type Settings = { pass?: boolean; clock?: string; crash?: number; everyMs?: number };
 
-/** A service of a test's plan home, or one pass, in a process of its own. */
+/** A service of a test's plan home, or one pass, in a separate process. */
 export class ServiceProcess {
   readonly lines: { kind?: string; [key: string]: unknown }[] = [];
   readonly #child: ChildProcessWithoutNullStreams;
@@ -31,7 +31,7 @@ export class ServiceProcess {
     });
   }
 
-  /** Waits until it has reported an event of a kind. */
+  /** Waits until the process reports an event of a kind. */
   async reported(kind: string): Promise<void> {
     await until(
       () => this.lines.some((line) => line.kind === kind),

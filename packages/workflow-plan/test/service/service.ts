@@ -4,8 +4,9 @@ import { openPlans, runService, type ServiceEvent, tick } from "../../src/entry/
 import { crashAt } from "./crash.ts";
 
 /*
- * The service of a plan home, or one pass, as a process of its own. A given file holds its time; it is killed with -9
- * at a given step of its work.
+ * The service of a plan home, or one pass, as a separate process. A given file holds its time. The process is killed
+ * with
+ * -9 at a given step of its work.
  */
 type Task = {
   root: string;

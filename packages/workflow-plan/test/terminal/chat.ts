@@ -1,7 +1,7 @@
 /*
- * A chat at a terminal with a plan home of its own and a scripted model, as a program: `bun chat.ts <folder>`. The
- * planner's answers stand in `replies.json` in the folder. With `GATE`, keys pressed before a plan is shown are not
- * read until that file exists.
+ * A terminal chat with its own plan home and a scripted model, as a program: `bun chat.ts <folder>`. The planner's
+ * answers are in `replies.json` in the folder. With `GATE`, keys pressed before a plan is shown are not read until that
+ * file exists.
  */
 import { openLocalHost } from "@uncaged/workflow/host";
 import { existsSync, readFileSync } from "node:fs";

@@ -25,7 +25,7 @@ setDefaultTimeout(60_000);
 afterEach(removeStores);
 const program = fileURLToPath(new URL("./chat.ts", import.meta.url));
 
-/** A chat at a terminal at which a test types. */
+/** Returns a terminal chat in which a test types. */
 function typing(
   home: TestHome,
   {
@@ -57,7 +57,7 @@ function typing(
   return { ended, type, shown: () => shown };
 }
 
-/** A chat in its own process with a pipe as input. Returns the lines that it shows. */
+/** Runs a chat in its own process with a pipe as input. Returns the lines that it shows. */
 async function piped(home: TestHome, replies: object[], lines: string[]): Promise<string[]> {
   const { root } = home.store;
   writeFileSync(join(root, "replies.json"), JSON.stringify(replies));
@@ -75,7 +75,7 @@ async function piped(home: TestHome, replies: object[], lines: string[]): Promis
   return text.split("\n");
 }
 
-test("a chat whose input is a pipe answers every line, and a plan is confirmed by its hash alone", async () => {
+test("a chat with a pipe as input answers every line, and only its hash confirms a plan", async () => {
   const home = new TestHome();
   const replies = [ask("Which one?"), create(hello({ name: "Greeting", trigger: cron }))];
   const words = ["y", "yes", "approve", "1", "no", "modify"];
@@ -93,7 +93,7 @@ test("a chat whose input is a pipe answers every line, and a plan is confirmed b
     `Greeting: confirm it with /confirm ${hash}`,
     ...words.flatMap((word) => [`> ${word}`, refused]),
     ...["> /list", `${id.slice(0, 9)}  awaiting_confirmation  Greeting`],
-    ...["> /nothing", "there is no command /nothing; /help lists them", ""],
+    ...["> /nothing", "unknown command /nothing; /help lists them", ""],
   ]);
   const asked = await piped(home, [], [`/confirm ${id}`]);
   expect(asked).toContain(`Greeting: confirm it with /confirm ${hash}`);
@@ -101,7 +101,7 @@ test("a chat whose input is a pipe answers every line, and a plan is confirmed b
   expect(await piped(home, [], [`/confirm ${hash}`])).toContain("Confirmed: Greeting is active.");
 });
 
-/** A chat of its own process at a terminal, with a planner that has one plan. */
+/** Starts a chat in its own process at a terminal, with a planner that has one plan. */
 function atTerminal(home: TestHome, env: Record<string, string> = {}) {
   const { root } = home.store;
   writeFileSync(join(root, "replies.json"), JSON.stringify([create(hello({ trigger: cron }))]));
@@ -115,13 +115,13 @@ function atTerminal(home: TestHome, env: Record<string, string> = {}) {
   return { chat, sees, type: (keys: string) => void chat.terminal?.write(keys) };
 }
 
-test("at a terminal a line that was begun before the plan was shown does not confirm it", async () => {
+test("at a terminal a line that was started before the plan was shown does not confirm it", async () => {
   const home = new TestHome();
   const gate = join(home.store.folder, "described");
   const { chat, sees, type } = atTerminal(home, { GATE: gate });
   await sees("> ");
   type("go\ryes\r");
-  // The chat is busy: these keys wait for it in the terminal until the plan is shown.
+  // The chat is busy: these keys wait in the terminal until the plan is shown.
   await sees("describing");
   type("yes\ry");
   writeFileSync(gate, "");
@@ -129,7 +129,7 @@ test("at a terminal a line that was begun before the plan was shown does not con
   // The cursor is behind the letter.
   await sees("> y\x1b[4G");
   type("es\r");
-  // Three lines: sent with the request, waiting in the terminal, and begun before the question.
+  // Three lines: one sent with the request, one waiting in the terminal, and one started before the question.
   await sees("You wrote that before the question was asked. A plan is not confirmed.", 3);
   const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
   expect(phase).toBe("awaiting_confirmation");
@@ -154,19 +154,19 @@ test("at a terminal a run is shown step by step, and its end with its output", a
   expect(shown()).toContain("first: succeeded");
   expect(shown()).toContain("The planner has no model: set ANTHROPIC_API_KEY.");
   await type("/execution wf_mine", "last: succeeded");
-  await type("/execution nothing", "there is no plan");
+  await type("/execution nothing", 'no plan "nothing" found');
   await type("/exit", "");
   await ended;
 });
 
-test("the words that a command takes are completed", () => {
+test("the arguments of a command are completed", () => {
   expect(completed("/bo")).toEqual([["/bot"], "/bo"]);
   expect(completed("/bot st")).toEqual([["start", "status"], "st"]);
   expect(completed("/answer wf_1 s")).toEqual([["skip"], "s"]);
   expect(completed("/show wf_1 ")).toEqual([[], "/show wf_1 "]);
 });
 
-test("bots answer in the chat once they are started there", async () => {
+test("bots answer in the chat after their start there", async () => {
   const server = botApi();
   const bridge = { triggerLoop: null, router: null, botChannels: [], isExternal: false };
   const telegram = { enabled: true, token: server.token, allowed_users: [], api_root: server.url };
@@ -181,7 +181,7 @@ test("bots answer in the chat once they are started there", async () => {
   await server.stop();
 });
 
-test("the views of a terminal are commands, and a service that runs elsewhere is named", async () => {
+test("the views of a terminal are commands, and a service in another process is named", async () => {
   const bridge: DaemonBridge = {
     ...{ triggerLoop: null, router: null, botChannels: [], isExternal: true },
   };
@@ -196,7 +196,7 @@ test("the views of a terminal are commands, and a service that runs elsewhere is
   await ended;
 });
 
-test("a look that takes long is not begun again before it has ended", async () => {
+test("a slow refresh ends before the next one starts", async () => {
   const home = new TestHome();
   const { host, plans } = home;
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -216,7 +216,7 @@ test("a look that takes long is not begun again before it has ended", async () =
         seen.begun += 1;
         seen.atOnce += 1;
         seen.most = Math.max(seen.most, seen.atOnce);
-        // The first look is the one at the start; the second one lasts for the time of three.
+        // The first refresh is the one at the start. The second one lasts three intervals.
         if (seen.begun === 2) await gate;
         await send();
         seen.atOnce -= 1;
@@ -235,7 +235,7 @@ test("a look that takes long is not begun again before it has ended", async () =
 });
 
 describe("the commands of the terminal", () => {
-  test("are found by their names and aliases, and each has one", () => {
+  test("are found by their names and aliases, and all are listed", () => {
     expect(findCommand("ls")?.name).toBe("list");
     expect(findCommand("detail")?.name).toBe("show");
     expect(findCommand("nothing")).toBeUndefined();
@@ -243,13 +243,13 @@ describe("the commands of the terminal", () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test("a name that is taken is refused", () => {
+  test("a name that is in use is refused", () => {
     const command = { name: "other", aliases: ["ls"], description: "", usage: "" };
     expect(() => registerCommand({ ...command, execute: () => {} })).toThrow("/ls already");
   });
 });
 
-test("a message can't change the terminal that it is shown in", () => {
+test("a message cannot change the terminal that shows it", () => {
   const text = "\x1b[2Jred\x07\u009b31m **bold**";
   expect(linesOf({ type: "assistant", text }, false)).toEqual(["[2Jred31m bold"]);
   expect(linesOf({ type: "error", text: "broken" }, true)).toEqual(["\x1b[31mbroken\x1b[0m"]);

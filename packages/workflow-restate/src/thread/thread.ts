@@ -326,7 +326,7 @@ export function pause(meta: ThreadMeta): Change | Refusal {
   if (stand === "ended" || stand === "moved") return closed(meta);
   if (stand === "driven" || stand === "paused") return { meta: { ...meta, pause: true } };
   const { threadId } = meta;
-  return refusal(refusals.of("NOT_RUNNING", threadId, `does not run: it is ${stand}`));
+  return refusal(refusals.notRunning(threadId, stand));
 }
 
 /** Continues a paused or idle thread, or cancels a pending pause. */
@@ -340,7 +340,7 @@ export function resume(meta: ThreadMeta, now: number): Change | Refusal {
       return refusal(refusals.waiting(threadId, stepOf(last)));
     case "driven":
       if (meta.pause) return { meta: { ...meta, pause: false } };
-      return refusal(refusals.of("ALREADY_RUNNING", threadId, "runs already"));
+      return refusal(refusals.alreadyRunning(threadId));
     case "paused":
     case "idle":
       return { meta: driven(meta, now) };
@@ -385,5 +385,5 @@ export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | nu
   const stand = standOf(meta);
   if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;
   const status = stand === "driven" ? "running" : stand;
-  return refusal(refusals.of("THREAD_RUNNING", meta.threadId, `is ${status}`));
+  return refusal(refusals.threadOpen(meta.threadId, status));
 }

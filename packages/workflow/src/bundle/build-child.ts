@@ -10,12 +10,13 @@ import {
   type WorkflowError,
 } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
-import { type BuildAnswer, type BuildRequest, buildFailed } from "./build.ts";
+import { buildHint, type BuildAnswer, type BuildRequest } from "./build.ts";
 import { nearestName } from "../document/nearest.ts";
 import { bunFlags } from "../system/programs.ts";
 import { openChannel } from "./child.ts";
 import { finishBuild, portableNames } from "./finish.ts";
 import { findOwnPackages, lentFiles, writeConfig } from "./own-packages.ts";
+import { buildFailed, macroInSource, secondFile } from "./errors.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve, within } = request as BuildRequest;
@@ -41,7 +42,7 @@ try {
   const lent = await lentFiles(own, resolve, refuseMacros());
   answer({ inputs: await build(lent) } satisfies BuildAnswer);
 } catch (error) {
-  const known = isWorkflowError(error) ? error : buildFailed([`${source}: ${messageOf(error)}`]);
+  const known = isWorkflowError(error) ? error : failed([`${source}: ${messageOf(error)}`]);
   answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
 }
 
@@ -67,12 +68,13 @@ function refuseMacros(): Inputs {
   }
   const problems = problemsIn(stderr);
   const isMacro = problems.some((problem) => problem.includes("Macros are disabled"));
-  throw buildFailed(
-    problems.length > 0 ? problems : [`${source}: ${messageOf(stderr)}`],
-    isMacro
-      ? "a build runs no code: import the function as any other, without type macro"
-      : exportHint(problems[0] ?? ""),
-  );
+  if (isMacro) throw macroInSource(problems);
+  throw failed(problems.length > 0 ? problems : [`${source}: ${messageOf(stderr)}`]);
+}
+
+function failed(problems: string[]): WorkflowError {
+  const [first = ""] = problems;
+  return buildFailed(problems, exportHint(first) ?? buildHint(first));
 }
 
 /** Suggests a name for an import that a module does not export. */
@@ -124,14 +126,11 @@ async function build(lent: Record<string, string>): Promise<string[]> {
   });
   const files = result.outputs.filter(({ kind }) => kind !== "sourcemap");
   const map = result.outputs.find(({ kind }) => kind === "sourcemap");
-  if (!result.success || !map) {
-    const problems = result.logs.map(placed);
-    throw buildFailed(problems, exportHint(problems[0] ?? ""));
-  }
+  if (!result.success || !map) throw failed(result.logs.map(placed));
   const inputs = result.metafile?.inputs ?? {};
   if (within !== undefined) checkInside(within, inputs, lent);
   const [code, second] = files;
-  if (!code || second) throw notOneFile(second?.path ?? "none");
+  if (!code || second) throw secondFile(source, second?.path ?? "none");
   const texts = await withTexts(await map.text(), Object.keys(inputs));
   const whole = finishBuild(await code.text(), texts, isRuntime);
   await writeFile(join(out, "code.js"), whole.code);
@@ -190,14 +189,7 @@ function checkInside(folder: string, inputs: Inputs, lent: Record<string, string
             : `${resolvePath(path)}: Could not resolve: ${show(original)}`,
         ),
     );
-  if (problems.length > 0) throw buildFailed(problems);
-}
-
-function notOneFile(second: string): WorkflowError {
-  return buildFailed(
-    [`${source}: the build gave a second file (${second}), and a bundle is one file`],
-    "import no .wasm, .node, .html, .css or other file that can't stand in the code; .json, .yaml, .toml, .txt and .md can",
-  );
+  if (problems.length > 0) throw failed(problems);
 }
 
 function placed({ message, position }: BuildMessage | ResolveMessage): string {

@@ -1,11 +1,18 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { type FileHandle, open, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve as resolvePath } from "node:path";
-import { type ErrorRecord, foundProblems, WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "../disk/disk-error.ts";
 import { inTemporary, runChild } from "./child.ts";
 import { type RolePositions, SourceMap } from "./source-map.ts";
+import {
+  badPath,
+  buildFailed,
+  emptyFile,
+  fileNotFound,
+  notAFile,
+  sourceTooLarge,
+} from "./errors.ts";
 
 /**
  * A built bundle. `map` is its source map, whose sources are named relative to the source's folder. `inputs` are the
@@ -94,7 +101,8 @@ async function buildIn(
   const end = await runChild({ program: "build-child", request, cwd, env, timeoutMs, maxMemory });
   if (end.by !== "answer") {
     const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
-    throw buildFailed([shown(`${source}: the build ${how}`)]);
+    const problem = shown(`${source}: the build ${how}`);
+    throw buildFailed([problem], buildHint(problem));
   }
   const answer = end.answer as BuildAnswer;
   if ("refused" in answer) {
@@ -106,17 +114,8 @@ async function buildIn(
   return { code, map: await readFile(join(out, "code.map"), "utf8"), inputs };
 }
 
-/** Error for a failed build with these problems, each `file:line:column: message`. */
-export function buildFailed(problems: string[], hint?: string): WorkflowError {
-  const found = problems.length > 0 ? problems : ["the build gave no code"];
-  return new WorkflowError({
-    code: "BUILD_FAILED",
-    hint: hint ?? hintFor(found[0] ?? ""),
-    ...foundProblems(found),
-  });
-}
-
-function hintFor(problem: string): string {
+/** Returns the hint for a problem of a build. */
+export function buildHint(problem: string): string {
   const [, wanted = ""] = /Could not resolve: "(.*?)"/.exec(problem) ?? [];
   const [, name] = /^((?:@[^/]+\/)?[^./@][^/]*)/.exec(wanted) ?? [];
   if (name !== undefined) return `install it in the project of the source: npm install ${name}`;
@@ -198,44 +197,24 @@ export async function readSource(path: string, maxBytes: number): Promise<Uint8A
 }
 
 function checkStats(path: string, stats: Stats, maxBytes = Number.POSITIVE_INFINITY): void {
-  if (!stats.isFile()) {
-    throw WorkflowError.usage(
-      "NOT_A_FILE",
-      `${show(path)} is ${stats.isDirectory() ? "a folder" : "no regular file"}`,
-      "name the file itself",
-    );
-  }
-  if (stats.size === 0) {
-    throw WorkflowError.failed(
-      "EMPTY_FILE",
-      `${show(path)} is empty`,
-      "build it again, and see that the disk is not full",
-    );
-  }
+  if (!stats.isFile()) throw notAFile(path, stats.isDirectory());
+  if (stats.size === 0) throw emptyFile(path);
   checkSize(path, stats.size, maxBytes);
 }
 
 function checkSize(path: string, size: number, maxBytes: number): void {
   if (size <= maxBytes) return;
-  throw WorkflowError.failed(
-    "FILE_TOO_LARGE",
-    `${show(path)} has ${size} bytes, ${maxBytes} are the most`,
-    "keep data out of the file and read it in run",
-  );
+  throw sourceTooLarge(path, size, maxBytes);
 }
 
 function pathError(path: string, error: unknown): unknown {
   if (error instanceof WorkflowError) return error;
   const system = systemCode(error);
   if (system === "ENOENT" || system === "ENOTDIR") {
-    return WorkflowError.missing(
-      "NO_SUCH_FILE",
-      `there is no file ${show(path)}`,
-      "check the path; it counts from the folder that you are in",
-    );
+    return fileNotFound(path);
   }
   if (system === "ENAMETOOLONG" || system?.startsWith("ERR_INVALID_ARG")) {
-    return WorkflowError.usage("BAD_PATH", `${show(path)} can't be a path`, "check the path");
+    return badPath(path);
   }
   return diskError(error, "read", path);
 }

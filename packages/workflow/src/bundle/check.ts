@@ -1,9 +1,10 @@
 import type { Import } from "es-module-lexer";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { isBuiltin } from "./builtins.ts";
 import { positionIn, syntaxPlace } from "./module.ts";
 import type { SourceMap } from "./source-map.ts";
 import { exportsOf, lexModule, positionOf } from "./syntax.ts";
+import { bundleRefused } from "./errors.ts";
 
 /** Rules for a bundle's source. */
 export type Rule =
@@ -17,8 +18,6 @@ export type Rule =
 
 /** One breach of a rule. `line` and `column` count from 1, columns in UTF-16 code units. */
 export type Finding = { rule: Rule; message: string; file: string; line: number; column: number };
-
-const maxDetails = 1000;
 
 /**
  * Returns the breaches of rules in a bundle's bytes, in order of position; empty for a valid bundle.
@@ -92,28 +91,17 @@ function syntaxFinding(thrown: unknown, file: string): Finding {
 /**
  * Refuses a bundle that breaks rules. `map` is its source map when the author knows another source.
  *
- * @throws WorkflowError as {@link refusal}.
+ * @throws WorkflowError `BUNDLE_REFUSED`.
  */
 export function refuse(findings: readonly Finding[], file: string, map?: SourceMap): void {
   if (findings.length === 0) return;
-  throw refusal(
+  throw bundleRefused(
     findings.map((finding) => {
       // Lines of built code are useless to the author: show the source's line, or only the file.
       const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
       return `${at}: ${finding.message} (${finding.rule})`;
     }),
   );
-}
-
-/** Returns the error `BUNDLE_REFUSED` with the first of these problems in the message and all in `details`. */
-export function refusal(problems: readonly string[]): WorkflowError {
-  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
-  return new WorkflowError({
-    code: "BUNDLE_REFUSED",
-    message: `${problems[0]}${more}`,
-    hint: "a bundle is one ES module that exports run and descriptor and imports only Node's own modules",
-    details: problems.slice(0, maxDetails),
-  });
 }
 
 function firstDifference(a: Uint8Array, b: Uint8Array): number {

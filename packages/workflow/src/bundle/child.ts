@@ -5,11 +5,11 @@ import { realpath, rm } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { WorkflowError } from "../contract/error.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
 import { readTree } from "../sandbox/process-tree.ts";
 import { commandOf, type Program } from "../system/programs.ts";
 import { confined } from "./confined.ts";
+import { sandboxFailed, temporaryUnusable } from "./errors.ts";
 
 /** A program of ours to run in a child process, and its limits. */
 export type ChildTask = {
@@ -29,20 +29,12 @@ export type ChildEnd =
   | { by: "exit"; how: string }
   | { by: "time" | "memory" };
 
-/** Problem of an unwritable temporary folder. */
-export const temporaryProblem = (folder = tmpdir()) => ({
-  code: "TMPDIR_UNUSABLE",
-  message: `the temporary folder ${folder} can't be read and written: nothing can be built or added`,
-  hint: "set TMPDIR to a folder that can be",
-});
-
 /** Makes a temporary folder, which the caller removes. @throws WorkflowError `TMPDIR_UNUSABLE` */
 export function makeTemporary(prefix: string): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
   } catch (error) {
-    const { code, message, hint } = temporaryProblem();
-    throw WorkflowError.failed(code, message, hint, error);
+    throw temporaryUnusable(tmpdir(), error);
   }
 }
 
@@ -86,11 +78,7 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
     const end = await Promise.race([endOf(child, token), bounds.passed]);
     const problem = end.by === "exit" ? complaint() : null;
     if (problem === null) return end;
-    throw WorkflowError.failed(
-      "SANDBOX_FAILED",
-      problem,
-      "repair it, or load without: --sandbox off",
-    );
+    throw sandboxFailed(problem);
   } finally {
     bounds.stop();
     await killGroup(child);

@@ -1,9 +1,10 @@
 import { type Descriptor, END, type JsonSchema, START } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { type JsonPath, showPath, toJson } from "../contract/json.ts";
 import { isPlainObject, kindOf } from "../contract/show.ts";
 import { isRounds, mostRounds } from "../control/control.ts";
 import { compileSchema } from "./schema.ts";
+import { badDescriptor } from "./errors.ts";
 
 const maxDescriptorLength = 1 << 20;
 
@@ -85,10 +86,3 @@ function toData(value: unknown): unknown {
 
 const bad = (path: JsonPath, message: string): WorkflowError =>
   badDescriptor(`${showPath("descriptor", path)} ${message}`);
-
-/** Error for a descriptor that is not valid plain data. */
-export const badDescriptor = (
-  message: string,
-  hint = "a descriptor is plain data: {description, roles: {name: {description, schema}}}",
-): WorkflowError =>
-  new WorkflowError({ code: "BAD_DESCRIPTOR", message: message.slice(0, 2000), hint });

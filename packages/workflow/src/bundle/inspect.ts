@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import type { Descriptor } from "../contract/contract.ts";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
-import { refusal } from "./check.ts";
 import { type ChildEnd, inTemporary, runChild } from "./child.ts";
 import { type LoadProblem, loadFailed, positionIn } from "./module.ts";
 import type { SourceMap, SourcePosition } from "./source-map.ts";
+import { bundleRefused } from "./errors.ts";
 
 /** Request to `inspect-child`. */
 export type InspectRequest = { path: string };
@@ -58,7 +58,7 @@ export async function inspectBundle(
   const answer = end.answer as InspectAnswer;
   if ("problem" in answer) throw loadFailed(answer.problem, file, map);
   if ("required" in answer) {
-    throw refusal(
+    throw bundleRefused(
       answer.required.map(
         ({ message, position }) => `${positionIn(file, position, map)}: ${message} (no-require)`,
       ),

@@ -1,7 +1,14 @@
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf, type WorkflowError } from "../contract/error.ts";
 import { isRecord, kindOf } from "../contract/show.ts";
 import type { SourcePosition, SourceMap } from "./source-map.ts";
 import type { Bundle } from "../contract/contract.ts";
+import {
+  defaultExported,
+  descriptorNotObject,
+  runNotGenerator,
+  runReturnsOther,
+  topLevelFailed,
+} from "./errors.ts";
 
 /** An error while a module was loaded, and its position in that module if known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
@@ -25,11 +32,7 @@ export function loadFailed(
 ): WorkflowError {
   const { text } = (position && map?.original(position)?.at) ?? {};
   const line = text === undefined ? "" : `, thrown by: ${text}`;
-  return WorkflowError.failed(
-    "BUNDLE_LOAD_FAILED",
-    `${positionIn(file, position, map)}: ${message}${line}`,
-    "a bundle's top level runs when it is added and whenever it is loaded, without arguments or input: do the work in run",
-  );
+  return topLevelFailed(positionIn(file, position, map), `${message}${line}`);
 }
 
 /** Formats a position as `file:line:column`: with a source map the author's. */
@@ -76,14 +79,12 @@ const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* ()
  */
 export function toBundle(module: object): Bundle {
   const exported: { run?: unknown; descriptor?: unknown } = module;
-  if (!isRun(exported.run)) {
-    throw refused(`run is ${describe(exported.run)}, not an async generator function`);
-  }
+  if (!isRun(exported.run)) throw runNotGenerator(describe(exported.run));
   const { descriptor } = exported;
   if (typeof descriptor !== "object" || descriptor === null) {
-    throw refused(`descriptor is ${describe(descriptor)}, not an object`);
+    throw descriptorNotObject(describe(descriptor));
   }
-  if ("default" in module) throw refused(`there must be no default export`);
+  if ("default" in module) throw defaultExported();
   return { run: exported.run, descriptor: descriptor as Bundle["descriptor"] };
 }
 
@@ -110,17 +111,11 @@ export function checkRun({ run }: Bundle): void {
     unknown
   >;
   if (typeof next === "function" && iterator !== undefined) return;
-  throw refused(`run is a plain function that returns ${kindOf(given)}, not an async generator`);
+  throw runReturnsOther(kindOf(given));
 }
 
 function describe(value: unknown): string {
   if (typeof value !== "function") return kindOf(value);
   const kind: unknown = Object.getPrototypeOf(value)?.[Symbol.toStringTag];
   return typeof kind === "string" ? `a plain ${kind}` : "a plain function";
-}
-
-function refused(message: string): WorkflowError {
-  const hint =
-    "export async function* run(input, options) and const descriptor; let the bundler keep generators (ES2018 or later)";
-  return WorkflowError.failed("BUNDLE_REFUSED", message, hint);
 }

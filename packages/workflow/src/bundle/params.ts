@@ -1,7 +1,7 @@
 import type { Bundle, JsonSchema } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { isPlainObject } from "../contract/show.ts";
 import { compileSchema, type Validate } from "./schema.ts";
+import { paramsInvalid } from "./errors.ts";
 
 const takesAll: Validate = () => null;
 const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
@@ -22,8 +22,7 @@ export async function checkStartParams(
   known.set(bundle, validate);
   const problem = (await validate)(params ?? {});
   if (problem === null) return;
-  const hint = `give them as one JSON object; see what they must be: uncaged-workflow show ${workflow}`;
-  throw WorkflowError.usage("PARAMS_INVALID", problem.slice(0, 2000), hint);
+  throw paramsInvalid(problem, workflow);
 }
 
 // A bundle added by an older version may have any value here.

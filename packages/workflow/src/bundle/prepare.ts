@@ -1,7 +1,5 @@
 import { writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import { findBubblewrap } from "../sandbox/bubblewrap.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
 import {
@@ -19,6 +17,7 @@ import { SourceMap } from "./source-map.ts";
 import { maxBundleSize } from "../disk/bundle-files.ts";
 import type { SideFiles } from "./store.ts";
 import { bounded, fileWarnings, readWarnings } from "./warnings.ts";
+import { notABundle, scriptUnclear, sourceNotUtf8, typesNotUtf8 } from "./errors.ts";
 
 /** A valid bundle, ready for `putBundle`. */
 export type PreparedBundle = SideFiles & { bytes: Uint8Array };
@@ -55,8 +54,7 @@ export async function prepareBundle(
 ): Promise<PreparedBundle> {
   // The result is cached, and comes while the bundle is built and checked.
   if (sandbox !== "off") void findBubblewrap({ PATH: process.env.PATH });
-  const hint = "give the .d.ts file that belongs to the bundle";
-  const declared = types === undefined ? null : await readText(types, "BAD_TYPES", hint);
+  const declared = types === undefined ? null : await readText(types, typesNotUtf8);
   const built = file.endsWith(".esm.js") ? null : await build(file, options);
   onInputs?.(built?.inputs ?? [resolve(file)]);
   const bytes = built?.code ?? (await readSource(file, maxBundleSize));
@@ -126,28 +124,21 @@ async function build(
   }
   const kinds = sources.filter((each) => each.matches(file));
   if (kinds.length > 0) {
-    const text = await readText(file, "NOT_UTF8", "write the source as UTF-8");
+    const text = await readText(file, sourceNotUtf8);
     const kind = kinds.find((each) => each.recognizes?.(text, file) ?? true);
     if (kind) return await buildModule(await kind.module(text, file), text, file);
   }
-  const data = /\.(json|ya?ml)$/.test(file);
-  const unknown = data ? "; nothing here makes a workflow of JSON or YAML" : "";
-  throw WorkflowError.usage(
-    "NOT_A_BUNDLE",
-    `${show(file)} is neither a bundle nor a TypeScript source${unknown}`,
-    /\.[cm]?jsx?$/.test(file)
-      ? `rename it to ${plainName(file)}.ts to have it built, or to ${plainName(file)}.esm.js if it is a bundle already`
-      : "give an .esm.js file, or a .ts, .mts or .tsx file to build",
-  );
+  if (/\.[cm]?jsx?$/.test(file)) throw scriptUnclear(file, plainName(file));
+  throw notABundle(file, /\.(json|ya?ml)$/.test(file));
 }
 
 const plainName = (file: string): string => basename(file).replace(/\.\w+$/, "");
 
-async function readText(path: string, code: string, hint: string): Promise<string> {
+async function readText(path: string, refused: typeof typesNotUtf8): Promise<string> {
   const bytes = await readSource(path, maxTextSize);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw WorkflowError.failed(code, `${show(path)} is not UTF-8 text`, hint, cause);
+    throw refused(path, cause);
   }
 }

@@ -8,7 +8,6 @@
  * P3 A bundle without any record, of an earlier version of the format, is accepted by its hash alone. It gets its first
  *    record from the next start of a thread, the next change of the registry, or the next `add`.
  */
-import { WorkflowError } from "../contract/error.ts";
 import { readStart } from "../disk/log.ts";
 import { placeOf } from "../registry/parse.ts";
 import { findRegistry } from "../registry/read.ts";
@@ -27,6 +26,7 @@ import {
 import { sha256 } from "../record/sha256.ts";
 import { hashOf } from "./hash.ts";
 import { sealIn } from "./seal.ts";
+import { bundleDiffers, recordDiffers } from "./errors.ts";
 
 /**
  * A recorded SHA-256 of a bundle, and the file and line of the record. `isSuspect`: that file was damaged or edited.
@@ -49,16 +49,11 @@ export function checkProven(root: Root, hash: string, bytes: Uint8Array): string
   const other = proofs.find((proof) => proof.sha256 !== own);
   if (!other) return own;
   const path = bundlePath(root, hash);
-  const [file] = other.where.split(/:\d+$/);
+  const [file = ""] = other.where.split(/:\d+$/);
   const isBundleWrong =
     !other.isSuspect && (other === proofs[0] || file === descriptorPath(root, hash));
-  throw WorkflowError.failed(
-    "BUNDLE_CHANGED",
-    `${path}: its SHA-256 differs from the record in ${other.where}`,
-    isBundleWrong
-      ? "add the original file again to restore it: uncaged-workflow add <name> <file>"
-      : `restore ${file} from a backup`,
-  );
+  if (isBundleWrong) throw bundleDiffers(path, other.where);
+  throw recordDiffers(path, other.where, file);
 }
 
 function inRegistry(root: Root, hash: string): Proof[] {

@@ -1,9 +1,8 @@
 import { Module } from "node:module";
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import { isBuiltin } from "./builtins.ts";
 import { type LoadProblem, stackPlace } from "./module.ts";
 import { isOwnRequire } from "./own-require.ts";
+import { requireRefused } from "./errors.ts";
 
 /** Node and Bun resolve every `require` with this function, from any kind of module. */
 type Loader = {
@@ -46,11 +45,7 @@ function install(loader: Loader): void {
  * @throws WorkflowError `BUNDLE_REFUSED` when a guarded bundle requires.
  */
 function refuseToBundle(request: string, owner: string): void {
-  const error = WorkflowError.failed(
-    "BUNDLE_REFUSED",
-    `requires ${show(request)}, which is not a Node built-in`,
-    "import what the bundle needs, and bundle it",
-  );
+  const error = requireRefused(request);
   for (const [path, onRefused] of guarded) {
     const position = stackPlace(error, path);
     if (position === null && !owner.endsWith(path)) continue;

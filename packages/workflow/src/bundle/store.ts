@@ -13,7 +13,6 @@ import {
 import { sha256 } from "../record/sha256.ts";
 import { system } from "../system/system.ts";
 import { descriptorYaml } from "./descriptor-yaml.ts";
-import { hashCollision } from "../registry/versions.ts";
 import { hashOf } from "./hash.ts";
 import { loadFailed, loadProblem, toBundle } from "./module.ts";
 import { maxBundleSize } from "../disk/bundle-files.ts";
@@ -21,6 +20,8 @@ import { checkProven, maxDescriptorBytes, proofsOf } from "./proof.ts";
 import { sealedDescriptor, sealIn } from "./seal.ts";
 import { guardRequires } from "./require-guard.ts";
 import { SourceMap } from "./source-map.ts";
+import { bundleChanged, bundleMissing } from "./errors.ts";
+import { hashCollision } from "../registry/errors.ts";
 
 /** A loaded bundle, and the SHA-256 of its bytes. */
 export type LoadedBundle = Bundle & { readonly sha256: string };
@@ -142,20 +143,10 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
 export function readHashed(root: Root, hash: string): Uint8Array {
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
-  if (bytes === null) {
-    throw WorkflowError.missing(
-      "BUNDLE_MISSING",
-      `there is no bundle ${hash}: ${path} is missing`,
-      "add the same file again, or bring it back from a backup",
-    );
-  }
+  if (bytes === null) throw bundleMissing(path);
   const now = hashOf(bytes);
   if (now === hash) return bytes;
-  throw WorkflowError.failed(
-    "BUNDLE_CHANGED",
-    `${path} was changed after it was added: its bytes now have the hash ${now}`,
-    "add the original file again to bring it back, or the changed one as a new version",
-  );
+  throw bundleChanged(path, now);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { RoleOutput } from "./contract.ts";
-import { WorkflowError } from "./error.ts";
 import { isRecord } from "./show.ts";
+import { badFixture } from "./errors.ts";
 
 /** `format` of a fixture. Other values in a thread's options are not fixtures. */
 export const fixtureFormat = "uncaged-workflow-fixture";
@@ -34,7 +34,7 @@ export function fixtureIn({ fixture }: Readonly<Record<string, unknown>>): Fixtu
 /** Checks a fixture and drops unknown keys. @throws WorkflowError `BAD_FIXTURE`. */
 export function checkFixture(value: unknown): Fixture {
   if (!isRecord(value) || value.format !== fixtureFormat) {
-    throw badFixture(`it has no "format": "${fixtureFormat}"`);
+    throw badFixture(`missing "format": "${fixtureFormat}"`);
   }
   const { version, threadId, workflow, hash, prompt, params, steps } = value;
   if (version !== 1) throw badFixture(`its version is ${JSON.stringify(version)}, not 1`);
@@ -55,10 +55,3 @@ function checkStep(step: unknown, index: number): RoleOutput {
   if (isSound && isRecord(meta)) return { role, content, meta };
   throw badFixture(`step ${index + 1} is not {role: a text, content: a text, meta: an object}`);
 }
-
-const badFixture = (what: string): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_FIXTURE",
-    `invalid fixture: ${what}`,
-    "export one: uncaged-workflow thread <id> --fixture",
-  );

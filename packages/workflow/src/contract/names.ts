@@ -1,6 +1,5 @@
 import { isBase32 } from "./base32.ts";
-import { WorkflowError } from "./error.ts";
-import { show } from "./show.ts";
+import { badName, badThreadId } from "./errors.ts";
 
 /** Workflow names: valid as a file name on every system and as an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -20,11 +19,7 @@ export const isThreadId = (id: unknown): id is string =>
 /** Returns a valid workflow name. @throws WorkflowError `BAD_NAME` (usage) */
 export function checkWorkflowName(name: string): string {
   if (workflowName.test(name) && !deviceName.test(name) && !name.endsWith(".")) return name;
-  throw WorkflowError.usage(
-    "BAD_NAME",
-    `${show(name)} can't be a workflow's name${deviceName.test(name) ? ": Windows keeps it" : ""}`,
-    "use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit and not ending with a dot",
-  );
+  throw badName(name, deviceName.test(name));
 }
 
 const devEnding = "@dev";
@@ -45,6 +40,5 @@ export function checkRegisteredName(name: string): string {
 /** Returns a valid thread id. @throws WorkflowError `BAD_THREAD_ID` (usage) */
 export function checkThreadId(id: string): string {
   if (isThreadId(id)) return id;
-  const hint = "a thread id is a ULID: 26 digits and capital letters";
-  throw WorkflowError.usage("BAD_THREAD_ID", `${show(id)} is not a thread id`, hint);
+  throw badThreadId(id);
 }

@@ -1,7 +1,7 @@
 import { INPUT, type InputMeta, type JsonSchema, type RoleOutput, WAIT } from "./contract.ts";
 import { type Duration, durationHint, durationMs, latestTime } from "./duration.ts";
-import { WorkflowError } from "./error.ts";
 import { show, shown } from "./show.ts";
+import { badDeadline, noAnswer, twoDeadlines } from "./errors.ts";
 
 /**
  * A question. `content` is its text for people, by default the name of the expected answer. `within` is the time to
@@ -38,12 +38,10 @@ export function waitOutput(what: string, request: WaitRequest): RoleOutput {
 }
 
 function deadlineOf(what: string, within: Duration, expiresAt: number | undefined): number {
-  const bad = (problem: string, hint: string) =>
-    WorkflowError.usage("BAD_WAIT", `the question for ${show(what)} ${problem}`, hint);
-  if (expiresAt !== undefined) throw bad("has both within and expiresAt", "give one of them");
+  if (expiresAt !== undefined) throw twoDeadlines(what);
   const ms = durationMs(within);
   if (ms !== null && ms > 0 && ms < latestTime / 2) return Date.now() + Math.ceil(ms);
-  throw bad(`can't be answered within ${shown(within)}`, durationHint);
+  throw badDeadline(what, shown(within), durationHint);
 }
 
 /** Returns the `__wait__` step that sleeps until a time in milliseconds since the epoch. */
@@ -87,11 +85,3 @@ export function sentInput(sent: unknown, what: string): RoleOutput {
   }
   throw noAnswer(`the workflow waits for ${show(what)}`);
 }
-
-/** Error for a sent value that is not an answer; `waits` is the start of the sentence. */
-export const noAnswer = (waits: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_ANSWER",
-    `${waits} and was asked to go on without an answer`,
-    "send the __input__ step with next(), or start the workflow again with that step",
-  );

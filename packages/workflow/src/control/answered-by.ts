@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type AnsweredBy, answererKinds } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { badAnswerer } from "./errors.ts";
 
 const longestName = 200;
 
@@ -20,9 +20,5 @@ export function answererOf({ by }: { by?: unknown }): AnsweredBy {
   if (success) return data;
   const [issue] = error.issues;
   const where = ["by", ...(issue?.path ?? [])].join(".");
-  throw WorkflowError.usage(
-    "BAD_REQUEST",
-    `${where}: ${issue?.message}`,
-    `give {"kind", "name"?} with one of the kinds ${answererKinds.join(", ")}`,
-  );
+  throw badAnswerer(where, issue?.message ?? "invalid value", answererKinds);
 }

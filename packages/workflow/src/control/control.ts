@@ -1,7 +1,8 @@
 import type { AnsweredBy } from "../contract/contract.ts";
-import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import type { ErrorRecord } from "../contract/error.ts";
 import type { Orphan } from "../contract/event.ts";
 import { toJson } from "../contract/json.ts";
+import { requestNotJson } from "./errors.ts";
 
 /**
  * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
@@ -176,9 +177,5 @@ export type Failure = { error: ErrorRecord };
 export function requestText(body: unknown): string {
   const written = toJson(body, "request");
   if (written.ok) return written.json;
-  throw WorkflowError.usage(
-    "VALUE_NOT_JSON",
-    written.reason,
-    "give values that JSON can hold, less deeply nested",
-  );
+  throw requestNotJson(written.reason);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { isHash, threadIdPattern } from "../contract/names.ts";
 import { answeredBy } from "./answered-by.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type StartRequest,
   type WakeRequest,
 } from "./control.ts";
+import { badRequest } from "./errors.ts";
 
 const threadId = z.string().regex(threadIdPattern, "not a thread id");
 const count = z.int().nonnegative();
@@ -105,8 +106,3 @@ export const wakeRequest = reader<WakeRequest>(waking);
 export const answerRequest = reader<AnswerRequest>(answer);
 export const leaveRequest = reader<LeaveRequest>(leaving);
 export const removeRequest = reader<RemoveRequest>(removal);
-
-function badRequest(message: string): WorkflowError {
-  const hint = "the client may be of another version than the worker";
-  return WorkflowError.usage("BAD_REQUEST", message, hint);
-}

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { Blobs } from "../contract/contract.ts";
 import { blobIdOf, isBlobId } from "../record/blob-names.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } from "./files.ts";
 import { blobsDir, namesIn, type Root } from "./paths.ts";
+import { blobDamaged } from "./errors.ts";
 
 // Same limit as for a thread's values: undo data must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
@@ -44,8 +44,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;
-  const hint = "restore the file from a backup, or delete it and lose the data";
-  throw WorkflowError.failed("BLOB_DAMAGED", `${path}: bytes differ from the stored value`, hint);
+  throw blobDamaged(path);
 }
 
 function isWhole(path: string, id: string): boolean {

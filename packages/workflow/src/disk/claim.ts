@@ -1,7 +1,7 @@
 import type { Step } from "../contract/contract.ts";
 import type { ThreadLog } from "./log.ts";
 import type { EndRecord, JournalHead, StartRecord } from "../record/record.ts";
-import { endedError, type ThreadRef } from "../record/thread.ts";
+import { type ThreadRef } from "../record/thread.ts";
 import {
   type Appended,
   type Claim,
@@ -19,6 +19,7 @@ import { isPaused } from "./paused.ts";
 import { infoPath, type Root, valuesPath } from "./paths.ts";
 import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
+import { endedError } from "../record/errors.ts";
 
 /** Dependencies of a claim on a thread of a storage root. `onRelease` gets whether a sync of the log has failed. */
 export type DiskClaimParts = {

@@ -20,12 +20,12 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
     "a part of the path is not a folder",
     "set UNCAGED_WORKFLOW_STORAGE_ROOT to a folder",
   ],
-  ELOOP: [
-    "PLANTED_LINK",
-    "there is a symbolic link where a file of ours must be",
-    "remove the link if you did not make it",
+  ELOOP: ["PLANTED_LINK", "it is a symbolic link", "remove the link if you did not make it"],
+  ENXIO: [
+    "NOT_A_FILE",
+    "it is not a regular file with one name",
+    "move it away if you did not make it",
   ],
-  ENXIO: ["NOT_A_FILE", "it is no plain file with one name", "move it away if you did not make it"],
   EMFILE: ["TOO_MANY_FILES", "this process has too many open files", "raise the limit (ulimit -n)"],
   ENFILE: ["TOO_MANY_FILES", "the system has too many open files", "close some programs"],
   ENAMETOOLONG: [

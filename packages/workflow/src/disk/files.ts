@@ -1,5 +1,4 @@
 import { basename, dirname, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
 import {
   O_APPEND,
   O_CREAT,
@@ -12,6 +11,7 @@ import {
 } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
+import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
  * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
@@ -28,9 +28,9 @@ export function openOwnFile(path: string, flags: number): number {
   throw notPlain();
 }
 
-/** Error for a file that is not plain, or has a second name. */
+/** Error for a file that is not regular, or has a second name. */
 export const notPlain = (): Error =>
-  Object.assign(new Error("not a plain file with one name"), { code: "ENXIO" });
+  Object.assign(new Error("not a regular file with one name"), { code: "ENXIO" });
 
 /** Calls `use` with a file of the storage root open, by default for reading. */
 export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {
@@ -259,12 +259,8 @@ export async function writeFileLater(path: string, content: Uint8Array | string)
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {
   const read = (fd: number) => {
     const { size, uid } = system.files.statOpen(fd);
-    if (process.geteuid && uid !== process.geteuid()) {
-      throw notOurs("NOT_OURS", `${path} belongs to another user`);
-    }
-    if (size > maxBytes) {
-      throw notOurs("FILE_TOO_LARGE", `${path} has ${size} bytes, ${maxBytes} are the most`);
-    }
+    if (process.geteuid && uid !== process.geteuid()) throw fileNotOurs(path);
+    if (size > maxBytes) throw fileTooLarge(path, size, maxBytes);
     const bytes = new Uint8Array(size);
     return bytes.subarray(0, readFully(fd, bytes, 0));
   };
@@ -274,6 +270,3 @@ export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuf
     throw diskError(error, "read", path);
   }
 }
-
-const notOurs = (code: string, message: string) =>
-  WorkflowError.failed(code, message, "move it away if you did not make it");

@@ -30,7 +30,7 @@ describe("finding a thread", () => {
 
   test("is ambiguous when several match, and the hint lists them", () => {
     expect(pick("01A")).toBe("usage THREAD_AMBIGUOUS");
-    expect(() => pickThread(threads, "01A")).toThrow("means 2 threads");
+    expect(() => pickThread(threads, "01A")).toThrow("matches 2 threads");
   });
 
   for (const text of ["", "nothing", "../x", "@first", "0".repeat(300), "\0", "\n"]) {

@@ -1,7 +1,6 @@
 /*
  * Owns: the file `identity.json` of a storage root, which has the root's id.
  */
-import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
@@ -13,6 +12,7 @@ import { type HostIdentity } from "../control/control.ts";
 import { waitForLock } from "./lock.ts";
 import { identityPath, registryLockPath, type Root } from "./paths.ts";
 import { createRoot } from "./root.ts";
+import { noRootId } from "./errors.ts";
 
 const mostBytes = 64 * 1024;
 
@@ -34,8 +34,7 @@ export async function identityOfRoot(root: Root, machine: string): Promise<HostI
   if (isRecord(found) && typeof found.id === "string") {
     return { id: found.id, name: `${machine}:${root}` };
   }
-  const message = `${path} has no id of this storage root`;
-  throw WorkflowError.failed("ROOT_UNUSABLE", message, "bring the file back from a backup");
+  throw noRootId(path);
 }
 
 /**

@@ -1,5 +1,4 @@
 import { isRecord } from "../contract/show.ts";
-import { journalCorrupt } from "../record/journal.ts";
 import { ChainFold } from "../record/fold.ts";
 import { firstSum } from "../record/sum.ts";
 import type { ThreadRef } from "../record/thread.ts";
@@ -10,6 +9,7 @@ import { foldFile } from "./log.ts";
 import { journalPath, type Root } from "./paths.ts";
 import { checkRecordSize, type LogEnd, LogWriter, type TornTail, truncateTail } from "./writer.ts";
 import type { Writing } from "./writing.ts";
+import { journalCorrupt } from "../record/errors.ts";
 
 /**
  * Options for writing a thread's journal. `isSuspect`: the system's cache may show records that are not on the disk.
@@ -52,7 +52,7 @@ export class JournalFile {
     const chain = new Chain(path);
     const end = ifThere(() => foldFile(path, chain, true, () => true));
     const broken = chain.broken ?? (end ? null : lostJournal(root, ref));
-    if (broken) throw journalCorrupt(path, broken, threadId);
+    if (broken) throw journalCorrupt(`${path}:${broken.line}`, broken.reason, threadId);
     this.#end = end && { size: end.size, sum: chain.sum ?? firstSum, isEnded: end.isEnded };
     const torn = end?.torn ?? 0;
     this.cut = torn > 0 ? truncateTail(path, `${threadId}.journal`, end?.size ?? 0, torn) : null;

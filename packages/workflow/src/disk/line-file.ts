@@ -1,13 +1,6 @@
-import {
-  type Line,
-  lineOffsets,
-  linesOf,
-  newline,
-  replacedError,
-  valueOf,
-  type Window,
-} from "../record/lines.ts";
+import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "../record/lines.ts";
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
+import { replacedError } from "../record/errors.ts";
 
 // Larger windows make the garbage collector run during parsing.
 const windowSize = 512 * 1024;

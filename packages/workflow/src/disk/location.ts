@@ -12,12 +12,12 @@
  * journal is here, the file names a host that does not exist, with `here`: such a program takes the thread to be there.
  */
 import { dirname } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import type { HostIdentity, Location } from "../control/control.ts";
 import { system } from "../system/system.ts";
 import { makeFolder, readOwnFile, removeFile, writeFileAtomic } from "./files.ts";
 import { journalPath, locationPath, movedPath, type Root } from "./paths.ts";
+import { locationMissing, locationOfOther, locationUnreadable } from "./errors.ts";
 
 type Thread = { hash: string; threadId: string };
 
@@ -61,10 +61,10 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null) return null;
   const note = parsed(bytes);
-  if (!isNote(note)) throw locationError(`${path} does not name the host of the thread`);
+  if (!isNote(note)) throw locationUnreadable(path);
   const { threadId: owner = threadId, ...rest } = note;
   if (owner === threadId) return rest;
-  throw locationError(`${path} is the note of the thread ${owner}`);
+  throw locationOfOther(path, owner);
 }
 
 /**
@@ -76,15 +76,8 @@ export function sureLocation(root: Root, thread: Thread): Location | null {
   const location = readLocation(root, thread);
   if (location || !system.files.exists(movedPath(root, thread.threadId))) return location;
   const path = locationPath(root, thread.hash, thread.threadId);
-  throw locationError(`${path} is missing, and the thread has moved once`);
+  throw locationMissing(path);
 }
-
-const locationError = (message: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    message,
-    "restore the file from a backup; the thread may be on another host",
-  );
 
 /** Returns the name of the host that a thread has moved to; null while it is here. */
 export const movedTo = (root: Root, thread: Thread): string | null =>

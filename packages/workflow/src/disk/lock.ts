@@ -1,8 +1,9 @@
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { O_CREAT, O_RDONLY, O_RDWR } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 import { openOwnFile } from "./files.ts";
+import { noLocks, notALock } from "./errors.ts";
 
 const pollMs = 2;
 
@@ -75,12 +76,7 @@ function lock(fd: number, path: string): boolean {
     return system.files.lock(fd);
   } catch (error) {
     system.files.close(fd);
-    throw WorkflowError.failed(
-      "NO_LOCKS",
-      `can't lock ${path}: its file system gives no locks (${systemCode(error)})`,
-      "put the storage root on a disk of this machine",
-      error,
-    );
+    throw noLocks(path, systemCode(error), error);
   }
 }
 
@@ -91,10 +87,3 @@ function isAt(path: string, fd: number): boolean {
     return false;
   }
 }
-
-const notALock = (path: string): WorkflowError =>
-  WorkflowError.failed(
-    "NOT_A_LOCK",
-    `${path} is not a lock file`,
-    "stop all workers, then delete it",
-  );

@@ -1,8 +1,7 @@
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import type { LogName, LogPage } from "../store/store.ts";
 import { LineFile } from "./line-file.ts";
 import { dataPath, infoPath, journalPath, type Root } from "./paths.ts";
+import { badFilePosition } from "./errors.ts";
 
 const pageBytes = 1024 * 1024;
 
@@ -34,9 +33,5 @@ export function readPage(path: string, cursor?: string): LogPage {
 function positionOf(cursor: string, file: LineFile): number {
   const position = /^\d{1,15}$/.test(cursor) ? Number(cursor) : -1;
   if (position >= 0 && file.endsAt(position)) return position;
-  throw WorkflowError.usage(
-    "BAD_POSITION",
-    `${show(cursor)} is not a position of ${file.path}`,
-    "read from the start",
-  );
+  throw badFilePosition(cursor, file.path);
 }

@@ -1,3 +1,11 @@
+/** Codes of refusals to continue a log that do not come from the disk. */
+export const refusals: ReadonlySet<string> = new Set([
+  "THREAD_NOT_FOUND",
+  "LOG_CORRUPT",
+  "NEWER_LOG",
+  "THREAD_MOVED",
+]);
+
 /**
  * Tracks the logs that a process must not continue as the system's cache shows them: logs that failed to sync, and with
  * `distrustsCache` all logs that it has not claimed or renewed yet.

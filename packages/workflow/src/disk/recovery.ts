@@ -3,12 +3,7 @@
  * step. Does not own: which threads are resumed (record/recovery.ts).
  */
 import { isRecord } from "../contract/show.ts";
-import {
-  type Interrupted,
-  leftBecause,
-  notRecovered,
-  type RecoveryFacts,
-} from "../record/recovery.ts";
+import { type Interrupted, leftBecause, type RecoveryFacts } from "../record/recovery.ts";
 import { system } from "../system/system.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
@@ -16,6 +11,7 @@ import { rootMark } from "./identity.ts";
 import { LineFile } from "./line-file.ts";
 import { parsed, readLocation } from "./location.ts";
 import { dataPath, infoPath, resumesPath, type Root } from "./paths.ts";
+import { notRecovered } from "../record/errors.ts";
 
 const mostBytes = 4096;
 /** Longer than a worker's delay between the time in a record and its write. */

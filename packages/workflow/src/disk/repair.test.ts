@@ -55,7 +55,7 @@ describe("cutting a torn tail", () => {
   test("follows no symbolic link", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
-    expect(() => truncateTail(path, threadId, 0, 8)).toThrow("there is a symbolic link");
+    expect(() => truncateTail(path, threadId, 0, 8)).toThrow("it is a symbolic link");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
   });
 });

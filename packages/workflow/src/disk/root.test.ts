@@ -62,7 +62,7 @@ describe("the storage root", () => {
     writeFileSync(root, "");
     const project = { root, file: "/p/uncaged.json" };
     expect(() => openRoot({ project, env: {} })).toThrow(
-      expect.objectContaining({ hint: 'let "root" in /p/uncaged.json be a folder' }),
+      expect.objectContaining({ hint: 'set "root" in /p/uncaged.json to a folder' }),
     );
   });
 

@@ -1,11 +1,18 @@
 import { join, resolve } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import type { Environment, FileStat } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
 import { makeFolder, writeFileAtomic } from "./files.ts";
 import { bundlesDir, logsDir, namesIn, type Root, runDir } from "./paths.ts";
+import {
+  badRootPath,
+  longRootPath,
+  noHome,
+  noHomeFor,
+  rootNotAFolder,
+  rootNotOurs,
+  rootOpen,
+} from "./errors.ts";
 
 /** Environment variable for the path of the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
@@ -58,18 +65,16 @@ function chosen({ path, env = process.env, project }: RootOptions): Chosen {
   if (path !== undefined) return { path: inHome(path, env), toChange: "give" };
   const named = env[rootVariable];
   if (named) return { path: inHome(named, env), toChange: inVariable };
-  if (project) return { path: project.root, toChange: `let "root" in ${project.file} be` };
+  if (project) return { path: project.root, toChange: `set "root" in ${project.file} to` };
   if (env.HOME) return { path: join(env.HOME, ".uncaged", "workflow"), toChange: inVariable };
-  const hint = `set ${rootVariable} to a folder`;
-  throw WorkflowError.usage("NO_HOME", "there is no storage root: HOME is not set", hint);
+  throw noHome(rootVariable);
 }
 
 /** Expands `~` to the home folder, where a shell leaves it: in `--root=~/x` and in quotes. */
 function inHome(path: string, { HOME }: Environment): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   if (HOME) return join(HOME, path.slice(1));
-  const hint = "give the path without ~, or set HOME";
-  throw WorkflowError.usage("NO_HOME", `${show(path)} can't be found: HOME is not set`, hint);
+  throw noHomeFor(path);
 }
 
 const longestPath = process.platform === "darwin" ? 1023 : 4095;
@@ -78,31 +83,21 @@ const longestName = "/logs/0000000000000/.00000000000000000000000000.journal.jso
 
 /** Refuses a root from which no bundle could be loaded, or in which no log could be written. */
 function checkPath(root: Root, toChange: string): void {
-  const refuse = (what: string) => {
-    const hint = `${toChange} another folder`;
-    throw WorkflowError.failed("ROOT_UNUSABLE", `the storage root ${show(root)} ${what}`, hint);
-  };
   // Bun parses `?` as the start of a query and `\` as a slash.
   const sign = /[?\\]/.exec(root);
-  if (sign) refuse(`has a ${sign[0]} in its path, from which no bundle can be loaded`);
+  if (sign) throw badRootPath(root, sign[0], toChange);
   const most = longestPath - longestName;
-  if (Buffer.byteLength(root) > most) refuse(`has a path of more than ${most} bytes`);
+  if (Buffer.byteLength(root) > most) throw longRootPath(root, most, toChange);
 }
 
 function checkRoot(root: Root, found: FileStat, toChange: string): void {
-  const refuse = (code: string, what: string, hint: string) =>
-    WorkflowError.failed(code, `the storage root ${root} ${what}`, hint);
-  if (!found.isDirectory()) {
-    throw refuse("ROOT_NOT_A_FOLDER", "is not a folder", `${toChange} a folder`);
-  }
-  if (process.geteuid && found.uid !== process.geteuid()) {
-    throw refuse("ROOT_NOT_OURS", "belongs to another user", `${toChange} a folder of your own`);
-  }
+  if (!found.isDirectory()) throw rootNotAFolder(root, toChange);
+  if (process.geteuid && found.uid !== process.geteuid()) throw rootNotOurs(root, toChange);
   if ((found.mode & 0o022) === 0) return;
   // A folder that is not a storage root yet may be shared on purpose, like /tmp.
   const isOurs = system.files.exists(runDir(root));
   const hint = isOurs
     ? `run: chmod 700 ${root}`
     : `${toChange} a folder of its own: ${join(root, "uncaged")}`;
-  throw refuse("ROOT_OPEN_TO_OTHERS", "can be written by other users", hint);
+  throw rootOpen(root, hint);
 }

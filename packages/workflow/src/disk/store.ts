@@ -3,10 +3,8 @@ import type { Step } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { checkThreadId, isHash, isThreadId } from "../contract/names.ts";
 import type { Durability } from "../control/control.ts";
-import { journalCorrupt } from "../record/journal.ts";
 import { maxRecordBytes, type StartRecord, takeHead } from "../record/record.ts";
 import { isBlobId } from "../record/blob-names.ts";
-import { notFound } from "../record/selection.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type {
   Claim,
@@ -36,7 +34,7 @@ import { JournalFile } from "./journal-file.ts";
 import { waitForLock } from "./lock.ts";
 import { logPath, readPage } from "./log-page.ts";
 import type { ThreadLog } from "./log.ts";
-import { LogTrust } from "./log-trust.ts";
+import { LogTrust, refusals } from "./log-trust.ts";
 import {
   blobsDir,
   dataPath,
@@ -55,12 +53,14 @@ import { createRoot } from "./root.ts";
 import { runnableThreads } from "./runnable.ts";
 import { checkHere, isCreated, removeThreadFiles, threadWithId, withThreadId } from "./threads.ts";
 import { notePostponed } from "./postponed.ts";
-import { closed, held, refusals } from "./store-errors.ts";
 import { infoOf, readInfo, readThread } from "./thread-info.ts";
 import { valueAt } from "./values.ts";
 import { readRegistryState, watchStore } from "./watch-store.ts";
 import { checkRecordSize, LogWriter, truncateTail } from "./writer.ts";
 import { durableWriting, type Writing } from "./writing.ts";
+import { threadClaimed } from "./errors.ts";
+import { journalCorrupt, notFound } from "../record/errors.ts";
+import { storeClosed } from "../store/errors.ts";
 
 export type DiskStoreOptions = {
   /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */
@@ -163,7 +163,7 @@ export class DiskStore implements ThreadStore {
     const { hash, threadId, name, createdAt, state, records } = thread;
     const ref = { hash, threadId };
     const writing = this.#writingFor(options?.durability);
-    if (options && !this.#locks.take(hash)) throw held(threadId);
+    if (options && !this.#locks.take(hash)) throw threadClaimed(threadId);
     let writer: LogWriter;
     try {
       this.#makeFolder(threadsDir(this.#root, hash));
@@ -221,7 +221,7 @@ export class DiskStore implements ThreadStore {
     const { hash, threadId } = ref;
     if (!isHash(hash)) return false;
     await this.#claims.get(threadId)?.claim.fenced();
-    if (!this.#locks.take(hash)) throw held(threadId);
+    if (!this.#locks.take(hash)) throw threadClaimed(threadId);
     try {
       await removeThreadFiles(this.#root, hash, checkThreadId(threadId));
       this.#trust.removed(threadId);
@@ -247,7 +247,7 @@ export class DiskStore implements ThreadStore {
     const { hash, threadId } = ref;
     if (!isHash(hash) || !isCreated(this.#root, hash, threadId)) throw notFound(threadId);
     const lost = log === "journal" && lostJournal(this.#root, ref);
-    if (lost) throw journalCorrupt(this.where(ref, log), lost, threadId);
+    if (lost) throw journalCorrupt(`${this.where(ref, log)}:${lost.line}`, lost.reason, threadId);
     return readPage(logPath[log](this.#root, hash, threadId), cursor);
   }
 
@@ -377,7 +377,7 @@ export class DiskStore implements ThreadStore {
   }
 
   #check(): void {
-    if (this.#closed.signal.aborted) throw closed(this.#root);
+    if (this.#closed.signal.aborted) throw storeClosed(this.#root);
   }
 
   #writingFor(durability: Durability | undefined): Writing {

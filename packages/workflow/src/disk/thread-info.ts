@@ -1,7 +1,6 @@
 import type { Step } from "../contract/contract.ts";
 import { type EndRecord, isEnd, type StartRecord } from "../record/record.ts";
-import { notFound } from "../record/selection.ts";
-import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
+import { checkRole, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { ThreadInfo } from "../store/store.ts";
 import { diskError, systemCode } from "./disk-error.ts";
@@ -10,6 +9,7 @@ import { movedTo } from "./location.ts";
 import { readLast, readLog, readStart, type ThreadLog, type Unreadable } from "./log.ts";
 import { isPaused } from "./paused.ts";
 import { dataPath, type Root } from "./paths.ts";
+import { corruptError, notFound } from "../record/errors.ts";
 
 type Facts = { start: StartRecord; end: EndRecord | null; last: Step | null };
 

@@ -1,11 +1,9 @@
-import { WorkflowError } from "../contract/error.ts";
-import { checkThreadId, isThreadId } from "../contract/names.ts";
-import { show } from "../contract/show.ts";
+import { checkThreadId } from "../contract/names.ts";
 import { wakesAt } from "../contract/wait.ts";
 import type { HostIdentity, InputRequest, Location } from "../control/control.ts";
 import { isEnd } from "../record/record.ts";
-import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
-import { movedError, type Noted, type ThreadRef } from "../record/thread.ts";
+import { requestIdOf, takenIds } from "../record/selection.ts";
+import { type Noted, type ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
 import { diskError } from "./disk-error.ts";
 import { addDue, duePath } from "./due.ts";
@@ -16,6 +14,8 @@ import { movedTo, readLocation, sureLocation, writeLocation } from "./location.t
 import { waitForLock } from "./lock.ts";
 import { readLast, readLog } from "./log.ts";
 import { dataPath, loggedHashes, type Root, startLockPath, threadsDir } from "./paths.ts";
+import { notInTrash, restoredTwice, startPending } from "./errors.ts";
+import { movedError, notFound } from "../record/errors.ts";
 
 /** Finds the thread with this exact id; null when there is none. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
@@ -93,8 +93,7 @@ export async function withThreadId<T>(
   const late = system.clock.elapsed() + timeoutMs;
   const lock = await waitForLock(path, () => {
     if (system.clock.elapsed() <= late) return;
-    const message = `another start or move of ${threadId} has not ended yet`;
-    throw WorkflowError.failed("START_PENDING", message, "try again");
+    throw startPending(threadId);
   });
   try {
     return await act();
@@ -131,13 +130,7 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
     // Of several threads with this id take the first removed, or it could not be restored before the others.
     const trashed = trashedThreads(root).findLast((one) => one.threadId === threadId);
     if (!trashed) throw notInTrash(threadId);
-    if (threadWithId(root, threadId)) {
-      throw WorkflowError.failed(
-        "THREAD_EXISTS",
-        `there is another thread ${threadId} by now`,
-        `remove it first: uncaged-workflow thread rm ${threadId}`,
-      );
-    }
+    if (threadWithId(root, threadId)) throw restoredTwice(threadId);
     const { hash } = trashed;
     moveFromTrash(root, trashed);
     const at = quietWakingTime(root, { hash, threadId });
@@ -145,14 +138,6 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
     return { hash, threadId };
   });
 }
-
-/** Error for a name that matches no thread in the trash. */
-export const notInTrash = (text: string): WorkflowError =>
-  WorkflowError.missing(
-    "NOT_IN_TRASH",
-    `no thread ${isThreadId(text) ? text : show(text)} in the trash`,
-    "list what is there: uncaged-workflow thread restore",
-  );
 
 /**
  * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on

@@ -6,7 +6,6 @@
  * R2 While a thread is in the trash its bundle and its worktrees are kept.
  */
 import { basename, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
 import { isHash, isThreadId } from "../contract/names.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { system } from "../system/system.ts";
@@ -23,6 +22,7 @@ import {
   threadsDir,
   trashDir,
 } from "./paths.ts";
+import { plantedLink } from "./errors.ts";
 
 /** A thread in the trash. `at` is the time of its removal, in milliseconds since the epoch. */
 export type Trashed = ThreadRef & { at: number; folder: string };
@@ -116,11 +116,7 @@ export function moveFromTrash(root: Root, trashed: Trashed): void {
 export function makeOwnFolder(folder: string): void {
   makeFolder(folder);
   if (system.files.statLink(folder)?.isDirectory()) return;
-  throw WorkflowError.failed(
-    "PLANTED_LINK",
-    `${folder} is a symbolic link`,
-    "remove the link if you did not make it",
-  );
+  throw plantedLink(folder);
 }
 
 function takeRest(root: Root, { hash, threadId, folder }: Omit<Trashed, "at">): void {

@@ -352,13 +352,13 @@ describe("opening a log", () => {
   test("follows no symbolic link", () => {
     writeFileSync(join(folder, "target"), firstLog);
     symlinkSync(join(folder, "target"), path);
-    expect(open).toThrow("there is a symbolic link");
+    expect(open).toThrow("it is a symbolic link");
   });
 
   test("refuses a file with a second name", () => {
     writeFileSync(join(folder, "target"), firstLog);
     linkSync(join(folder, "target"), path);
-    expect(open).toThrow("no plain file with one name");
+    expect(open).toThrow("not a regular file with one name");
   });
 
   test("that later gets a second name is not written again", async () => {

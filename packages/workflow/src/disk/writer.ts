@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { diskError } from "./disk-error.ts";
 import {
   asideName,
@@ -16,16 +16,12 @@ import { system } from "../system/system.ts";
 import { maxRecordBytes } from "../record/record.ts";
 import { encode, firstSum, openEnd, seal, sealed, type Sum } from "../record/sum.ts";
 import type { Writing } from "./writing.ts";
+import { foreignWrite, logClosed, recordTooLarge } from "./errors.ts";
 
 /** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
 export function checkRecordSize(length: number): void {
   if (length <= maxRecordBytes) return;
-  const message = `a record of ${(length / 1048576).toFixed(1)} MiB is too large`;
-  throw WorkflowError.failed(
-    "RECORD_TOO_LARGE",
-    message,
-    "put large data into a file and give its path",
-  );
+  throw recordTooLarge(length);
 }
 
 const newline = encode("\n");
@@ -226,8 +222,7 @@ export class LogWriter {
   /** Closes the file after the commits in progress. Never throws. */
   async close(): Promise<void> {
     await this.#idle();
-    const message = `the log ${this.#path} is closed`;
-    this.#refusal ??= WorkflowError.failed("LOG_CLOSED", message, "start the thread again");
+    this.#refusal ??= logClosed(this.#path);
     closeQuietly(this.#fd);
   }
 
@@ -303,11 +298,7 @@ export class LogWriter {
       throw this.#refuse(error, "write");
     }
     if (size === this.#size) return;
-    const foreign = WorkflowError.failed(
-      "FOREIGN_WRITE",
-      `another process wrote to ${this.#path}: it is ${size} bytes long and not ${this.#size}`,
-      "see which worker runs it: uncaged-workflow ps",
-    );
+    const foreign = foreignWrite(this.#path, size, this.#size);
     throw this.#refuse(foreign, "write");
   }
 

@@ -1,7 +1,7 @@
-import { WorkflowError } from "../contract/error.ts";
 import { readJson } from "./json.ts";
 import { type DocumentPath, type Read, Unreadable } from "./text.ts";
 import { readYaml } from "./yaml.ts";
+import { documentInvalid } from "./errors.ts";
 
 /** Maximum length of a text in characters. The YAML library takes seconds for longer texts. */
 const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
@@ -29,11 +29,7 @@ export function readDocument(text: string, file: string, code = "DOCUMENT_INVALI
     const { line, column } = positionAt(error.offset);
     const first = error.first === undefined ? null : positionAt(error.first);
     const earlier = first ? `, first in line ${first.line}, column ${first.column}` : "";
-    throw WorkflowError.failed(
-      code,
-      `${file}:${line}:${column}: ${error.message}${earlier}`,
-      `fix the file: it must be one ${kind} document`,
-    );
+    throw documentInvalid(code, `${file}:${line}:${column}`, `${error.message}${earlier}`, kind);
   }
 }
 

@@ -79,13 +79,13 @@ describe("a step", () => {
         return "";
       };
     expect(summary(await run(returning({ when: new Date(0) })))).toContain(
-      'step \\"giver\\" returned what can\'t be recorded: its value.when is an instance of Date',
+      'step \\"giver\\" returned a value that can\'t be recorded: its value.when is an instance of Date',
     );
     expect(summary(await run(returning({ content: "", meta: { f: () => 1 } })))).toContain(
       "meta.f is a function",
     );
     const taken = { content: "", meta: { __durable__: { returned: "json" } } };
-    expect(summary(await run(returning(taken)))).toContain("a key that is reserved");
+    expect(summary(await run(returning(taken)))).toContain("the reserved key meta.");
   });
 
   test("gets the thread's signal, cwd and env", async () => {

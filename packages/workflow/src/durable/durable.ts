@@ -8,7 +8,6 @@ import {
   type WorkflowResult,
 } from "../contract/contract.ts";
 import { opensAttempts } from "../contract/attempt.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { answersFromFixture } from "../contract/fixture.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord } from "../contract/show.ts";
@@ -16,6 +15,7 @@ import type { DurableStep } from "./call.ts";
 import { StepFailure } from "./output.ts";
 import { Progress } from "./replay.ts";
 import { stepFor } from "./step.ts";
+import { badResult } from "./errors.ts";
 
 /** Valid return types of a durable workflow: JSON values. */
 type Returnable = string | number | boolean | null | object;
@@ -87,10 +87,7 @@ function resultOf(returned: unknown): WorkflowResult {
   if (typeof returned === "string") return { returnCode: 0, summary: returned };
   if (isRecord(returned) && "returnCode" in returned) return returned as WorkflowResult;
   const text = toJson(returned, "the return value");
-  if (!text.ok) {
-    const hint = "return a string, {returnCode, summary, value?} or a value that survives JSON";
-    throw WorkflowError.failed("BAD_RESULT", text.reason, hint);
-  }
+  if (!text.ok) throw badResult(text.reason);
   const { json } = text;
   const summary = json.length > longestSummary ? `${json.slice(0, longestSummary)}…` : json;
   return { returnCode: 0, summary: summary.toWellFormed(), value: returned };

@@ -1,8 +1,9 @@
 import type { RoleOutput } from "../contract/contract.ts";
-import { codeIn, errorName, messageOf, WorkflowError } from "../contract/error.ts";
+import { codeIn, errorName, messageOf } from "../contract/error.ts";
 import { markFailedStep } from "../contract/attempt.ts";
 import { toJson } from "../contract/json.ts";
-import { isPlainObject, isRecord, show } from "../contract/show.ts";
+import { isPlainObject, isRecord } from "../contract/show.ts";
+import { contentNotJson, reservedMeta, valueNotJson } from "./errors.ts";
 
 /**
  * Key of the helper's own data in a step's meta, where role, content and meta do not suffice. `returned` is the type of
@@ -29,7 +30,7 @@ export function outputOf(role: string, member: number | null, returned: unknown)
     return marked(role, jsonOf(role, returned, "its value"), {}, { returned: "json" }, member);
   }
   const meta = JSON.parse(jsonOf(role, returned.meta, "meta")) as RoleOutput["meta"];
-  if (Object.hasOwn(meta, mark)) throw badValue(role, `meta.${mark}, a key that is reserved`);
+  if (Object.hasOwn(meta, mark)) throw reservedMeta(role, mark);
   const note: Mark = Object.keys(meta).length === 0 ? { returned: "output" } : {};
   return marked(role, returned.content, meta, note, member);
 }
@@ -91,25 +92,16 @@ function isOutput(value: unknown): value is { content: string; meta: Record<stri
 function jsonOf(role: string, value: unknown, name: string): string {
   const text = toJson(value, name);
   if (text.ok) return text.json;
-  throw badValue(role, `what can't be recorded: ${text.reason}`);
+  throw valueNotJson(role, text.reason);
 }
 
 function parsed(role: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch (cause) {
-    const message = `the recorded step ${show(role)} holds a JSON value, but its content is not JSON`;
-    const hint = "give it JSON as content, or fork the thread before it";
-    throw WorkflowError.failed("BAD_STEP_VALUE", message, hint, cause);
+    throw contentNotJson(role, cause);
   }
 }
-
-const badValue = (role: string, what: string): WorkflowError =>
-  WorkflowError.failed(
-    "BAD_STEP_VALUE",
-    `step ${show(role)} returned ${what}`,
-    "return a string, {content, meta} or another value that survives JSON",
-  );
 
 export type StepFailureRecord = { name: string; message: string; code?: string };
 

@@ -6,11 +6,10 @@ import {
   type WorkflowFn,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { answersFromFixture, type Fixture, fixtureIn } from "../contract/fixture.ts";
 import { isStepQuestion } from "../contract/question.ts";
-import { show } from "../contract/show.ts";
 import { memberKey, memberOf, tryOf } from "./output.ts";
+import { fixtureUnsupported, noRecordedAnswer } from "./errors.ts";
 
 /**
  * Returns the options of `run`: a thread's options, with the answers of their fixture, if any.
@@ -21,11 +20,7 @@ export function withRecorded(run: WorkflowFn, options: WorkflowOptions): Workflo
   const fixture = fixtureIn(options);
   if (fixture === null) return options;
   if (answersFromFixture in run) return { ...options, recorded: recordedAnswers(fixture) };
-  throw WorkflowError.failed(
-    "FIXTURE_UNSUPPORTED",
-    "this version can't be answered from a fixture: it is a plain generator, whose own code makes its steps, or was built before fixtures",
-    "write it with createRoleModerator or durable, or build it again; or run it without a fixture",
-  );
+  throw fixtureUnsupported();
 }
 
 function recordedAnswers({ steps, threadId }: Fixture): RecordedAnswers {
@@ -33,11 +28,7 @@ function recordedAnswers({ steps, threadId }: Fixture): RecordedAnswers {
   return (role, n, member = null) => {
     const answer = byKey.get(memberKey(role, member))?.[n - 1];
     if (answer) return withoutTraces(answer);
-    throw WorkflowError.failed(
-      "NO_RECORDED_ANSWER",
-      `the fixture of ${threadId} has no answer for execution ${n} of role ${show(role)}`,
-      "give the case the fixture of a thread that went this way, or none to have the role executed",
-    );
+    throw noRecordedAnswer(threadId, role, n);
   };
 }
 

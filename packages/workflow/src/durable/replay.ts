@@ -8,7 +8,7 @@ import {
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, type WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
 import { stepKey } from "../contract/key.ts";
@@ -24,6 +24,7 @@ import {
   valueOf,
 } from "./output.ts";
 import { type Policy, Tries, withTimeout } from "./tries.ts";
+import { diverged, stepNotRun } from "./errors.ts";
 
 /**
  * Recorded steps, taken in the order of the log. Divergence is final: every later call throws the same error, even when
@@ -138,15 +139,9 @@ export class Replay {
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
     const isUnasked = next?.role === INPUT && !this.#isAsked;
-    const found =
-      next === undefined
-        ? "not there"
-        : `${described(next)}${isUnasked ? " without a question" : ""}`;
-    const error = WorkflowError.failed(
-      "DIVERGED",
-      `step ${this.#taken + 1} of the log is ${found}, but the workflow ${did}`,
-      `from the same steps a durable workflow must go the same way: outside of its steps, no clock, random number, environment or file may decide it; a fork that keeps the first ${stepsOf(this.#taken)} goes on without the rest`,
-    );
+    const after = isUnasked ? " without a question" : "";
+    const found = next === undefined ? "missing" : `${described(next)}${after}`;
+    const error = diverged(this.#taken, found, did);
     return this.fail(error);
   }
 }
@@ -325,11 +320,7 @@ export class Progress {
   finish(): void {
     this.replay.finish();
     for (const role of this.#idle.values()) {
-      throw WorkflowError.failed(
-        "STEP_NOT_RUN",
-        `step ${show(role)} was described but never run`,
-        "write yield* before it, or pass it to step.all",
-      );
+      throw stepNotRun(role);
     }
   }
 }

@@ -242,18 +242,18 @@ describe("timeout", () => {
 
 describe("invalid options", () => {
   const bad: [unknown, string][] = [
-    [{ retry: { attempts: 0 } }, "retry.attempts can't be 0"],
-    [{ retry: { attempts: 1e9 } }, "retry.attempts can't be 1000000000"],
-    [{ retry: { attempts: "3" } }, "retry.attempts can't be 3"],
+    [{ retry: { attempts: 0 } }, "invalid retry.attempts 0"],
+    [{ retry: { attempts: 1e9 } }, "invalid retry.attempts 1000000000"],
+    [{ retry: { attempts: "3" } }, "invalid retry.attempts 3"],
     [{ retry: 3 }, "retry is a number, not an object"],
-    [{ retry: { attempts: 2, backoff: -1 } }, "retry.backoff can't be -1"],
-    [{ retry: { attempts: 2, backoff: "soon" } }, 'retry.backoff can\'t be "soon"'],
+    [{ retry: { attempts: 2, backoff: -1 } }, "invalid retry.backoff -1"],
+    [{ retry: { attempts: 2, backoff: "soon" } }, 'invalid retry.backoff "soon"'],
     [{ retry: { attempts: 2, backoff: "2s", maxDelay: "1s" } }, "retry.maxDelay is shorter"],
     [{ retry: { attempts: 2, on: "BUSY" } }, "retry.on is a string"],
-    [{ retry: { attempts: 2, tries: 3 } }, 'retry has no "tries"'],
-    [{ timeout: 0 }, "timeout can't be 0"],
-    [{ timeout: "1w1w1w1w" }, 'timeout can\'t be "1w1w1w1w"'],
-    [{ timout: 5 }, 'options has no "timout"'],
+    [{ retry: { attempts: 2, tries: 3 } }, 'unknown key "tries" in retry'],
+    [{ timeout: 0 }, "invalid timeout 0"],
+    [{ timeout: "1w1w1w1w" }, 'invalid timeout "1w1w1w1w"'],
+    [{ timout: 5 }, 'unknown key "timout" in options'],
     [null, "options is null, not an object"],
   ];
   for (const [options, message] of bad) {

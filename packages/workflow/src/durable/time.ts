@@ -1,6 +1,6 @@
-import { type Duration, durationHint, durationMs, latestTime } from "../contract/duration.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { type Duration, durationMs, latestTime } from "../contract/duration.ts";
 import { shown } from "../contract/show.ts";
+import { badSleep } from "./errors.ts";
 
 /** Returns a function that computes the end of a sleep at its start. @throws WorkflowError `BAD_SLEEP` (usage). */
 export function sleepTime(time: Duration | Date): () => number {
@@ -13,6 +13,3 @@ export function sleepTime(time: Duration | Date): () => number {
   if (ms === null || Math.abs(ms) > latestTime / 2) throw badSleep(shown(time));
   return () => Date.now() + Math.ceil(ms);
 }
-
-const badSleep = (what: string): WorkflowError =>
-  WorkflowError.usage("BAD_SLEEP", `step.sleep can't take ${what}`, `${durationHint}, or a Date`);

@@ -1,8 +1,9 @@
 import { type Duration, durationHint, durationMs } from "../contract/duration.ts";
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { isPlainObject, isRecord, kindOf, show, shown } from "../contract/show.ts";
 import type { RoleOutput } from "../contract/contract.ts";
 import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
+import { badStepOptions, stepTimeout } from "./errors.ts";
 
 /**
  * Retry policy of a step. `attempts` includes the first. The delay before the second is `backoff` (default one second),
@@ -46,21 +47,20 @@ const longestTimer = 2 ** 31 - 1;
 /** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
 export function policyOf(role: string, options: StepOptions | undefined): Policy {
   if (options === undefined) return once;
-  const bad = (what: string, hint: string): never => {
-    const message = `step ${show(role)}: ${what}`;
-    throw WorkflowError.usage("BAD_STEP_OPTIONS", message, hint);
+  const bad = (problem: string, hint: string): never => {
+    throw badStepOptions(role, problem, hint);
   };
   const known = (name: string, value: unknown, keys: readonly string[]) => {
     if (!isPlainObject(value))
-      return bad(`${name} is ${kindOf(value)}, not an object`, `it may have ${keys.join(", ")}`);
+      return bad(`${name} is ${kindOf(value)}, not an object`, `use ${keys.join(", ")}`);
     const other = Object.keys(value).find((key) => !keys.includes(key));
-    if (other !== undefined) bad(`${name} has no ${show(other)}`, `it may have ${keys.join(", ")}`);
+    if (other !== undefined) bad(`unknown key ${show(other)} in ${name}`, `use ${keys.join(", ")}`);
   };
   const ms = (name: string, value: unknown, least: number, most: number): number => {
     const found = durationMs(value);
     if (found !== null && found >= least && found <= most) return found;
     return bad(
-      `${name} can't be ${shown(value)}`,
+      `invalid ${name} ${shown(value)}`,
       `${durationHint}; ${least} ms to ${Math.floor(most / 86_400_000)} days`,
     );
   };
@@ -72,8 +72,8 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
   const { attempts, backoff = defaultBackoffMs, maxDelay, on } = retry;
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts)
     bad(
-      `retry.attempts can't be ${String(attempts)}`,
-      `a whole number from 1 to ${mostAttempts}, the first try included`,
+      `invalid retry.attempts ${String(attempts)}`,
+      `give a whole number from 1 to ${mostAttempts}, the first try included`,
     );
   const backoffMs = ms("retry.backoff", backoff, 0, yearMs);
   const maxDelayMs =
@@ -81,10 +81,13 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
       ? Math.min(backoffMs * growth, yearMs)
       : ms("retry.maxDelay", maxDelay, 0, yearMs);
   if (maxDelayMs < backoffMs)
-    bad("retry.maxDelay is shorter than retry.backoff", "give a longer one, or leave it out");
+    bad("retry.maxDelay is shorter than retry.backoff", "make it longer, or leave it out");
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on !== undefined && typeof on !== "function" && !isList)
-    bad(`retry.on is ${kindOf(on)}`, 'a list of codes, such as ["RATE_LIMITED"], or a function');
+    bad(
+      `retry.on is ${kindOf(on)}`,
+      'give a list of codes, such as ["RATE_LIMITED"], or a function',
+    );
   return { attempts, backoffMs, maxDelayMs, on, timeoutMs };
 }
 
@@ -249,10 +252,7 @@ export async function withTimeout<T>(
   let isLate: (error: WorkflowError) => void = () => undefined;
   const late = new Promise<never>((_, reject) => (isLate = reject));
   const countdown = new Countdown(ms, () => {
-    const error = WorkflowError.failed(
-      "STEP_TIMEOUT",
-      `step ${show(role)} took longer than ${ms} ms`,
-    );
+    const error = stepTimeout(role, ms);
     isLate(error);
     own.abort(error);
   });

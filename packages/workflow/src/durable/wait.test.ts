@@ -127,7 +127,7 @@ describe("step.wait", () => {
     }
     const odd = await run(within({ within: Object.create(null) as string }));
     expect(odd).toMatchObject({
-      message: `the question for "word" can't be answered within an object`,
+      message: `the question for "word": invalid within an object`,
     });
     const both = await run(within({ within: "1h", expiresAt: 5 }));
     expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });

@@ -1,7 +1,6 @@
 import { hashOf } from "../bundle/hash.ts";
 import { makeTemporary } from "../bundle/child.ts";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { writeBundleFiles } from "../disk/bundle-files.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
 import type { Root } from "../disk/paths.ts";
@@ -11,6 +10,7 @@ import { system } from "../system/system.ts";
 import { recordEvents, SharedEnv } from "../worker/context.ts";
 import { Threads } from "../worker/threads.ts";
 import { placeIn } from "../worker/worker.ts";
+import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 
 /** Workflows publish on one channel of the process, which is recorded once. */
 let isRecording = false;
@@ -95,21 +95,8 @@ export class Drivers {
     const bundle = await this.#store.readBundle(hash);
     if (!bundle) throw bundleMissing(hash);
     const now = hashOf(bundle.code);
-    if (now !== hash) {
-      throw WorkflowError.failed(
-        "BUNDLE_CHANGED",
-        `the bundle ${hash} was changed after it was added: its bytes now have the hash ${now}`,
-        "add the original file again to bring it back, or the changed one as a new version",
-      );
-    }
+    if (now !== hash) throw bundleChanged(hash, now);
     writeBundleFiles(root, bundle);
     return await loadBundle(root, hash);
   }
 }
-
-export const bundleMissing = (hash: string, name = hash): WorkflowError =>
-  WorkflowError.missing(
-    "BUNDLE_MISSING",
-    `the bundle ${hash} of ${name} is missing`,
-    "add the same file again, or roll back to another version",
-  );

@@ -1,4 +1,4 @@
-import { toErrorRecord, WorkflowError } from "../contract/error.ts";
+import { toErrorRecord } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
 import { type Controlled, requestText, type StartRequest } from "../control/control.ts";
 import { answerRequest, resumeRequest, startRequest, wakeRequest } from "../control/requests.ts";
@@ -13,12 +13,10 @@ import type {
   WakeOptions,
   Woken,
 } from "../host/host.ts";
-import { notInTrash } from "../disk/threads.ts";
 import { Families } from "../local/threads/family.ts";
 import { checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
-import { notFound } from "../record/selection.ts";
-import { endedError, movedError, type ThreadRef } from "../record/thread.ts";
+import { type ThreadRef } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import type { ThreadStore } from "../store/store.ts";
@@ -30,6 +28,9 @@ import { changesOf, observe } from "./follow.ts";
 import { StoredThreads } from "./stored-threads.ts";
 import { StoredWorkflows } from "./stored-workflows.ts";
 import { collect, verify } from "./upkeep.ts";
+import { threadOpen } from "../host/errors.ts";
+import { notInTrash } from "../disk/errors.ts";
+import { endedError, movedError, notFound } from "../record/errors.ts";
 
 /** Options of a host over a store. */
 export type StoreHostOptions = {
@@ -151,11 +152,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     const row = await threads.row(ref);
     if (!row) throw notFound(threadId);
     if (!force && ["running", "paused", "waiting"].includes(row.status)) {
-      throw WorkflowError.failed(
-        "THREAD_RUNNING",
-        `${threadId} is ${row.status}`,
-        `kill it and remove it at once: uncaged-workflow thread rm ${threadId} --force`,
-      );
+      throw threadOpen(threadId, row.status);
     }
     const { threadId: removed } = await drivers.of(hash).remove(threadId, { force });
     bell.ring();

@@ -1,7 +1,8 @@
-import { type Line, lineOffsets, linesOf, newline, replacedError } from "../record/lines.ts";
+import { type Line, lineOffsets, linesOf, newline } from "../record/lines.ts";
 import type { Lines } from "../record/reader.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { LogName, ThreadStore } from "../store/store.ts";
+import { replacedError } from "../record/errors.ts";
 
 const none = Buffer.alloc(0);
 

@@ -1,7 +1,7 @@
 import { system } from "../system/system.ts";
 import type { Attempt } from "../record/attempt.ts";
 import type { EventRecord } from "../contract/event.ts";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError } from "../contract/error.ts";
 import { isThreadId } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
 import type { LogLine, LogOptions, ThreadPage, ThreadQuery } from "../host/host.ts";
@@ -19,7 +19,7 @@ import { LogReader } from "../record/reader.ts";
 import type { StartRecord } from "../record/record.ts";
 import { rowAt, rowFrom, unknownRow } from "../record/row.ts";
 import { hasWords, SearchText, wordsOf } from "../record/search.ts";
-import { notFound, pickThread } from "../record/selection.ts";
+import { pickThread } from "../record/selection.ts";
 import {
   type ForkFrom,
   isMoving,
@@ -33,6 +33,8 @@ import { headlessView, viewOf } from "../record/view.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import type { Drivers } from "./drivers.ts";
 import { StoredLines } from "./stored-lines.ts";
+import { valueNotFound } from "../host/errors.ts";
+import { notFound } from "../record/errors.ts";
 
 /** The threads of a store, in the form of a host. */
 export class StoredThreads {
@@ -176,11 +178,7 @@ export class StoredThreads {
   async value({ hash, threadId }: ThreadRef, at: number): Promise<string> {
     const json = await this.#store.readValue({ hash, threadId }, at);
     if (json !== null) return json;
-    throw WorkflowError.missing(
-      "VALUE_NOT_FOUND",
-      `${threadId} has no value at ${at}`,
-      `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,
-    );
+    throw valueNotFound(threadId, at);
   }
 
   async #driven(ref: ThreadRef) {

@@ -3,16 +3,13 @@ import { hashOf } from "../bundle/hash.ts";
 import type { PrepareOptions, PreparedBundle } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
-import { show } from "../contract/show.ts";
 import type { Added, RegisterOptions, VersionRow, WorkflowRow } from "../host/host.ts";
 import { type Selector, selectorsIn } from "../local/threads/list.ts";
 import { sourcesIn } from "../local/workflows.ts";
 import { parseRegistry } from "../registry/parse.ts";
 import { type Registry, serialiseRegistry } from "../registry/registry.ts";
 import {
-  hashCollision,
   checkNewName,
   register,
   type Resolved,
@@ -25,7 +22,9 @@ import {
 import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { bundleMissing } from "./drivers.ts";
+import { bundleMissing } from "../bundle/errors.ts";
+import { sourceNotFound } from "../host/errors.ts";
+import { hashCollision } from "../registry/errors.ts";
 
 /** The bundles and the registry of a store, in the form of a host. */
 export class StoredWorkflows {
@@ -132,11 +131,7 @@ export class StoredWorkflows {
     if (file === undefined) return new TextDecoder().decode(bundle.code);
     const found = sourcesOf(bundle).get(file);
     if (found !== undefined) return found;
-    throw WorkflowError.missing(
-      "NO_SUCH_SOURCE",
-      `${name} was not built from a file ${show(file)}`,
-      "ask without a file for the bundle itself",
-    );
+    throw sourceNotFound(name, file);
   }
 
   async changedRoles(

@@ -7,13 +7,22 @@ import {
   type WaitMeta,
 } from "../contract/contract.ts";
 import { decidedValue } from "../contract/decision.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { exactJson, losslessJson, roundedIn } from "../contract/exact.ts";
 import { answererOf } from "../control/answered-by.ts";
 import { type AnswerRequest, type InputRequest } from "../control/control.ts";
-import { isRecord, show } from "../contract/show.ts";
+import { isRecord } from "../contract/show.ts";
 import { requestIdOf, takenIds } from "../record/selection.ts";
 import { sleep } from "./generator.ts";
+import {
+  invalidAnswer,
+  lateAnswer,
+  notADecision,
+  notWaiting,
+  staleAnswer,
+  threadSleeps,
+  wrongToken,
+} from "./errors.ts";
 
 // A timer stops while the machine sleeps, and ignores changes of the clock.
 const longestTimer = 10_000;
@@ -214,24 +223,12 @@ export async function answerStep(
   { judge, now }: Pick<AnswerParts, "judge" | "now">,
 ): Promise<RoleOutput> {
   if (wait.sleep === true) throw sleeping(threadId, wait);
-  if (question !== undefined && question !== number) {
-    const message = `the answer is to the question of step ${question}, and that of step ${number} is open`;
-    throw refused("STALE_ANSWER", threadId, message);
-  }
+  if (question !== undefined && question !== number) throw staleAnswer(threadId, question, number);
   const token = given.meta?.token;
-  if (token !== undefined && token !== wait.token) {
-    throw refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${wait.for}`);
-  }
-  if (isOver(wait, now())) {
-    const late = isoTime(wait.expiresAt);
-    const message = `the answer comes too late: ${wait.for} could be answered until ${late}`;
-    throw refused("ANSWER_LATE", threadId, message);
-  }
+  if (token !== undefined && token !== wait.token) throw wrongToken(threadId, wait.for);
+  if (isOver(wait, now())) throw lateAnswer(threadId, wait.for, isoTime(wait.expiresAt));
   const { input, violation } = await readAnswer(wait, given, judge);
-  if (violation !== null) {
-    const message = `the answer does not fit what ${wait.for} asks for: ${violation}`;
-    throw refused("ANSWER_INVALID", threadId, message);
-  }
+  if (violation !== null) throw invalidAnswer(threadId, wait.for, violation);
   const meta: InputMeta = { ...input.meta, for: wait.for, by: answererOf(given) };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
@@ -302,11 +299,7 @@ function withDecision(wait: WaitMeta, input: InputRequest): InputRequest {
   if (decided === undefined) return input;
   if (decided !== null) return { ...input, content: JSON.stringify(decided), value: decided };
   const given = typeof value === "string" ? value : JSON.stringify(value);
-  throw WorkflowError.usage(
-    "NOT_A_DECISION",
-    `the answer to ${wait.for} must be approve or reject, not ${show(given)}`,
-    'answer with one of these words, or with {"decision": "reject", "note": "why"}',
-  );
+  throw notADecision(wait.for, given);
 }
 
 /** Returns the `__input__` step for a timeout or the end of a sleep. */
@@ -320,30 +313,11 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 
-/** Error for a thread that its worker is about to release. */
-export const notLive = (threadId: string) =>
-  refused("NOT_LIVE", threadId, "the thread is being released by its worker");
-
-/** Error for a thread without an open question. */
-export const notWaiting = (threadId: string) =>
-  refused("NOT_WAITING", threadId, "the thread waits for no answer, or has got one");
-
 /** Error for a sleeping thread, which can neither be answered nor resumed. */
 export const sleeping = (threadId: string, { expiresAt }: WaitMeta) =>
-  WorkflowError.failed(
-    "SLEEPING",
-    `${threadId} is sleeping until ${isoTime(expiresAt)}, and asks nothing`,
-    `it goes on then; see what it did: uncaged-workflow thread ${threadId}`,
-  );
+  threadSleeps(threadId, isoTime(expiresAt));
 
 const isoTime = (at: number | undefined): string => {
   const date = new Date(at ?? Number.NaN);
   return Number.isNaN(date.getTime()) ? `${at} ms since 1970` : date.toISOString();
 };
-
-const refused = (code: string, threadId: string, message: string) =>
-  WorkflowError.failed(
-    code,
-    message,
-    `see the question and the steps: uncaged-workflow thread ${threadId}`,
-  );

@@ -92,7 +92,7 @@ describe("a question that expires while an answer is checked", () => {
     await until(() => engine.status === "waiting");
     const answering = engine.answer({ content: "no" }).catch((error: Error) => error);
     clock.now += year;
-    expect(String(await answering)).toContain("does not fit");
+    expect(String(await answering)).toContain("invalid answer to leave");
     await engine.done;
     expect(lines.map(({ role }) => role)).toEqual(["a", "b", "c", WAIT, "__input__", "__end__"]);
     expect(lines.at(-2)?.meta).toEqual({ for: "leave", timedOut: true, value: 1 });

@@ -1,14 +1,5 @@
 import type { RoleSchemas, StepViolation } from "../bundle/role-schemas.ts";
 import type { RoleOutput } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
-
-/** Error for a step, from 1, that breaks a strict descriptor. */
-export const stepRefused = (step: number, problem: string): WorkflowError =>
-  WorkflowError.failed(
-    "STEP_REFUSED",
-    `step ${step}: ${problem}`,
-    "make the role and the descriptor agree; it is strict, so the step was not committed",
-  );
 
 /** Records that an attempt's step breaks the descriptor. */
 type Warn = (attempt: string | undefined, payload: { role: string; problem: string }) => void;

@@ -304,7 +304,7 @@ describe("the engine", () => {
     ]);
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     await engine.done;
-    expect(await refusal(engine.answer({ content: "third" }))).toContain("waits for no answer");
+    expect(await refusal(engine.answer({ content: "third" }))).toContain("is not waiting");
     expect(lines.filter(({ role }) => role === INPUT)).toHaveLength(1);
     expect(notes.filter((note) => note.startsWith("answer refused"))).toHaveLength(3);
   });

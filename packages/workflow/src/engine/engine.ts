@@ -27,13 +27,13 @@ import type { InputRequest, LiveStatus } from "../control/control.ts";
 import { type EndRecord, stampedText, textOf } from "../record/record.ts";
 import { type ThreadTimes, timesAt, Waited } from "../record/times.ts";
 import { stateAfter } from "../store/state.ts";
-import { Answers, notLive, notWaiting, schemaProblem } from "./answer.ts";
+import { Answers, schemaProblem } from "./answer.ts";
 import { ThreadAttempts } from "./attempts.ts";
-import { stepRefused } from "./descriptor-check.ts";
 import { failed, killed, type Outcome, outOfRounds, returned } from "./ending.ts";
 import { errorLine } from "./failure.ts";
 import { beginGenerator, closeGenerator, type Generator, Halt, stopped } from "./generator.ts";
 import type { EngineParts, EngineState, EngineThread } from "./parts.ts";
+import { notLive, notWaiting, stepRefused } from "./errors.ts";
 
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const soon = Promise.resolve();

@@ -1,7 +1,7 @@
 import type { ThreadInput, WorkflowFn, WorkflowOptions } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { withRecorded } from "../durable/recorded.ts";
 import { system } from "../system/system.ts";
+import { noGenerator } from "./errors.ts";
 
 export type Generator = ReturnType<WorkflowFn>;
 
@@ -25,8 +25,7 @@ export function beginGenerator(
 ): Generator {
   const generator = run(input, withRecorded(run, options));
   if (typeof generator?.next === "function" && Symbol.asyncIterator in generator) return generator;
-  const hint = "write it as: export const run = async function* (input, options) { … }";
-  throw WorkflowError.failed("NO_GENERATOR", "run did not return an async generator", hint);
+  throw noGenerator();
 }
 
 /**

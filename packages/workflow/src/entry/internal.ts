@@ -15,7 +15,8 @@ export { withoutPasswords } from "../contract/url.ts";
 export { checkAnswerer } from "../local/threads/answerer.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
-export { answerHint, endedStatus, goesOn, isMoving, movedError } from "../record/thread.ts";
+export { answerHint, endedStatus, goesOn, isMoving } from "../record/thread.ts";
+export { movedError } from "../record/errors.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
 export { givenInput, recordedInput } from "../host/fixture.ts";
@@ -53,7 +54,8 @@ export { StackMapper } from "../bundle/stack.ts";
 export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
 export { bundleHash, lockDevelopment } from "../local/workflows.ts";
-export { makeTemporary, temporaryProblem } from "../bundle/child.ts";
+export { makeTemporary } from "../bundle/child.ts";
+export { temporaryProblem } from "../bundle/errors.ts";
 
 // Files and locks
 export { makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
@@ -65,7 +67,7 @@ export { terminalUser } from "../system/terminal-user.ts";
 export { threadEnv } from "../local/workers/surroundings.ts";
 export { isAnythingDue } from "../disk/due.ts";
 export { isTrashedThread } from "../disk/trash.ts";
-export { notInTrash } from "../disk/threads.ts";
+export { notInTrash } from "../disk/errors.ts";
 export { keepAwake } from "../local/workers/keep-awake.ts";
 export {
   type ServerAddress,

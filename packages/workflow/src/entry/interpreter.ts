@@ -34,7 +34,7 @@ export {
   type Questions,
 } from "../contract/question.ts";
 export { type ApprovalDecision, decisionOf } from "../contract/decision.ts";
-export { noAnswer } from "../contract/wait.ts";
+export { noAnswer } from "../contract/errors.ts";
 
 // Recorded values
 export type { Journal, JournalEntry, PaidCall } from "../contract/journal.ts";

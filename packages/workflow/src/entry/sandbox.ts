@@ -31,7 +31,8 @@ export {
 export { placeOf, type Program, programOf } from "../sandbox/programs.ts";
 export { type EgressPolicy, endpointOf } from "../sandbox/addresses.ts";
 export { type OwnProcesses, ownProcesses } from "../sandbox/own-processes.ts";
-export { bubblewrapFor, type SandboxMode, sandboxMissing } from "../sandbox/mode.ts";
+export { bubblewrapFor, type SandboxMode } from "../sandbox/mode.ts";
+export { sandboxMissing } from "../sandbox/errors.ts";
 export { removeRunFolder, runFolder, runFolders, runsFolder } from "../sandbox/run-folder.ts";
 export {
   claudeLogin,

@@ -215,7 +215,7 @@ test("a version without support for fixtures is not started with one", () => {
   };
   const options = { threadId, maxRounds: 1, fixture };
   const begin = () => beginGenerator(run, { prompt: "", steps: [] }, options);
-  expect(begin).toThrow("can't be answered from a fixture");
+  expect(begin).toThrow("does not support fixtures");
   // An unrelated option with the same name.
   expect(() =>
     beginGenerator(run, { prompt: "", steps: [] }, { ...options, fixture: "mine" }),

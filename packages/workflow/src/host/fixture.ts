@@ -1,11 +1,11 @@
 import { INPUT, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
 import { isStepQuestion } from "../contract/question.ts";
 import { isQuestion } from "../contract/wait.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadView } from "../record/thread.ts";
 import { inputOf, type TestAnswer } from "../control/test-answer.ts";
+import { corruptNotExported } from "./errors.ts";
 
 /**
  * Converts a thread's log to a fixture, without its environment and debug log.
@@ -14,13 +14,7 @@ import { inputOf, type TestAnswer } from "../control/test-answer.ts";
  */
 export function fixtureOf(view: ThreadView): Fixture {
   const { threadId, workflow, hash, prompt, params, steps } = view;
-  if (view.status === "corrupt") {
-    throw WorkflowError.failed(
-      "LOG_CORRUPT",
-      `the log of ${threadId} is corrupt: it can't be exported`,
-      "fork it, with the steps before the break, and export the fork",
-    );
-  }
+  if (view.status === "corrupt") throw corruptNotExported(threadId);
   return {
     ...({ format: fixtureFormat, version: 1, threadId, workflow, hash, prompt } as const),
     ...(params !== undefined && { params }),

@@ -8,13 +8,13 @@
  * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has seen at this or a later
  *    number.
  */
-import { WorkflowError } from "../contract/error.ts";
 import type { Workflow } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
 import type { Location } from "../control/control.ts";
 import type { HostIdentity } from "../control/control.ts";
-import { notFound } from "../record/selection.ts";
-import { movedError, type ThreadRef } from "../record/thread.ts";
+import { type ThreadRef } from "../record/thread.ts";
+import { threadExists } from "./errors.ts";
+import { movedError, notFound } from "../record/errors.ts";
 
 /** A host's knowledge of a thread: its version and its location, null when it never moved. */
 export type Presence = { hash: string; location: Location | null };
@@ -76,7 +76,8 @@ export async function moveThread(
     const here = await from.presence(threadId);
     if (!here) throw notFound(threadId);
     const there = await to.presence(threadId);
-    if (there && there.hash !== hash) throw existsError(threadId, target, "of another version");
+    if (there && there.hash !== hash)
+      throw threadExists(threadId, target.name, "its version differs");
     if (isDone(threadId, here, there, source, target)) return false;
     const before = await from.files(ref);
     await to.check(before, ref);
@@ -152,17 +153,10 @@ function isDone(
     if (host) throw movedError(threadId, host.name);
     return true;
   }
-  if (there && !host) throw existsError(threadId, target, "that has not come from here");
+  if (there && !host) throw threadExists(threadId, target.name, "it did not come from here");
   // The copy here is stale: on the other host the thread has left since.
   if (host && !away && (last > moves || host.id !== source.id)) {
     throw movedError(threadId, host.name);
   }
   return false;
 }
-
-const existsError = (threadId: string, { name }: HostIdentity, what: string): WorkflowError =>
-  WorkflowError.failed(
-    "THREAD_EXISTS",
-    `${name} has a thread ${threadId} ${what}`,
-    `nothing was changed; compare them, and fork what you want to keep: uncaged-workflow fork ${threadId}`,
-  );

@@ -1,16 +1,11 @@
 import type { Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { worktreeIn, type WorktreeMeta } from "../contract/worktree.ts";
 import { recordedFailure } from "../record/step-tries.ts";
 import { tryOf } from "../durable/output.ts";
-import {
-  answerHint,
-  goesOn,
-  movedError,
-  type ThreadRef,
-  type ThreadView,
-} from "../record/thread.ts";
+import { answerHint, goesOn, type ThreadRef, type ThreadView } from "../record/thread.ts";
 import type { ForkOptions, Host, ObserveOptions, Observed } from "./host.ts";
+import { nothingToRetry } from "./errors.ts";
+import { movedError } from "../record/errors.ts";
 
 /**
  * Observes a thread until it ends, waits for an answer, is corrupt or removed, or its worker is gone. Continues while
@@ -57,13 +52,13 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     interrupted: `take it up: uncaged-workflow resume ${threadId}`,
     paused: `let it go on: uncaged-workflow resume ${threadId}`,
     waiting: goesOn(source)
-      ? "it sleeps, and goes on when it is due"
+      ? "wait: it sleeps, and continues when it is due"
       : answerHint(threadId, steps.at(-1) ?? null),
     running: `stop it first: uncaged-workflow kill ${threadId}`,
   };
-  throw WorkflowError.failed(
-    "NOTHING_TO_RETRY",
-    `${threadId} is ${status}: there is nothing to retry`,
+  throw nothingToRetry(
+    threadId,
+    status,
     hints[status] ?? `fork it: uncaged-workflow fork ${threadId}`,
   );
 }

@@ -7,8 +7,6 @@ import { maxDescriptorBytes, withProofs } from "../bundle/proof.ts";
 import { sealIn } from "../bundle/seal.ts";
 import { putBundle, readBundle, type SideFiles } from "../bundle/store.ts";
 import type { Descriptor } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import type {
   Added,
   RegisterOptions,
@@ -37,6 +35,8 @@ import { takeLock } from "../disk/lock.ts";
 import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./threads/start.ts";
+import { sourceNotFound } from "../host/errors.ts";
+import { alreadyBundle, devRunning } from "./errors.ts";
 
 /** Lists the registered workflows by name, with an empty description if the descriptor can't be read. */
 export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
@@ -140,11 +140,7 @@ export async function readVersionText(root: Root, version: string, file?: string
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
   const text = sourcesOf(root, hash).get(file);
   if (text !== undefined) return text;
-  throw WorkflowError.missing(
-    "NO_SUCH_SOURCE",
-    `${name} was not built from a file ${show(file)}`,
-    "ask without a file for the bundle itself",
-  );
+  throw sourceNotFound(name, file);
 }
 
 const isTextPair = (pair: readonly [unknown, unknown]): pair is [string, string] =>
@@ -214,11 +210,7 @@ export function lockDevelopment(root: string, name: string): { release(): void }
   createRoot(root as Root);
   const lock = takeLock(devLockPath(root as Root, devName), 0);
   if (lock) return lock;
-  throw WorkflowError.failed(
-    "DEV_RUNNING",
-    `another dev is at work on ${name}`,
-    "end it, or give this one a name of its own: --name",
-  );
+  throw devRunning(name);
 }
 
 /** Checks a bundle and stores it under its hash without a name. It is kept while a thread uses it. */
@@ -274,9 +266,5 @@ export async function buildSource(
   const { prepareBundle } = await import("../bundle/prepare.ts");
   const { bytes, map } = await prepareBundle(file, options);
   if (map !== undefined) return { hash: hashOf(bytes), bytes, map };
-  throw WorkflowError.usage(
-    "NOT_A_SOURCE",
-    `${show(file)} is a bundle already`,
-    "register it: uncaged-workflow add <name> <file>",
-  );
+  throw alreadyBundle(file);
 }

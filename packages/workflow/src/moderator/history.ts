@@ -10,11 +10,10 @@ import {
   WAIT,
   type WorkflowOptions,
 } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { QuestionLog } from "../contract/question.ts";
-import { show } from "../contract/show.ts";
 import type { RoleResult, StartStep, ThreadContext } from "./context.ts";
 import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
+import { contextChanged, unasked } from "./errors.ts";
 
 const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
@@ -122,21 +121,9 @@ export class ContextHistory {
   /** Throws `CONTEXT_CHANGED` when a role has changed the list that all of them share. */
   checkUnchanged(role: string): void {
     if (this.#steps.length === this.#count) return;
-    throw WorkflowError.failed(
-      "CONTEXT_CHANGED",
-      `ctx.steps was changed before role ${show(role)} had ended`,
-      "read ctx.steps without changing it: the returned value of a role becomes the next step",
-    );
+    throw contextChanged(role);
   }
 }
-
-/** Error for an `__input__` step of the log that does not follow a question. */
-const unasked = (number: number): WorkflowError =>
-  WorkflowError.failed(
-    "DIVERGED",
-    `step ${number} of the log is "${INPUT}" without a question`,
-    `fork the thread with the steps before it: --at-step ${number - 1}`,
-  );
 
 const asking = Symbol("waitFor");
 

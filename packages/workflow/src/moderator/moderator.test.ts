@@ -240,7 +240,7 @@ describe("a role that asks", () => {
 
   test("fails when it is driven without an answer", async () => {
     expect(await failure(drive(run))).toBe(
-      'NO_ANSWER: the workflow waits for "sign-off" and was asked to go on without an answer',
+      'NO_ANSWER: the workflow waits for "sign-off" and was resumed without an answer',
     );
   });
 });
@@ -256,7 +256,7 @@ describe("failures at run time", () => {
 
   test("a missing role is reported with the existing ones", async () => {
     expect(await failure(drive(routing("reviewer")))).toBe(
-      'UNKNOWN_ROLE: the moderator returned "reviewer", which is none of its roles: "planner", "coder"',
+      'UNKNOWN_ROLE: the moderator returned "reviewer", not one of its roles: "planner", "coder"',
     );
     expect(await failure(drive(routing("constructor")))).toContain('returned "constructor"');
     expect(await failure(drive(routing(undefined)))).toContain("returned undefined");

@@ -1,12 +1,12 @@
 import { type OpenAttempt, openAttempt, opensAttempts, usesAttempt } from "../contract/attempt.ts";
 import { END, type RecordedAnswers, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { answersFromFixture } from "../contract/fixture.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { AskedMeanwhile } from "../contract/question.ts";
 import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
 import { ContextHistory, waitOf, waitResult } from "./history.ts";
+import { badRoleResult, unknownRole } from "./errors.ts";
 
 /**
  * Makes a workflow of roles and a routing function.
@@ -107,11 +107,7 @@ function roleNamed<M extends RoleMeta>(
     typeof name === "string" && Object.hasOwn(roles, name) ? roles[name] : undefined;
   if (typeof role === "function") return role as Role<RoleMeta[string]>;
   const given = typeof name === "string" ? show(name) : kindOf(name);
-  throw WorkflowError.failed(
-    "UNKNOWN_ROLE",
-    `the moderator returned ${given}, which is none of its roles: ${Object.keys(roles).map(show).join(", ")}`,
-    "a moderator returns, at once and not as a promise, the name of a role or END",
-  );
+  throw unknownRole(given, Object.keys(roles));
 }
 
 /** Checks the shape of a result. The values of meta are checked before the step is written. */
@@ -121,10 +117,7 @@ function resultOf(role: string, result: unknown): RoleResult<RoleMeta[string]> {
   if (sound) return result as RoleResult<RoleMeta[string]>;
   let given = kindOf(result);
   if (given === "an object") given = `{content: ${kindOf(content)}, meta: ${kindOf(meta)}}`;
-  throw new WorkflowError({
-    code: "BAD_ROLE_RESULT",
-    message: `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
-  });
+  throw badRoleResult(role, given);
 }
 
 function lastContent({ steps }: ThreadContext): string {

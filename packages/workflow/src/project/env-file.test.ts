@@ -92,7 +92,7 @@ describe("a .env file", () => {
 
   test("that is not a plain file is refused", () => {
     mkdirSync(file);
-    expect(() => readEnvFile(file)).toThrow("is not a plain file");
+    expect(() => readEnvFile(file)).toThrow("is not a regular file");
   });
 
   test("with an unclosed quote is refused, however long the file is", () => {

@@ -1,5 +1,5 @@
-import { WorkflowError } from "../contract/error.ts";
 import { readTextFile } from "./text-file.ts";
+import { envFileInvalid } from "./errors.ts";
 
 /**
  * Reads the variables of a `.env` file; empty when the file is missing. Lines are `NAME=value`, optionally after
@@ -13,12 +13,7 @@ export function readEnvFile(path: string): ReadonlyMap<string, string> {
   const { variables, broken } = parseEnv(text.replace(/\r\n?/g, "\n"));
   if (broken.length === 0) return variables;
   const details = broken.map(({ line, what }) => `${path}:${line}: ${what}`);
-  throw new WorkflowError({
-    code: "ENV_FILE_INVALID",
-    message: details[0] ?? "",
-    hint: "write NAME=value, with quotes around a value of several lines, and # before a comment",
-    ...(details.length > 1 && { details }),
-  });
+  throw envFileInvalid(details);
 }
 
 /** A variable, and the position where its value ends. */

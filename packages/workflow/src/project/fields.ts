@@ -1,5 +1,5 @@
 import { dirname, relative, resolve } from "node:path";
-import { isWorkflowError, messageOf, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, messageOf } from "../contract/error.ts";
 import { isPlainObject, kindOf, show } from "../contract/show.ts";
 import { type DocumentProblem, locatedProblems, readDocument } from "../document/document.ts";
 import { readJson } from "../document/json.ts";
@@ -9,6 +9,7 @@ import { checkWorkflowName } from "../contract/names.ts";
 import type { RootLimits } from "../contract/spending.ts";
 import { limitsProblems } from "./limits.ts";
 import { projectSchema } from "./schema.ts";
+import { projectInvalid } from "./errors.ts";
 
 /** The fields of a project file. */
 export type ProjectFields = {
@@ -52,10 +53,7 @@ function valueOf(text: string): unknown {
 function locate(file: string, text: string, problems: readonly DocumentProblem[]): never {
   const { positionOf } = readDocument(text, file, code);
   const details = locatedProblems(problems, file, positionOf);
-  const [message = ""] = details;
-  const hint =
-    'a project file is {"root": "folder", "host": "restate://host:port", "env": [".env"], "workflows": {"name": "file"}, "limits": {"costPerDay": 20}}, each of them optional';
-  throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
+  throw projectInvalid(details);
 }
 
 /** All problems of the fields of the project in a folder. */

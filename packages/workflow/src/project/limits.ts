@@ -1,10 +1,10 @@
 import { isPlainObject, kindOf, show } from "../contract/show.ts";
 import type { RootLimits } from "../contract/spending.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { type DocumentProblem, locatedProblems, readDocument } from "../document/document.ts";
 import { nearestName } from "../document/nearest.ts";
 import type { DocumentPath } from "../document/text.ts";
 import { readTextFile } from "./text-file.ts";
+import { limitsInvalid } from "./errors.ts";
 
 const names = ["costPerDay", "costPerMonth"] as const;
 const code = "CONFIG_INVALID";
@@ -43,10 +43,8 @@ export function readRootLimits(file: string): RootLimits {
   const { document, positionOf } = readDocument(text, file, code);
   const problems = configProblems(document);
   const details = locatedProblems(problems, file, positionOf);
-  const [message] = details;
-  if (message === undefined) return (document as { limits?: RootLimits }).limits ?? {};
-  const hint = `write {"limits": {"costPerDay": 20, "costPerMonth": 200}}, each of them optional`;
-  throw new WorkflowError({ code, message, hint, ...(details.length > 1 && { details }) });
+  if (details.length === 0) return (document as { limits?: RootLimits }).limits ?? {};
+  throw limitsInvalid(details);
 }
 
 function configProblems(document: unknown): DocumentProblem[] {

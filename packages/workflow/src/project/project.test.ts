@@ -152,7 +152,7 @@ describe("a project file is refused", () => {
       '1:18: "env.1" must be a path',
     ],
     ["with workflows that are not an object", '{"workflows": ["a.ts"]}', "not an array"],
-    ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: "-x" can\'t be a'],
+    ["with an invalid name", '{"workflows": {"-x": "a"}}', '1:22: invalid workflow name "-x"'],
     [
       "with a source that is not a path",
       '{"workflows": {"x": null}}',
@@ -197,7 +197,7 @@ describe("a project file is refused", () => {
   test("when there are two in one folder", async () => {
     write("uncaged.json", {});
     write("package.json", { uncaged: {} });
-    expect((await refusal()).message).toContain("are both there");
+    expect((await refusal()).message).toContain("found both");
   });
 
   test("that is not a plain file, too large or not a text", async () => {

@@ -1,9 +1,10 @@
 import { dirname, join, resolve } from "node:path";
-import { isWorkflowError, WorkflowError } from "../contract/error.ts";
+import { isWorkflowError } from "../contract/error.ts";
 import type { Environment } from "../system/port.ts";
 import type { RootLimits } from "../contract/spending.ts";
 import { type ProjectFields, readFields } from "./fields.ts";
 import { readTextFile } from "./text-file.ts";
+import { twoProjects } from "./errors.ts";
 
 /** A project: a folder with a file that sets the storage root of its threads and the sources of its workflows. */
 export type Project = {
@@ -55,8 +56,7 @@ function projectIn(folder: string, env: Environment): Project | null {
   if (text === null) return inManifest && projectOf(folder, other, inManifest, env);
   const inOwn = readFields(own, text);
   if (!inManifest) return inOwn && projectOf(folder, own, inOwn, env);
-  const message = `${own} and the key "${manifestKey}" in ${other} are both there`;
-  throw WorkflowError.failed("PROJECT_INVALID", message, "keep one of them");
+  throw twoProjects(own, manifestKey, other);
 }
 
 function projectOf(folder: string, file: string, fields: ProjectFields, env: Environment): Project {

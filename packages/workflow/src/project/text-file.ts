@@ -1,8 +1,8 @@
-import { WorkflowError } from "../contract/error.ts";
 import { diskError, systemCode } from "../disk/disk-error.ts";
 import { readFully } from "../disk/files.ts";
 import { O_NONBLOCK, O_RDONLY } from "../system/port.ts";
 import { system } from "../system/system.ts";
+import { notATextFile, notUtf8, projectNotOurs, textTooLarge } from "./errors.ts";
 
 const mostBytes = 1024 * 1024;
 
@@ -36,22 +36,15 @@ export function readTextFile(path: string): string | null {
 
 function textOf(fd: number, path: string): string {
   const found = system.files.statOpen(fd);
-  const refuse = (code: string, what: string, hint: string) =>
-    WorkflowError.failed(code, `${path} ${what}`, hint);
-  if (!found.isFile()) throw refuse("NOT_A_FILE", "is not a plain file", "put a text file there");
-  if (!isTrusted(found.uid)) {
-    const hint = "work in a folder of your own, or take the file over if you trust it";
-    throw refuse("PROJECT_NOT_OURS", "belongs to another user", hint);
-  }
-  if (found.size > mostBytes) {
-    throw refuse("FILE_TOO_LARGE", `has more than ${mostBytes} bytes`, "make it shorter");
-  }
+  if (!found.isFile()) throw notATextFile(path);
+  if (!isTrusted(found.uid)) throw projectNotOurs(path);
+  if (found.size > mostBytes) throw textTooLarge(path, mostBytes);
   const bytes = new Uint8Array(found.size);
   const length = readFully(fd, bytes, 0);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(0, length));
   } catch {
-    throw refuse("NOT_A_TEXT", "is not UTF-8 text", "save it as UTF-8");
+    throw notUtf8(path);
   }
 }
 

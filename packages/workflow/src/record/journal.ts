@@ -14,7 +14,6 @@
 import type { PaidCall } from "../contract/journal.ts";
 import { isRecord } from "../contract/show.ts";
 import { noUsage, readAmount, readUsage } from "../contract/usage.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { ChainFold, type OnRecord } from "./fold.ts";
 import type { Line, Window } from "./lines.ts";
 import type { Break, JournalHead } from "./record.ts";
@@ -230,13 +229,3 @@ export class JournalFold extends ChainFold<JournalRecord> {
 type RecordOf<Kind extends JournalRecord["kind"]> = Extract<JournalRecord, { kind: Kind }>;
 
 const breakAt = (offset: number, line: number, reason: string): Break => ({ line, offset, reason });
-
-/** Error for a broken journal: finished and never started calls can't be distinguished. */
-export function journalCorrupt(
-  path: string,
-  { line, reason }: Break,
-  threadId: string,
-): WorkflowError {
-  const hint = `nothing was done again; put the file back from a backup, or repeat the step with its tool calls: uncaged-workflow fork ${threadId} --anew`;
-  return WorkflowError.failed("LOG_CORRUPT", `${path}:${line}: ${reason}`, hint);
-}

@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import { WorkflowError } from "../contract/error.ts";
 
 /**
  * A line: its JSON value, undefined when it is not JSON in UTF-8; its bytes without the newline; its start, and the
@@ -11,14 +10,6 @@ export type Line = { value: unknown; bytes: Buffer; start: number; position: num
 export type Window = { bytes: Buffer; start: number; rest: Buffer };
 
 export const newline = 10;
-
-/** Error for a log that is shorter than the position at which a reader continues. */
-export const replacedError = (path: string): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_REPLACED",
-    `${path} is shorter than the part already read`,
-    "read it again from the start",
-  );
 
 /** Returns the lines of a window, given their {@link lineOffsets}. */
 export function linesOf(

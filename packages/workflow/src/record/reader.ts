@@ -1,7 +1,5 @@
 import { END, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { type EventRecord, readEvent } from "../contract/event.ts";
-import { show } from "../contract/show.ts";
 import { LogFold } from "./fold.ts";
 import type { Line } from "./lines.ts";
 import {
@@ -12,6 +10,7 @@ import {
   violationOfRecord,
 } from "./record.ts";
 import { type Sum, sumIn } from "./sum.ts";
+import { badPosition } from "./errors.ts";
 
 /** A position in a thread's two logs: bytes of the data log, and of the debug log. */
 export type Position = { data: number; info: number };
@@ -264,10 +263,3 @@ class Lookahead {
 const isEndRecord = (value: unknown): boolean =>
   (value as { role?: unknown } | null | undefined)?.role === END &&
   violationOfRecord(value) === null;
-
-const badPosition = (cursor: string): WorkflowError =>
-  WorkflowError.usage(
-    "BAD_POSITION",
-    `${show(cursor)} is not a position in this thread`,
-    "give the id of an event that this thread's stream has sent, or none to read from the start",
-  );

@@ -4,7 +4,6 @@
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import type { StartRecord } from "./record.ts";
 
 /** An interrupted thread, by its log, and whether it is paused. */
@@ -63,11 +62,3 @@ export function leftBecause(
   if (tries >= mostTries) return `it was resumed ${mostTries} times without a new step`;
   return null;
 }
-
-/** Error for a thread that only a person may resume. */
-export const notRecovered = (threadId: string, reason: string): WorkflowError =>
-  WorkflowError.failed(
-    "NOT_RECOVERED",
-    `${threadId} is not resumed unasked: ${reason}`,
-    `resume it yourself: uncaged-workflow resume ${threadId}`,
-  );

@@ -1,8 +1,15 @@
 import { INPUT, type Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadRef } from "./thread.ts";
+import {
+  badKeptStep,
+  notFound,
+  roleNotFound,
+  roleStepNotFound,
+  stepNotFound,
+  threadAmbiguous,
+} from "./errors.ts";
 
 const mostCandidates = 5;
 
@@ -32,20 +39,10 @@ function newest(threads: Iterable<ThreadRef>): ThreadRef {
   return last;
 }
 
-/** Error for an id without a thread. */
-export function notFound(
-  text: string,
-  hint = "list them: uncaged-workflow threads",
-): WorkflowError {
-  const message = text === "@last" ? "there is no thread yet" : `there is no thread ${show(text)}`;
-  return WorkflowError.missing("THREAD_NOT_FOUND", message, hint);
-}
-
 function ambiguous(text: string, ids: string[]): WorkflowError {
   const shown = ids.sort().slice(0, mostCandidates).join(", ");
   const more = ids.length > mostCandidates ? ` and ${ids.length - mostCandidates} more` : "";
-  const message = `${show(text)} means ${ids.length} threads`;
-  return WorkflowError.usage("THREAD_AMBIGUOUS", message, `give more of the id: ${shown}${more}`);
+  return threadAmbiguous(text, ids.length, `${shown}${more}`);
 }
 
 /**
@@ -76,36 +73,23 @@ function indexOfRole(steps: readonly Step[], text: string): number {
   const found = steps.flatMap((step, index) => (step.role === role ? [index] : []));
   const index = found[Number(nth) - 1];
   if (index !== undefined) return index;
-  if (found.length === 0) {
-    throw missing("NO_SUCH_ROLE", `no step of the thread has the role ${show(role)}`, steps);
-  }
-  const message = `the role ${show(role)} has ${found.length} steps, not ${nth}`;
-  throw missing("NO_SUCH_STEP", message, steps);
+  if (found.length === 0) throw roleNotFound(role, rolesOf(steps));
+  throw roleStepNotFound({ name: role, steps: found.length }, nth, rolesOf(steps));
 }
 
 function checkCount(steps: readonly Step[], count: number): number {
   if (Number.isInteger(count) && count >= 0 && count <= steps.length) return count;
-  throw missing("NO_SUCH_STEP", `the thread has ${steps.length} steps, not ${count}`, steps);
+  throw stepNotFound(steps.length, count, rolesOf(steps));
 }
 
 function checkList(steps: readonly Step[], list: number[]): number[] {
   for (const [at, index] of list.entries()) {
     const before = list[at - 1] ?? -1;
     if (!Number.isInteger(index) || index <= before || index >= steps.length) {
-      throw missing("NO_SUCH_STEP", `${index} can't be in the list of steps to keep`, steps);
+      throw badKeptStep(index, rolesOf(steps));
     }
   }
   return list;
-}
-
-function missing(code: string, message: string, steps: readonly Step[]): WorkflowError {
-  const roles = [...new Set(steps.map((step) => step.role))];
-  const shown = `its roles: ${roles.slice(0, 20).join(", ")}`;
-  return WorkflowError.missing(
-    code,
-    message,
-    roles.length > 0 ? shown : "the thread has no steps yet",
-  );
 }
 
 /** Returns the id that identifies a repeated answer: `meta.requestId`, if it is a text. */
@@ -123,3 +107,6 @@ export function takenIds(steps: readonly Step[]): string[] {
   }
   return ids;
 }
+
+const rolesOf = (steps: readonly Step[]): string[] =>
+  [...new Set(steps.map((step) => step.role))].slice(0, 20);

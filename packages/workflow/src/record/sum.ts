@@ -1,5 +1,5 @@
-import { WorkflowError } from "../contract/error.ts";
 import { xxh64 } from "./xxh64.ts";
+import { builtInReplaced } from "./errors.ts";
 
 /**
  * The chained checksum of a log. The last field of each record is its `sum`: XXH64 over the bytes of the record before
@@ -44,11 +44,7 @@ const probeSum = xxh64(probe);
  * @throws WorkflowError `BUILT_IN_REPLACED` when a bundle has replaced built-ins that the hash uses.
  */
 export function seal(body: Uint8Array, previous: Sum): { tail: string; sum: Sum } {
-  if (xxh64(probe) !== probeSum) {
-    const message = "the bundle has replaced a built-in that the sums of logs are computed with";
-    const hint = "end the worker: uncaged-workflow kill --force <thread>, then resume";
-    throw WorkflowError.failed("BUILT_IN_REPLACED", message, hint);
-  }
+  if (xxh64(probe) !== probeSum) throw builtInReplaced();
   const sum = xxh64(body, previous);
   return { tail: tailOf(sum), sum };
 }

@@ -1,12 +1,12 @@
 import { INPUT, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isApproval } from "../contract/decision.ts";
-import { WorkflowError } from "../contract/error.ts";
-import { isRecord, show } from "../contract/show.ts";
+import { isRecord } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
 import type { ThreadTimes } from "./times.ts";
 import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./record.ts";
+import { newerLog } from "./errors.ts";
 
 /** The name of a thread's status. */
 export type Status = ThreadStatus["status"];
@@ -226,65 +226,8 @@ export function answerHint(threadId: string, question: Step | null): string {
 const isWords = (schema: unknown): boolean =>
   !isRecord(schema) || schema.type === undefined || [schema.type].flat().includes("string");
 
-/** Error for an ended thread. `how` describes its end. */
-export const endedError = (threadId: string, how: string): WorkflowError =>
-  WorkflowError.failed(
-    "THREAD_ENDED",
-    `${threadId} has ended (${how}), and an ended log is final`,
-    afterEnd(threadId, how),
-  );
-
-function afterEnd(threadId: string, how: string): string {
-  switch (how) {
-    case "completed":
-    case "returned 0":
-      return `go on from its steps in a new thread: uncaged-workflow fork ${threadId}`;
-    case "maxRounds":
-      return `give it more rounds in a new thread: uncaged-workflow retry ${threadId} --max-rounds N`;
-    case "ended":
-      return `see how: uncaged-workflow thread ${threadId}`;
-    default:
-      return `continue in a new thread: uncaged-workflow retry ${threadId}`;
-  }
-}
-
-/** Error for a thread that moved to another host: a cluster's URL or a storage root of a machine. */
-export function movedError(threadId: string, host: string): WorkflowError {
-  const hint = host.includes("://")
-    ? `go on there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
-    : `go on there; or bring it back from there: uncaged-workflow push ${threadId} --host URL, with this cluster's URL`;
-  return WorkflowError.failed("THREAD_MOVED", `${threadId} has moved to ${host}`, hint);
-}
-
-/** Error for moving a running thread. */
-export const movesNotRunning = (threadId: string): WorkflowError =>
-  WorkflowError.failed(
-    "THREAD_RUNNING",
-    `${threadId} is running, and a thread moves between two steps`,
-    `pause it first: uncaged-workflow pause ${threadId}`,
-  );
-
-/** Error for a broken thread log at this path. */
-export const corruptError = (path: string, { line, offset, reason }: Break): WorkflowError =>
-  WorkflowError.failed(
-    "LOG_CORRUPT",
-    `${path}:${line}: ${reason} (byte ${offset})`,
-    `nothing was changed; put the file back from a backup${forkBefore(path, line)}`,
-  );
-
-/** Returns the hint for forking the steps before a broken line of a data log; empty when there are none. */
-function forkBefore(path: string, line: number): string {
-  const [, threadId] = /([0-9A-Z]{26})\.data\.jsonl$/.exec(path) ?? [];
-  if (threadId === undefined || line < 3) return "";
-  return `, or fork the steps before that line: uncaged-workflow fork ${threadId} --at-step ${line - 2}`;
-}
-
 /** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
 export function checkRole(path: string, { role }: Step): void {
   if (!role.startsWith("__") || role === WAIT || role === INPUT) return;
-  throw WorkflowError.failed(
-    "NEWER_LOG",
-    `${path} has a step ${show(role)}, which a newer version wrote`,
-    "continue the thread with that version; nothing was changed",
-  );
+  throw newerLog(path, role);
 }

@@ -1,4 +1,4 @@
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { writeFileAtomic } from "../disk/files.ts";
 import { waitForLock } from "../disk/lock.ts";
 import { type Root, registryLockPath, registryPath } from "../disk/paths.ts";
@@ -8,6 +8,7 @@ import { type Found, findRegistry } from "./read.ts";
 import { backupPath } from "../disk/paths.ts";
 import type { SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
+import { registryChanged, registryFull, registryLocked, registryNewer } from "./errors.ts";
 
 // Concurrent changes take turns. Give up only when the lock makes no progress.
 const stuckMs = 10_000;
@@ -35,14 +36,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
       return changed;
     }
     const text = serialiseRegistry(changed.registry);
-    if (Buffer.byteLength(text) > maxRegistryBytes) {
-      const message = `${path} would have more than ${maxRegistryBytes} bytes`;
-      throw WorkflowError.failed(
-        "REGISTRY_FULL",
-        message,
-        "remove workflows that you no longer need",
-      );
-    }
+    if (Buffer.byteLength(text) > maxRegistryBytes) throw registryFull(path, maxRegistryBytes);
     // With a backup from the first change on, a missing registry is recognized as lost.
     writeFileAtomic(backupPath(root), before ?? serialiseRegistry(registry));
     writeFileAtomic(path, text);
@@ -59,20 +53,12 @@ export function findOwn(root: Root): Found {
   if (found.changed) throw changedError(root, found.changed);
   if (!found.unknown) return found;
   const { line, column, reason } = found.unknown;
-  throw WorkflowError.failed(
-    "REGISTRY_NEWER",
-    `${registryPath(root)}:${line}:${column}: ${reason}, which this version does not know`,
-    "use the version of uncaged-workflow that wrote the file, or remove the key",
-  );
+  throw registryNewer(`${registryPath(root)}:${line}:${column}`, reason);
 }
 
 function changedError(root: Root, { line, column, reason }: SyntaxViolation): WorkflowError {
   const path = registryPath(root);
-  return WorkflowError.failed(
-    "REGISTRY_CHANGED",
-    `${path}:${line}:${column}: ${reason}: the file was damaged, or edited by hand`,
-    `compare it with ${backupPath(root)}, the registry before its last change; then delete line ${line} to accept it`,
-  );
+  return registryChanged(`${path}:${line}:${column}`, reason, { line, backup: backupPath(root) });
 }
 
 /** Runs `act` under the registry's lock. Creates a missing storage root. */
@@ -94,9 +80,7 @@ function untilStuck(root: Root): () => void {
     const version = versionOf(root);
     if (version !== last) since = system.clock.elapsed();
     else if (system.clock.elapsed() - since > stuckMs) {
-      const message = `${registryPath(root)} is being changed by another process`;
-      const hint = "try again; the lock goes with the process that holds it";
-      throw WorkflowError.failed("REGISTRY_LOCKED", message, hint);
+      throw registryLocked(registryPath(root));
     }
     last = version;
   };

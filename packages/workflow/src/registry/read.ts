@@ -1,9 +1,10 @@
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { readOwnFile } from "../disk/files.ts";
 import { backupPath, type Root, registryPath } from "../disk/paths.ts";
 import { system } from "../system/system.ts";
 import { type Parsed, parseRegistry, SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry } from "./registry.ts";
+import { registryBroken, registryLost } from "./errors.ts";
 
 /** The registry on disk. `text` is null without a file. */
 export type Found = Parsed & { text: string | null };
@@ -53,21 +54,12 @@ function decoded(bytes: Uint8Array): string | null {
 }
 
 function broken(root: Root, violation: SyntaxViolation): WorkflowError {
-  const { line, column, reason } = violation;
-  const hint = hasBackup(root)
-    ? `correct it, or copy ${backupPath(root)} there: the registry before its last change`
-    : "correct it; there is no older copy";
-  const message = `${registryPath(root)}:${line}:${column}: ${reason}`;
-  return WorkflowError.failed("REGISTRY_BROKEN", message, hint, violation);
+  const at = `${registryPath(root)}:${violation.line}:${violation.column}`;
+  return registryBroken(at, violation, hasBackup(root) ? backupPath(root) : null);
 }
 
 function lost(root: Root): WorkflowError {
-  const hint = `copy ${backupPath(root)} there, or delete that file too for an empty registry`;
-  return WorkflowError.failed(
-    "REGISTRY_BROKEN",
-    `${registryPath(root)} is gone, but there was one`,
-    hint,
-  );
+  return registryLost(registryPath(root), backupPath(root));
 }
 
 const hasBackup = (root: Root): boolean => system.files.statLink(backupPath(root)) !== null;

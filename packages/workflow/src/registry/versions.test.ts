@@ -218,6 +218,6 @@ test("a dev name has no history, and differs from its workflow's name", () => {
   expect(saved.registry.get("review")).toEqual({ hash: A, timestamp: 1, history: [] });
   expect(resolve(saved.registry, "review@dev", () => [])).toEqual({ name: "review@dev", hash: A });
   for (const name of ["@dev", "a@dev@dev", "a@b", "con@dev"]) {
-    expect(() => register(none, name, A, 1)).toThrow("can't be a workflow's name");
+    expect(() => register(none, name, A, 1)).toThrow("invalid workflow name");
   }
 });

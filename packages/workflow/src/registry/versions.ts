@@ -1,7 +1,17 @@
-import { WorkflowError } from "../contract/error.ts";
-import { show } from "../contract/show.ts";
 import { checkRegisteredName, isDevName, isHash, isHashPrefix } from "../contract/names.ts";
 import { entryOf, isTimestamp, type Registry, type Version, type Workflow } from "./registry.ts";
+import {
+  ambiguousHash,
+  changedMeanwhile,
+  hashCollision,
+  nameLikeHash,
+  nameTaken,
+  noLaterTimestamp,
+  nothingToRollBack,
+  versionNotFound,
+  versionUnknownHere,
+  workflowNotFound,
+} from "./errors.ts";
 
 /**
  * Registers a bundle as the name's current version. The previous version goes to the history; a version from the
@@ -24,14 +34,7 @@ export function register(
   checkExpected(name, found?.hash ?? null, expected);
   const versions = found ? versionsOf(found) : [];
   const timestamp = Math.max(now, (versions[0]?.timestamp ?? -1) + 1);
-  if (!isTimestamp(timestamp)) {
-    const message = `${name} has a version from the end of time: no later timestamp exists`;
-    throw WorkflowError.failed(
-      "REGISTRY_BROKEN",
-      message,
-      "correct the timestamp in workflow.yaml",
-    );
-  }
+  if (!isTimestamp(timestamp)) throw noLaterTimestamp(name);
   const history = isDevName(name) ? [] : versions.filter((version) => version.hash !== hash);
   // A version that comes back keeps its proof.
   const { sha256 } = versions.find((version) => version.hash === hash) ?? {};
@@ -56,11 +59,7 @@ export function takeVersions(
   const found = registry.get(name);
   const theirs = versionsOf(workflow);
   if (found && !force && !theirs.some(({ hash }) => hash === found.hash)) {
-    throw WorkflowError.failed(
-      "VERSION_CONFLICT",
-      `${name} is at ${found.hash} there, a version that is not here`,
-      `bring that here first (the other of push and pull), or move the name to ${workflow.hash} all the same: --force`,
-    );
+    throw versionUnknownHere(name, found.hash, workflow.hash);
   }
   const known = found ? versionsOf(found) : [];
   for (const { hash, sha256 } of theirs) {
@@ -83,23 +82,9 @@ export function takeVersions(
   return { registry: new Map(registry).set(name, { ...current, history }), unchanged };
 }
 
-/** Error for two bundles with the same hash. */
-export const hashCollision = (hash: string): WorkflowError =>
-  WorkflowError.failed(
-    "HASH_COLLISION",
-    `another bundle has the hash ${hash} already`,
-    "change a byte of the bundle, such as a comment, and add it again",
-  );
-
 function checkExpected(name: string, current: string | null, expected?: string | null): void {
   if (expected === undefined || (expected?.toUpperCase() ?? null) === current) return;
-  const is = current === null ? `there is no workflow ${name}` : `${name} is at ${current}`;
-  const instead = expected === null ? "" : `, and not at ${show(expected)}`;
-  throw WorkflowError.failed(
-    "VERSION_CONFLICT",
-    `${is}${instead}: it was changed meanwhile`,
-    "nothing was saved: compare both versions, then save on top of the current one",
-  );
+  throw changedMeanwhile(name, current, expected ?? null);
 }
 
 /**
@@ -110,18 +95,10 @@ function checkExpected(name: string, current: string | null, expected?: string |
 export function checkNewName(registry: Registry, name: string): void {
   checkRegisteredName(name);
   if (registry.has(name)) return;
-  if (isHash(name.toUpperCase())) {
-    const hint = "use a name of another length than 13, or one with a dash";
-    throw WorkflowError.usage("BAD_NAME", `${name} has the form of a bundle's hash`, hint);
-  }
+  if (isHash(name.toUpperCase())) throw nameLikeHash(name);
   const other = casePair(registry, name);
   if (other === undefined) return;
-  const hint = `use ${other}, or a name that is easier to distinguish from it`;
-  throw WorkflowError.usage(
-    "NAME_TAKEN",
-    `${name} differs only by case from the workflow ${other}`,
-    hint,
-  );
+  throw nameTaken(name, other);
 }
 
 /**
@@ -140,14 +117,7 @@ export function rollBack(
   const previous = workflow.hash;
   const before = versions[versions.findIndex(({ hash }) => hash === previous) + 1];
   const target = version === undefined ? before : versionOf(name, workflow, version);
-  if (!target) {
-    const hint = `to go forward name a version: uncaged-workflow history ${name}`;
-    throw WorkflowError.failed(
-      "NOTHING_TO_ROLL_BACK",
-      `${name} is at its first version ${previous}`,
-      hint,
-    );
-  }
+  if (!target) throw nothingToRollBack(name, previous);
   const { hash } = target;
   if (hash === previous) return { registry, hash, previous };
   const history = versions.filter((other) => other.hash !== hash);
@@ -171,15 +141,8 @@ export function unregister(registry: Registry, name: string): Registry {
  */
 export function workflowOf(registry: Registry, name: string, root?: string): Workflow {
   const found = registry.get(name);
-  if (!found) throw workflowNotFound(registry, name, root);
+  if (!found) throw workflowNotFound(name, { root, similar: casePair(registry, name) });
   return found;
-}
-
-function workflowNotFound(registry: Registry, name: string, root?: string): WorkflowError {
-  const similar = casePair(registry, name);
-  const hint = similar ? `did you mean ${similar}?` : "list them: uncaged-workflow list";
-  const message = `there is no workflow ${show(name)}${root === undefined ? "" : ` in ${root}`}`;
-  return WorkflowError.missing("WORKFLOW_NOT_FOUND", message, hint);
 }
 
 /**
@@ -203,19 +166,7 @@ export function versionOf(name: string, workflow: Workflow, text: string): Versi
   if (only && found.length === 1) return only;
   const hashes = found.map(({ hash }) => hash);
   if (only) throw ambiguousHash(text, hashes);
-  const hint = `list them: uncaged-workflow history ${name}`;
-  throw WorkflowError.missing("VERSION_NOT_FOUND", `${name} has no version ${show(text)}`, hint);
-}
-
-export function ambiguousHash(text: string, hashes: string[]): WorkflowError {
-  const shown = hashes.slice(0, 5).join(", ");
-  const more = hashes.length > 5 ? ` and ${hashes.length - 5} more` : "";
-  const message = `${show(text)} is the beginning of ${hashes.length} hashes`;
-  return WorkflowError.usage(
-    "VERSION_AMBIGUOUS",
-    message,
-    `give more of the hash: ${shown}${more}`,
-  );
+  throw versionNotFound(name, text);
 }
 
 function casePair(registry: Registry, name: string): string | undefined {
@@ -249,11 +200,12 @@ export function resolve(
     return { name, hash };
   }
   const prefix = text.toUpperCase();
-  if (!isHashPrefix(prefix)) throw workflowNotFound(registry, text, root);
+  if (!isHashPrefix(prefix))
+    throw workflowNotFound(text, { root, similar: casePair(registry, text) });
   const known = new Set([...hashesOf(registry), ...stored()]);
   const found = [...known].filter((hash) => hash.startsWith(prefix)).sort();
   const [only] = found;
-  if (!only) throw workflowNotFound(registry, text, root);
+  if (!only) throw workflowNotFound(text, { root, similar: casePair(registry, text) });
   if (found.length > 1) throw ambiguousHash(text, found);
   return { name: nameOf(registry, only), hash: only };
 }

@@ -132,7 +132,7 @@ inSandbox(`a file that redirects .git to another folder is removed${missing}`, (
   expect(existsSync(join(project, ".git/commondir"))).toBe(false);
   expect(existsSync(join(project, ".git/index"))).toBe(true);
   writeFileSync(join(project, ".git/commondir"), "../.common");
-  expect(() => overlayOf(folder, [])).toThrow("makes git obey another folder");
+  expect(() => overlayOf(folder, [])).toThrow("redirects git to another folder");
 });
 
 inSandbox(`the repositories of submodules and worktrees are protected too${missing}`, () => {

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, sep } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
+import { diskFull, folderReplaced } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -68,7 +68,7 @@ export class Handle implements Disposable {
       const place = hasOpenFiles ? readlinkSync(`${openFiles}/${fd}`) : realpathSync(path);
       const handle = new Handle(fd, place);
       if (hasOpenFiles || isSame(place, handle)) return handle;
-      throw replaced(path);
+      throw folderReplaced(path);
     } catch (error) {
       closeSync(fd);
       throw error;
@@ -114,7 +114,7 @@ export class Handle implements Disposable {
     const entry = this.entry(name);
     if (entry?.isFolder) return entry;
     entry?.close();
-    throw replaced(join(this.path, name));
+    throw folderReplaced(join(this.path, name));
   }
 
   /** Lists the names in this directory. */
@@ -159,11 +159,7 @@ export class Handle implements Disposable {
       // The system's error for a full disk does not name the file.
       const { code = "" } = error as NodeJS.ErrnoException;
       if (!["ENOSPC", "EDQUOT"].includes(code)) throw error;
-      throw WorkflowError.failed(
-        "DISK_FULL",
-        `can't write ${join(this.path, name)}: the disk is full`,
-        "free some space",
-      );
+      throw diskFull(join(this.path, name));
     }
     renameSync(aside, this.place(name));
   }
@@ -173,7 +169,7 @@ export class Handle implements Disposable {
     const fd = openSync(this.place(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
-    throw replaced(join(this.path, name));
+    throw folderReplaced(join(this.path, name));
   }
 
   /** Removes an entry with all below it. Links are removed, not followed. */
@@ -185,7 +181,7 @@ export class Handle implements Disposable {
   place(name?: string): string {
     if (name !== undefined && (name === "" || name === "." || name === ".." || /[/\0]/.test(name)))
       throw new Error(`invalid name of a directory entry: ${JSON.stringify(name)}`);
-    if (!hasOpenFiles && !isSame(this.path, this)) throw replaced(this.path);
+    if (!hasOpenFiles && !isSame(this.path, this)) throw folderReplaced(this.path);
     const own = hasOpenFiles ? `${openFiles}/${this.fd}` : this.path;
     return name === undefined ? own : join(own, name);
   }
@@ -210,13 +206,6 @@ function isSame(path: string, { identity }: Pick<Handle, "identity">): boolean {
     return false;
   }
 }
-
-const replaced = (path: string): WorkflowError =>
-  WorkflowError.failed(
-    "FOLDER_REPLACED",
-    `${path}: replaced while it was in use`,
-    "end what replaces it, and try again",
-  );
 
 /** Whether a path is a directory or below it, both without `..` and links. */
 export const isInside = (path: string, folder: string): boolean =>

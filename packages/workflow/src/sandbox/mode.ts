@@ -1,5 +1,5 @@
-import { WorkflowError } from "../contract/error.ts";
 import { type Bubblewrap, findBubblewrap } from "./bubblewrap.ts";
+import { sandboxMissing } from "./errors.ts";
 
 /** Use of bubblewrap: never, if it works, or required. */
 export type SandboxMode = "off" | "auto" | "required";
@@ -20,11 +20,3 @@ export async function bubblewrapFor(
   if (mode === "required" && typeof found === "string") throw sandboxMissing(found);
   return found;
 }
-
-/** Error for a required sandbox that this machine can't provide. */
-export const sandboxMissing = (problem: string): WorkflowError =>
-  WorkflowError.failed(
-    "SANDBOX_MISSING",
-    `a sandbox is required: ${problem}`,
-    "install bubblewrap 0.8 or later where user namespaces are allowed, or set the sandbox to auto",
-  );

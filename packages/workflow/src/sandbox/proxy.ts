@@ -10,9 +10,10 @@ import {
 } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { type EgressPolicy, type Endpoint, endpointOf, textOf } from "./addresses.ts";
 import { type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
+import { proxyFailed } from "./errors.ts";
 
 export type EgressProxy = { close(): Promise<void> };
 
@@ -200,18 +201,17 @@ export async function openEgressProxy(
 }
 
 async function listen(server: Server, path: string): Promise<void> {
-  const fail = (problem: string, cause?: unknown) =>
-    WorkflowError.failed("EGRESS_PROXY", `proxy socket ${path}: ${problem}`, undefined, cause);
-  if (Buffer.byteLength(path) > longestPath) throw fail(`longer than ${longestPath} bytes`);
+  if (Buffer.byteLength(path) > longestPath)
+    throw proxyFailed(path, `longer than ${longestPath} bytes`);
   await new Promise<void>((done, failed) => {
-    server.once("error", (error) => failed(fail(messageOf(error), error)));
+    server.once("error", (error) => failed(proxyFailed(path, messageOf(error), error)));
     server.once("listening", done);
     server.listen(path);
   });
   server.on("error", () => {});
   await chmod(path, 0o600).catch((error: unknown) => {
     server.close();
-    throw fail(messageOf(error), error);
+    throw proxyFailed(path, messageOf(error), error);
   });
 }
 

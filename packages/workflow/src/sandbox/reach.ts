@@ -1,5 +1,4 @@
 import { connect, isIP, type Socket } from "node:net";
-import { WorkflowError } from "../contract/error.ts";
 import {
   type Endpoint,
   endpointOf,
@@ -8,6 +7,7 @@ import {
   textOf,
   type EgressPolicy,
 } from "./addresses.ts";
+import { badEndpoint } from "./errors.ts";
 
 /** Name resolution, this machine's addresses, and the timeout of a connection. */
 export type Network = {
@@ -91,11 +91,7 @@ const keyOf = ({ host, port }: Endpoint): string =>
 function entryOf(text: string): string {
   const endpoint = endpointOf(text);
   if (endpoint) return keyOf(endpoint);
-  throw WorkflowError.usage(
-    "SETTING_INVALID",
-    `sandbox.network.allow: ${JSON.stringify(text)} is not host:port`,
-    'write each entry like "localhost:5432" or "[::1]:5432"',
-  );
+  throw badEndpoint(text);
 }
 
 /** Tries addresses in order. Each gets a share of the timeout, so that a silent one leaves time for the next. */

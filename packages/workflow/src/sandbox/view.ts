@@ -1,6 +1,6 @@
 import { join, posix, relative, sep } from "node:path";
-import { WorkflowError } from "../contract/error.ts";
 import { Handle, isInside } from "./handle.ts";
+import { foreignGitFolder, tooManyFolders } from "./errors.ts";
 
 /** A file or directory of the host, and its path inside. */
 export type Shown = { handle: Handle; to: string; isWritable: boolean };
@@ -128,7 +128,7 @@ function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
   // A submodule's name may contain slashes.
   const open = [[...git, "modules"]];
   for (let way = open.pop(); way; way = open.pop()) {
-    if (found.length + open.length > mostFolders) throw tooMany(top);
+    if (found.length + open.length > mostFolders) throw tooManyFolders(top.path, mostFolders);
     for (const name of entriesOf(top, way)) {
       const own = [...way, name];
       const isRepository = entriesOf(top, own).includes("HEAD");
@@ -156,8 +156,7 @@ function missingIn(git: Handle, way: readonly string[]): string[] {
   if (!names.includes("HEAD")) return [];
   if (names.includes("commondir") && way.at(-2) !== "worktrees") {
     const path = join(git.path, "commondir");
-    const message = `${path} makes git obey another folder, and no repository has it`;
-    throw WorkflowError.failed("FOREIGN_GIT_FOLDER", message, `look at it, then: rm ${path}`);
+    throw foreignGitFolder(path);
   }
   return ["commondir", "config.worktree"].filter((name) => !names.includes(name));
 }
@@ -178,7 +177,7 @@ function foldersIn(top: Handle): string[][] {
   const open: string[][] = [[]];
   for (let visited = 0; open.length > 0; visited += 1) {
     // A process inside may have created very many folders to hide others from this search.
-    if (visited === mostFolders) throw tooMany(top);
+    if (visited === mostFolders) throw tooManyFolders(top.path, mostFolders);
     const names = open.shift() ?? [];
     using handle = names.length === 0 ? Handle.open(top.place()) : top.below(names);
     if (!handle?.isFolder) continue;
@@ -193,13 +192,6 @@ function foldersIn(top: Handle): string[][] {
   }
   return found;
 }
-
-const tooMany = ({ path }: Handle): WorkflowError =>
-  WorkflowError.failed(
-    "TOO_MANY_FOLDERS",
-    `${path}: more than ${mostFolders} folders in its upper levels`,
-    "remove unneeded ones or choose a folder below it",
-  );
 
 /** Lists the sockets in a git folder: that of its file system monitor. */
 function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {

@@ -1,4 +1,3 @@
-import { WorkflowError } from "../contract/error.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { encode } from "../record/sum.ts";
 import { Memory, refOf, type StoredThread } from "./memory.ts";
@@ -16,6 +15,8 @@ import type {
   ThreadInfo,
   ThreadStore,
 } from "./store.ts";
+import { notFound } from "../record/errors.ts";
+import { badCursor, storeClosed } from "./errors.ts";
 
 const pageBytes = 1024 * 1024;
 
@@ -127,10 +128,7 @@ class MemoryStore implements ThreadStore {
     const all = this.#get(ref).logs[log];
     const [name, digits = ""] = cursor.split(".");
     const start = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
-    if (name !== log || !(start <= all.length)) {
-      const message = `${ref.threadId}: invalid cursor ${JSON.stringify(cursor)} of the ${log} log`;
-      throw WorkflowError.usage("BAD_POSITION", message);
-    }
+    if (name !== log || !(start <= all.length)) throw badCursor(ref.threadId, cursor, log);
     let end = start;
     for (let bytes = 0; end < all.length; end += 1) {
       bytes += encode(all[end]).length + 1;
@@ -233,7 +231,7 @@ class MemoryStore implements ThreadStore {
 
   #open(): Memory {
     if (!this.#closed.signal.aborted) return this.#memory;
-    throw WorkflowError.failed("STORE_CLOSED", "the store is closed");
+    throw storeClosed();
   }
 
   #find({ hash, threadId }: ThreadRef): StoredThread | null {
@@ -244,7 +242,7 @@ class MemoryStore implements ThreadStore {
   #get(ref: ThreadRef): StoredThread {
     const thread = this.#find(ref);
     if (thread) return thread;
-    throw WorkflowError.missing("THREAD_NOT_FOUND", `no thread ${ref.threadId}`);
+    throw notFound(ref.threadId);
   }
 }
 function copyOf({ hash, code, descriptor, types, map }: StoredBundle): StoredBundle {

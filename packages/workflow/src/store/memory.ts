@@ -1,6 +1,5 @@
 import { blobIdOf } from "../record/blob-names.ts";
 import type { Step } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import {
   type EndRecord,
   isEnd,
@@ -25,6 +24,8 @@ import {
   type ThreadState,
   type ThreadStore,
 } from "./store.ts";
+import { endedError } from "../record/errors.ts";
+import { recordTooLong } from "./errors.ts";
 
 export type MemoryOptions = { now?: () => number; maxRecordBytes?: number };
 
@@ -113,9 +114,7 @@ export class Memory {
     };
     const record = (log: "data" | "journal", json: string): void => {
       write();
-      if (thread.state.kind === "ended") {
-        throw WorkflowError.failed("THREAD_ENDED", `${thread.threadId}: the thread has ended`);
-      }
+      if (thread.state.kind === "ended") throw endedError(thread.threadId, "ended");
       checkLength(json, thread.threadId, this.maxRecordBytes);
       addRecord(thread, log, json);
     };
@@ -226,6 +225,5 @@ function seqOf(line: string): number {
 function checkLength(record: string, threadId: string, most: number): void {
   const { length } = encode(record);
   if (length <= most) return;
-  const message = `${threadId}: a record of ${length} bytes exceeds the limit of ${most} bytes`;
-  throw WorkflowError.failed("RECORD_TOO_LARGE", message);
+  throw recordTooLong(threadId, length, most);
 }

@@ -1,8 +1,8 @@
 import { INPUT, WAIT, type RoleOutput, type Step, type WorkflowFn } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { type RunThreadOptions, runThread, type ThreadOutcome } from "./run-thread.ts";
+import { replayDiffers, replayNotCompleted } from "./errors.ts";
 
 /** Options of {@link replayEverywhere}. */
 export type ReplayOptions = RunThreadOptions & {
@@ -43,24 +43,14 @@ export async function replayEverywhere(
     if (what !== null) details.push(`after ${after} steps: ${what}`);
   }
   if (details.length === 0) return whole;
-  throw new WorkflowError({
-    code: "REPLAY_DIFFERS",
-    message: `a restart does not come to the same end: ${details.join("; ")}`,
-    hint: "make the next step depend only on the prompt and the steps before it",
-    details,
-  });
+  throw replayDiffers(details);
 }
 
 function checkExpected(whole: ThreadOutcome, expect: string): void {
   const isOut = whole.status === "completed" && whole.reason === "maxRounds";
   const status = isOut ? "maxRounds" : whole.status;
   if (status === expect) return;
-  const { message, hint } = unexpected(whole, isOut);
-  throw new WorkflowError({
-    code: "REPLAY_NOT_COMPLETED",
-    message: `${message}, not ${expect}`,
-    hint: `${hint}, or pass expect: "${status}"`,
-  });
+  throw replayNotCompleted({ ...unexpected(whole, isOut), status }, expect);
 }
 
 function unexpected(whole: ThreadOutcome, isOut: boolean): { message: string; hint: string } {

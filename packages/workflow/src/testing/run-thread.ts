@@ -9,7 +9,7 @@ import {
   type WorkflowFn,
   type WorkflowResult,
 } from "../contract/contract.ts";
-import { WorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { checkDescriptor } from "../bundle/descriptor.ts";
 import { checkStartParams } from "../bundle/params.ts";
@@ -17,9 +17,11 @@ import { RoleSchemas } from "../bundle/role-schemas.ts";
 import { compileForAnswer } from "../bundle/schema.ts";
 import { inputOf, type TestAnswer } from "../control/test-answer.ts";
 import { answerStep, schemaProblem, timeoutStep } from "../engine/answer.ts";
-import { DescriptorCheck, stepRefused } from "../engine/descriptor-check.ts";
+import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 import { withRecorded } from "../durable/recorded.ts";
+import { stepRefused } from "../engine/errors.ts";
+import { badReturnValue, badStep } from "./errors.ts";
 
 /** Options of a thread in memory. */
 export type RunThreadOptions = {
@@ -180,9 +182,7 @@ class TestThread {
     if (checked.ok && checked.step.role === WAIT) {
       problem = await schemaProblem(checked.step.meta as WaitMeta, compileForAnswer);
     }
-    if (!checked.ok || problem !== null) {
-      throw new WorkflowError({ code: "BAD_STEP", message: `step ${number}: ${problem}` });
-    }
+    if (!checked.ok || problem !== null) throw badStep(number, String(problem));
     const refusal = this.#check?.refusal(checked.step) ?? null;
     if (refusal !== null) throw stepRefused(number, refusal);
     return checked.step;
@@ -216,9 +216,7 @@ const testThreadId = "00000000000000000000000000";
 
 function returned(value: unknown): Ending {
   const checked = checkResult(value);
-  if (!checked.ok) {
-    throw new WorkflowError({ code: "BAD_RESULT", message: `the return value: ${checked.reason}` });
-  }
+  if (!checked.ok) throw badReturnValue(checked.reason);
   const { result } = checked;
   if (result.returnCode === 0) return { status: "completed", reason: "returned", result };
   return { status: "failed", reason: "returned", result };

@@ -1,7 +1,7 @@
 import type { LoadedBundle } from "../bundle/store.ts";
 import { checkStartParams } from "../bundle/params.ts";
 import { type Bundle, INPUT, type Step, WAIT } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { isQuestion } from "../contract/wait.ts";
 import {
   defaultMaxRounds,
@@ -21,14 +21,16 @@ import {
   withHead,
 } from "../record/record.ts";
 import { firstSum, sealed, sumText } from "../record/sum.ts";
-import { notFound, requestIdOf, takenIds } from "../record/selection.ts";
+import { requestIdOf, takenIds } from "../record/selection.ts";
 import { keptBy, startRecord } from "../record/start-record.ts";
-import { checkRole, corruptError, type ThreadRef } from "../record/thread.ts";
+import { checkRole, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { NewThread, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { answerTo, edited, inputStep, notAQuestion, questionNotKept } from "./fork-answer.ts";
+import { answerTo, edited, inputStep } from "./fork-answer.ts";
 import { JournalReader } from "./journal-reader.ts";
+import { bundleSwapped, notAQuestion, questionNotKept, threadStepNotFound } from "./errors.ts";
+import { corruptError, notFound } from "../record/errors.ts";
 
 /** A thread to create, in the form of the store and as records. */
 export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Step[] };
@@ -47,11 +49,7 @@ export function otherBundle(
 ): WorkflowError | null {
   const isKnown = hash === bundle.hash && sha256 !== undefined && bundle.sha256 !== undefined;
   if (!isKnown || sha256 === bundle.sha256) return null;
-  return WorkflowError.failed(
-    "BUNDLE_CHANGED",
-    `${where}:1: the thread was started with another bundle of the hash ${hash}`,
-    "see which record of the bundle differs: uncaged-workflow verify",
-  );
+  return bundleSwapped(where, hash);
 }
 
 /**
@@ -244,11 +242,7 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
     return { start: fold.start, steps, records, isAll, head: fold.journal };
   }
   const needed = "first" in keep ? keep.first : (keep.at(-1) ?? 0) + 1;
-  throw WorkflowError.missing(
-    "NO_SUCH_STEP",
-    `the thread ${threadId} has ${fold.steps} steps, not ${needed}`,
-    `see them: uncaged-workflow thread ${threadId}`,
-  );
+  throw threadStepNotFound(threadId, fold.steps, needed);
 }
 
 const copiedKinds: ReadonlySet<JournalRecord["kind"]> = new Set(["attempt", "failed", "entry"]);

@@ -1,6 +1,5 @@
 import { compileForAnswer } from "../bundle/schema.ts";
 import { INPUT, type RoleOutput, type Step, type WaitMeta } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
 import { isQuestion } from "../contract/wait.ts";
 import { answererOf } from "../control/answered-by.ts";
 import type { InputRequest, StepEdit } from "../control/control.ts";
@@ -74,28 +73,3 @@ export async function edited(
 
 const sameJson = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
-
-/** Error for an answer to step `number` of a fork's source, which asks nothing. `question` is a step that does. */
-export function notAQuestion(
-  threadId: string,
-  number: number,
-  question: number | null,
-): WorkflowError {
-  const what = number === 0 ? "the fork keeps no question" : `step ${number} is not a question`;
-  const [more, hint] =
-    question === null
-      ? ["", `see the steps: uncaged-workflow thread ${threadId} --steps`]
-      : [
-          `; the question is step ${question}`,
-          `answer it: uncaged-workflow fork ${threadId} --at-step ${question} --input …`,
-        ];
-  return WorkflowError.usage("NOT_A_QUESTION", `${what}${more}`, hint);
-}
-
-/** Error for a fork that keeps an answer without its question. `number` is that of the answer, from 1. */
-export const questionNotKept = (number: number): WorkflowError =>
-  WorkflowError.usage(
-    "QUESTION_NOT_KEPT",
-    `step ${number} answers step ${number - 1}, which the fork does not keep`,
-    "keep both, or neither",
-  );

@@ -1,9 +1,9 @@
 import { Console } from "node:console";
 import { resolve } from "node:path";
 import { Writable } from "node:stream";
-import { WorkflowError } from "../contract/error.ts";
 import { writeAll } from "../disk/files.ts";
 import { currentContext } from "./context.ts";
+import { bundleExited } from "./errors.ts";
 
 /** The printing methods of a `node:console` console. */
 const printing = [
@@ -65,11 +65,7 @@ function streamTo(fd: number): Writable {
  */
 function guardExit(): void {
   process.exit = (code) => {
-    const error = WorkflowError.failed(
-      "BUNDLE_EXITED",
-      `the bundle called process.exit(${code ?? ""})`,
-      "return {returnCode, summary} instead",
-    );
+    const error = bundleExited(String(code ?? ""));
     currentContext()?.fail(error);
     throw error;
   };

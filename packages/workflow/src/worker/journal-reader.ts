@@ -1,6 +1,7 @@
-import { JournalFold, type JournalRecord, journalCorrupt } from "../record/journal.ts";
+import { JournalFold, type JournalRecord } from "../record/journal.ts";
 import { firstSum, nextSum, type Sum } from "../record/sum.ts";
 import type { Claim, ThreadStore } from "../store/store.ts";
+import { journalCorrupt } from "../record/errors.ts";
 
 /** The parts of a store that a journal reader needs. */
 export type JournalSource = Pick<ThreadStore, "read" | "where">;
@@ -108,7 +109,8 @@ export class JournalReader {
   #broken(reason = "the record is not as it was written", line = this.fold.lines + 1) {
     const { ref } = this.#claim;
     const found = this.fold.broken ?? { line, offset: 0, reason };
-    return journalCorrupt(this.#store.where(ref, "journal"), found, ref.threadId);
+    const place = `${this.#store.where(ref, "journal")}:${found.line}`;
+    return journalCorrupt(place, found.reason, ref.threadId);
   }
 }
 

@@ -133,7 +133,7 @@ async function corrupt(head: JournalHead | null = null): Promise<string> {
       code: "LOG_CORRUPT",
       isOneLine: true,
     });
-    expect(hint).toContain("nothing was done again");
+    expect(hint).toContain("repeat the step with its tool calls");
     return message;
   }
   throw new Error("it was opened");

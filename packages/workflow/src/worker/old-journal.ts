@@ -8,7 +8,7 @@
  *    off.
  * J4 Entries of the version before have neither checksum nor count, and are read without them.
  */
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";
 import { markerOf, readEvent, type TruncatedValue } from "../contract/event.ts";
 import type { JournalEntry } from "../contract/journal.ts";
@@ -22,6 +22,7 @@ import type { StartRecord } from "../record/record.ts";
 import { firstSum, nextSum, type Sum, sumIn } from "../record/sum.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { xxh64 } from "../record/xxh64.ts";
+import { journalCorrupt } from "../record/errors.ts";
 
 /** A thread's log, its debug log and its values. */
 type JournalFiles = { threadId: string; data: string; info: string; values: string };
@@ -229,21 +230,29 @@ export class OldJournal {
     const seen = all.slice(0, checked);
     const broken = seen.findLast(({ start }) => lost.has(start));
     if (broken) return this.#damaged(broken);
-    const { info } = this.#files;
+    const { info, threadId } = this.#files;
     const line = this.#unreadable(seen.at(-1)?.start ?? 0, at?.start);
-    if (line !== null) return this.#error(`${info}:${line}: the line can't be read`);
+    if (line !== null) return journalCorrupt(`${info}:${line}`, "unreadable line", threadId);
     const lacking = `${named - count} of the ${named} entries that a step has recorded ${where}`;
-    return this.#error(`${info}: ${lacking} ${named - count === 1 ? "is" : "are"} missing`);
+    return journalCorrupt(
+      info,
+      `${lacking} ${named - count === 1 ? "is" : "are"} missing`,
+      threadId,
+    );
   }
 
   #damaged({ line, start }: Place): WorkflowError {
-    const { info, values } = this.#files;
+    const { info, values, threadId } = this.#files;
     const [found] = new LineFile(info).forward(start);
     const marker = found && entryMarker(readEvent(found.value)?.payload);
     if (typeof marker?.at !== "number")
-      return this.#error(`${info}:${line}: the entry of a step is not as it was recorded`);
-    const what = `the value at byte ${marker.at}, that line ${line} of ${info} refers to,`;
-    return this.#error(`${values}: ${what} is not as it was recorded, or that line is not`);
+      return journalCorrupt(
+        `${info}:${line}`,
+        "the entry of a step differs from its record",
+        threadId,
+      );
+    const problem = `the value at byte ${marker.at} differs from its record in line ${line} of ${info}`;
+    return journalCorrupt(values, problem, threadId);
   }
 
   /** The number of the first line between two positions that is not JSON, or null. */
@@ -255,10 +264,5 @@ export class OldJournal {
       if (isBroken(line)) return number;
     }
     return null;
-  }
-
-  #error(message: string): WorkflowError {
-    const hint = `nothing was done again; put the file back from a backup and retry the thread, or repeat the whole step with its tool calls: uncaged-workflow fork ${this.#files.threadId} --anew`;
-    return WorkflowError.failed("LOG_CORRUPT", message, hint);
   }
 }

@@ -1,7 +1,6 @@
 import type { LoadedBundle } from "../bundle/store.ts";
 import { maskLater, maskOf } from "../contract/mask.ts";
 import type { Started, Surroundings } from "../control/control.ts";
-import { endedError, movedError } from "../record/thread.ts";
 import type { Claim, ClaimOptions, ThreadInfo } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { engineFor } from "./drive.ts";
@@ -9,7 +8,8 @@ import { InfoLog } from "./info.ts";
 import { JournalReader } from "./journal-reader.ts";
 import type { Live } from "./live.ts";
 import type { ThreadsParts } from "./parts.ts";
-import { refuse } from "./refusal.ts";
+import { drivenElsewhere, ofOtherVersion } from "./errors.ts";
+import { endedError, movedError } from "../record/errors.ts";
 
 /** Surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
 export type Driven = Surroundings & { goesOn?: true };
@@ -21,7 +21,7 @@ const leaseMs = 30_000;
 export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadInfo): Started {
   if (movedTo !== null) throw movedError(threadId, movedTo);
   if (hash === own) return { threadId, started: false };
-  throw refuse("THREAD_EXISTS", threadId, "is a thread of another version");
+  throw ofOtherVersion(threadId);
 }
 
 /** The options of a worker's claims. */
@@ -37,7 +37,7 @@ export async function claimOpen(
   request: Surroundings,
 ): Promise<Claim> {
   const claim = await store.claim({ hash, threadId }, claimOptions(request));
-  if (!claim) throw refuse("ALREADY_RUNNING", threadId, "is driven elsewhere");
+  if (!claim) throw drivenElsewhere(threadId);
   if (!claim.end) return claim;
   await claim.release();
   const { returnCode, reason } = claim.end.meta;

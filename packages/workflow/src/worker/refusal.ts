@@ -1,32 +1,26 @@
 import { type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
-import { WorkflowError } from "../contract/error.ts";
+import type { WorkflowError } from "../contract/error.ts";
 import { type Mask, maskOf } from "../contract/mask.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { Surroundings } from "../control/control.ts";
-import { isOver, notWaiting, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
+import { isOver, refusedNote, refusedTag, sleeping } from "../engine/answer.ts";
 import { payloadJson } from "../record/payload.ts";
-import { notFound } from "../record/selection.ts";
-import { answerHint, endedError, movedError, movesNotRunning } from "../record/thread.ts";
+import { answerHint } from "../record/thread.ts";
 import type { Claim, ThreadInfo } from "../store/store.ts";
-import { hashCollision } from "../registry/versions.ts";
 import { system } from "../system/system.ts";
 import { otherBundle } from "./create.ts";
 import { InfoLog } from "./info.ts";
 import { linesOf, type Source } from "./info-batch.ts";
-
-/** The error for a request that a thread's state does not allow. */
-export const refuse = (code: string, threadId: string, what: string): WorkflowError =>
-  WorkflowError.failed(
-    code,
-    `${threadId} ${what}`,
-    `see its state: uncaged-workflow thread ${threadId}`,
-  );
+import { notWaiting } from "../engine/errors.ts";
+import { alreadyRunning, notRunning, waitsForAnswer } from "./errors.ts";
+import { endedError, movedError, movesNotRunning, notFound } from "../record/errors.ts";
+import { hashCollision } from "../registry/errors.ts";
+import { threadOpen } from "../host/errors.ts";
 
 /** The error for a waiting thread: it sleeps or needs an answer. */
 export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
-  const hint = answerHint(threadId, last);
-  return WorkflowError.failed("WAITING", `${threadId} waits for an answer`, hint);
+  return waitsForAnswer(threadId, answerHint(threadId, last));
 }
 
 /** The errors of every host for requests that the state of a thread or bundle does not allow. */
@@ -38,8 +32,9 @@ export const refusals = {
   waiting,
   hashCollision,
   otherBundle,
-  /** Another refusal, by code and description of the thread's state. */
-  of: refuse,
+  alreadyRunning,
+  notRunning,
+  threadOpen,
 } as const;
 
 /** The error for resuming a thread that still waits, by its log. */
@@ -61,26 +56,18 @@ export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo):
   if (state.kind === "ended") throw endedError(threadId, "ended");
   if (paused || (state.kind === "waiting" && state.dueAt !== null)) return;
   const stands = state.kind === "waiting" ? "waiting" : "interrupted";
-  throw WorkflowError.failed(
-    "NOT_RUNNING",
-    `${threadId} does not run: it is ${stands}`,
-    "see what runs: uncaged-workflow ps",
-  );
+  throw notRunning(threadId, stands);
 }
 
 /** The error for answering a thread that does not wait. Also noted in the thread's debug log. */
 export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): WorkflowError {
   const { threadId } = claim.ref;
-  const refused = refuse("NOT_WAITING", threadId, "waits for no answer");
+  const refused = notWaiting(threadId);
   const info = new InfoLog(claim, maskOf(env, secrets));
   recordRefusal(info, null, refused.message, claim.steps.length + 1);
   info.close();
   return refused;
 }
-
-/** The error of an exiting worker: the client sends the request to another one. */
-export const workerClosing = (): WorkflowError =>
-  WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again");
 
 const rejection = (reason: string, stepID: string | null, step: number) => {
   const source: Source = { type: "pause_rejected", stepID, step };

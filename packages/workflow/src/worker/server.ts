@@ -1,4 +1,4 @@
-import { type ErrorKind, toErrorRecord, WorkflowError } from "../contract/error.ts";
+import { type ErrorKind, toErrorRecord } from "../contract/error.ts";
 import { jsonText } from "../contract/json.ts";
 import {
   answerRequest,
@@ -12,8 +12,8 @@ import { removeFile } from "../disk/files.ts";
 import { checkThreadId } from "../contract/names.ts";
 import type { SocketRequest, SocketResponse } from "../system/port.ts";
 import { system } from "../system/system.ts";
-import { workerClosing } from "./refusal.ts";
 import type { Threads } from "./threads.ts";
+import { unknownRequest, workerClosing } from "./errors.ts";
 
 const statusOf: Record<ErrorKind, number> = { usage: 400, missing: 404, failed: 409 };
 
@@ -76,7 +76,7 @@ const reply = (value: unknown, status: number): SocketResponse => ({
 async function answer({ method, path, body = "" }: SocketRequest, threads: Threads) {
   if (method === "POST" && path === "/wake") return threads.wake(wakeRequest(body));
   const [, noun, id, verb, ...rest] = path.split("/");
-  if (noun !== "threads" || rest.length > 0) throw noSuchRequest(method, path);
+  if (noun !== "threads" || rest.length > 0) throw unknownRequest(method, path);
   const route = `${method} ${id === undefined ? "" : ":id"}${verb ? `/${verb}` : ""}`;
   const threadId = id === undefined ? "" : checkThreadId(id);
   switch (route) {
@@ -99,11 +99,6 @@ async function answer({ method, path, body = "" }: SocketRequest, threads: Threa
     case "DELETE :id":
       return threads.remove(threadId, removeRequest(body));
     default:
-      throw noSuchRequest(method, path);
+      throw unknownRequest(method, path);
   }
-}
-
-function noSuchRequest(method: string, path: string): WorkflowError {
-  const hint = "the worker may be of another version: wait until its threads have ended";
-  return WorkflowError.usage("NO_SUCH_REQUEST", `this worker knows no ${method} ${path}`, hint);
 }

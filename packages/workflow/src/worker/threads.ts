@@ -19,25 +19,19 @@ import type {
 import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
 import { textOf } from "../record/record.ts";
-import { notFound } from "../record/selection.ts";
-import { movesNotRunning } from "../record/thread.ts";
 import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
 import { claimOpen, claimOptions, type Driven, openLive, startedBefore } from "./open.ts";
 import type { InfoLog } from "./info.ts";
 import { isSoonAtWork, type Live, liveThreadOf, newThreadOf } from "./live.ts";
-import {
-  checkPausable,
-  noteRefusal,
-  refuse,
-  stillWaiting,
-  waiting,
-  workerClosing,
-} from "./refusal.ts";
+import { checkPausable, noteRefusal, stillWaiting, waiting } from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { isDue, mostAtOnce, surroundingsFor, wakeAgainMs } from "./wake.ts";
+import { alreadyRunning, workerClosing } from "./errors.ts";
+import { movesNotRunning, notFound } from "../record/errors.ts";
+import { threadOpen } from "../host/errors.ts";
 
 /** The threads of one bundle that a worker drives. One request at a time claims or creates a thread. */
 export class Threads {
@@ -125,10 +119,10 @@ export class Threads {
       return { threadId };
     }
     if (live?.engine.status === "waiting") throw waiting(threadId, live.engine.last);
-    if (live) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+    if (live) throw alreadyRunning(threadId);
     const bundle = await this.#parts.load();
     await this.#turns.alone(threadId, async () => {
-      if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      if (this.#live.has(threadId)) throw alreadyRunning(threadId);
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
         const refusal = stillWaiting(claim);
         if (refusal && !claim.thread.paused) throw refusal;
@@ -148,7 +142,7 @@ export class Threads {
     await this.#find(threadId);
     const bundle = await load();
     await this.#turns.alone(threadId, async () => {
-      if (this.#live.has(threadId)) throw refuse("ALREADY_RUNNING", threadId, "runs already");
+      if (this.#live.has(threadId)) throw alreadyRunning(threadId);
       place.checkUnrestored({ hash, threadId });
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
         const last = claim.steps.at(-1) ?? null;
@@ -257,7 +251,7 @@ export class Threads {
   async remove(threadId: string, { force }: RemoveRequest): Promise<Controlled> {
     const { store, hash } = this.#parts;
     const live = await this.#find(threadId);
-    if (live && !force) throw refuse("THREAD_RUNNING", threadId, `is ${live.engine.status}`);
+    if (live && !force) throw threadOpen(threadId, live.engine.status);
     await live?.engine.kill();
     await live?.gone;
     await this.#turns.alone(threadId, async () => {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
-import { messageOf, WorkflowError } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import { controlTimeoutMs } from "../control/control.ts";
 import { SpendingBook } from "../disk/spending.ts";
 import { DiskStore } from "../disk/store.ts";
@@ -21,6 +21,7 @@ import type { ThreadsParts } from "./parts.ts";
 import { ThreadSpending } from "./spending.ts";
 import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
+import { loadTimeout } from "../bundle/errors.ts";
 
 /** Shorter than a client's timeout, so that the reason reaches the client. */
 const loadTimeoutMs = controlTimeoutMs - 5_000;
@@ -168,9 +169,7 @@ function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"]
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(loadTimeoutMs, () => {
-    const message = `the bundle ${hash} was not loaded within ${loadTimeoutMs / 1000} s`;
-    const hint = "its top level may wait for something: do the work in run";
-    late.reject(WorkflowError.failed("BUNDLE_LOAD_FAILED", message, hint));
+    late.reject(loadTimeout(hash, loadTimeoutMs));
   });
   try {
     return await Promise.race([loaded, late.promise]);

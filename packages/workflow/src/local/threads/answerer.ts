@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { WorkflowError } from "../../contract/error.ts";
 import { namesIn, type Root, runDir } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
 import { markVariable } from "../../system/worker-env.ts";
 import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+import { answerFromStep } from "../errors.ts";
 
 /**
  * Whether a worker started this process: the worker's mark is in its environment or an ancestor's, or an ancestor is a
@@ -18,14 +18,6 @@ export function isFromStep(root: string): boolean {
 export function checkAnswerer(root: string): void {
   if (isFromStep(root)) throw answerFromStep();
 }
-
-/** The error for an answer from a step's process. */
-export const answerFromStep = (): WorkflowError =>
-  WorkflowError.failed(
-    "ANSWER_FROM_STEP",
-    "a decision counts only if a person made it: this process was started by a step",
-    "answer in a terminal of your own: uncaged-workflow resume <id> --input 'your answer', or --approve",
-  );
 
 function workersOf(root: Root): number[] {
   const folder = runDir(root);

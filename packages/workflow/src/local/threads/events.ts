@@ -1,6 +1,5 @@
 import { AttemptLog } from "../../record/attempt-log.ts";
 import type { Attempt } from "../../record/attempt.ts";
-import { WorkflowError } from "../../contract/error.ts";
 import { type EventRecord, knownEvent, readEvent } from "../../contract/event.ts";
 import type { LogLine, LogOptions } from "../../host/host.ts";
 import { LineFile } from "../../disk/line-file.ts";
@@ -12,7 +11,6 @@ import { diskError } from "../../disk/disk-error.ts";
 import { JournalFold } from "../../record/journal.ts";
 import { dataPath, infoPath, journalPath, type Root, valuesPath } from "../../disk/paths.ts";
 import { FileWatch } from "../../disk/watch.ts";
-import { notFound } from "../../record/selection.ts";
 import type { Lines, LogReader } from "../../record/reader.ts";
 import {
   type ForkFrom,
@@ -24,6 +22,8 @@ import {
 import { type Drivers, LiveWorkers } from "../workers/live.ts";
 import { threadWithId } from "../../disk/threads.ts";
 import { readView, startOf } from "./view.ts";
+import { valueNotFound } from "../../host/errors.ts";
+import { notFound } from "../../record/errors.ts";
 
 const lookEveryMs = 250;
 
@@ -90,11 +90,7 @@ export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number)
     throw diskError(error, "read", path);
   }
   if (json !== null) return json;
-  throw WorkflowError.missing(
-    "VALUE_NOT_FOUND",
-    `${threadId} has no value at byte ${at}`,
-    `see the "at" of its events: uncaged-workflow logs ${threadId} --json`,
-  );
+  throw valueNotFound(threadId, at);
 }
 
 /** @see Host.attempts */

@@ -157,7 +157,7 @@ describe("a filtered list", () => {
   test("refuses an ambiguous prefix of hashes, unless it is a registered name", async () => {
     for (const hash of hashes) write(hash, 1, line(startOf("review")));
     const refused = messageOf(rowsOf(root, { workflow: "AAAA" }));
-    expect(await refused).toContain("of 2 hashes");
+    expect(await refused).toContain("matches 2 hashes");
     writeFileSync(
       registryPath(root),
       `workflows:\n  AAAA:\n    hash: ${hashes[2]}\n    timestamp: 1\n    history: []\n`,

@@ -3,7 +3,7 @@ import { outlineLog, readLast, readStart } from "../../disk/log.ts";
 import { isEnd } from "../../record/record.ts";
 import { readRegistry } from "../../registry/read.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { ambiguousHash, hashesOf, versionsOf } from "../../registry/versions.ts";
+import { hashesOf, versionsOf } from "../../registry/versions.ts";
 import { systemCode } from "../../disk/disk-error.ts";
 import { dataPath, loggedHashes, pausedIdsOf, type Root, storedHashes } from "../../disk/paths.ts";
 import { notedOf } from "../../disk/threads.ts";
@@ -22,6 +22,7 @@ import { searchText } from "./search.ts";
 import { hasWords, wordsOf } from "../../record/search.ts";
 import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
 import { allThreads, readDriven, sizeOf, threadsOf } from "./view.ts";
+import { ambiguousHash } from "../../registry/errors.ts";
 
 /** Longest time that a list blocks other work, in milliseconds. */
 const restEveryMs = 8;

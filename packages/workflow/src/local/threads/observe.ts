@@ -13,9 +13,9 @@ import { diskError, systemCode } from "../../disk/disk-error.ts";
 import { notedOf } from "../../disk/threads.ts";
 import { dataPath, infoPath, type Root } from "../../disk/paths.ts";
 import { system } from "../../system/system.ts";
-import { notFound } from "../../record/selection.ts";
 import { endedStatus, statusOf, type ThreadRef } from "../../record/thread.ts";
 import type { Drivers } from "../workers/live.ts";
+import { notFound } from "../../record/errors.ts";
 
 const lookEveryMs = 300;
 // Files are closed while a slow observer handles a batch.

@@ -1,7 +1,6 @@
 import { ulid } from "ulid";
 import { INPUT, WAIT } from "../../contract/contract.ts";
-import { isWorkflowError, WorkflowError } from "../../contract/error.ts";
-import { show } from "../../contract/show.ts";
+import { isWorkflowError } from "../../contract/error.ts";
 import {
   engineOptions,
   type ForkRequest,
@@ -20,11 +19,21 @@ import { system } from "../../system/system.ts";
 import { checkHere, threadWithId } from "../../disk/threads.ts";
 import { keptSteps } from "../../record/selection.ts";
 import type { StartRecord } from "../../record/record.ts";
-import { corruptError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
-import { answerFromStep, isFromStep } from "./answerer.ts";
+import { type ThreadRef, type ThreadView } from "../../record/thread.ts";
+import { isFromStep } from "./answerer.ts";
 import { surroundingsIn, surroundingsOf } from "../workers/surroundings.ts";
 import { readView, startOf } from "./view.ts";
 import { askAgain } from "../workers/worker-client.ts";
+import { bundleMissing } from "../../bundle/errors.ts";
+import {
+  answerFromStep,
+  badMaxRounds,
+  clockWrong,
+  nothingToEdit,
+  reservedOption,
+  startUnreadable,
+} from "../errors.ts";
+import { corruptError } from "../../record/errors.ts";
 
 /** Finds the version to run. @throws WorkflowError `BUNDLE_MISSING`, `REGISTRY_BROKEN`, the errors of `resolve`. */
 export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<Resolved> {
@@ -37,11 +46,7 @@ export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<R
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
   if (system.files.exists(path)) return;
-  throw WorkflowError.missing(
-    "BUNDLE_MISSING",
-    `the bundle of ${name} is gone: ${path}`,
-    "add the same file again, or roll back to another version",
-  );
+  throw bundleMissing(path, name);
 }
 
 /**
@@ -94,14 +99,7 @@ async function startedBefore(root: Root, threadId: string): Promise<StartedThrea
   if (!there) return null;
   checkHere(root, there);
   const start = startOf(root, there);
-  if (!start) {
-    const message = `there is a thread ${threadId}, and its start record can't be read`;
-    throw WorkflowError.failed(
-      "LOG_CORRUPT",
-      message,
-      "see what is wrong: uncaged-workflow verify",
-    );
-  }
+  if (!start) throw startUnreadable(threadId);
   // The process that created the log may have ended before the log's name was durable.
   syncFolder(threadsDir(root, there.hash));
   return { ...there, workflow: start.name };
@@ -114,11 +112,7 @@ const latestId = 2 ** 48 - 1;
 export async function newThreadId(): Promise<string> {
   const now = system.clock.now();
   if (now >= 0 && now <= latestId) return ulid(now, () => system.random());
-  throw WorkflowError.failed(
-    "CLOCK_WRONG",
-    `the clock of this machine is set to the year ${new Date(now).getUTCFullYear()}: no thread's id can hold that`,
-    "set the clock, or give the thread an id of your own: --thread-id",
-  );
+  throw clockWrong(new Date(now).getUTCFullYear());
 }
 
 async function startNew(root: Root, hash: string, body: StartRequest): Promise<StartedThread> {
@@ -135,20 +129,10 @@ export function checkStart({
   maxRounds,
   options = {},
 }: Pick<StartOptions, "maxRounds" | "options">) {
-  if (maxRounds !== undefined && !isRounds(maxRounds)) {
-    throw WorkflowError.usage(
-      "BAD_MAX_ROUNDS",
-      `maxRounds can't be ${String(maxRounds)}`,
-      `give a whole number from 1 to ${mostRounds}`,
-    );
-  }
+  if (maxRounds !== undefined && !isRounds(maxRounds)) throw badMaxRounds(maxRounds, mostRounds);
   const taken = Object.keys(options).find((key) => engineOptions.has(key));
   if (taken === undefined) return;
-  throw WorkflowError.usage(
-    "BAD_OPTION",
-    `the option ${show(taken)} is the engine's own`,
-    "give it another name",
-  );
+  throw reservedOption(taken);
 }
 
 /**
@@ -212,13 +196,7 @@ export async function forkRequestOf(
   const { keep, workflow } = await keptOf(source, chosen, anew);
   checkStart(given);
   const steps = "first" in keep ? keep.first : keep.length;
-  if (edit && steps === 0) {
-    throw WorkflowError.usage(
-      "NOTHING_TO_EDIT",
-      `the fork of ${ref.threadId} keeps no step that could be edited`,
-      "keep at least one step: --from-role R or --at-step N",
-    );
-  }
+  if (edit && steps === 0) throw nothingToEdit(ref.threadId);
   const resolved = on === undefined ? { name: workflow, hash: ref.hash } : await resolve(on);
   const fork: ForkRequest = {
     hash: ref.hash,

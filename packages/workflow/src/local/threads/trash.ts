@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import { readStart } from "../../disk/log.ts";
 import { dataPath, type Root } from "../../disk/paths.ts";
-import { notInTrash, restoreThread } from "../../disk/threads.ts";
+import { restoreThread } from "../../disk/threads.ts";
 import { trashedThreads } from "../../disk/trash.ts";
 import type { TrashedThread } from "../../host/host.ts";
 import { isWorkflowError } from "../../contract/error.ts";
@@ -9,6 +9,7 @@ import { isThreadId } from "../../contract/names.ts";
 import type { StartRecord } from "../../record/record.ts";
 import { pickThread } from "../../record/selection.ts";
 import type { ThreadRef } from "../../record/thread.ts";
+import { notInTrash } from "../../disk/errors.ts";
 
 /** @see Host.trash */
 export const listTrash = (root: Root): TrashedThread[] =>

@@ -12,10 +12,11 @@ import { isThreadId } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
 import { notedOf, threadWithId } from "../../disk/threads.ts";
 import { trashedThreads } from "../../disk/trash.ts";
-import { notFound, pickThread } from "../../record/selection.ts";
+import { pickThread } from "../../record/selection.ts";
 import type { LiveFacts, ThreadRef, ThreadView } from "../../record/thread.ts";
 import { headlessView, viewOf } from "../../record/view.ts";
 import { type Drivers, LiveWorkers } from "../workers/live.ts";
+import { notFound } from "../../record/errors.ts";
 
 /** All threads of the storage root, unordered. */
 export const allThreads = (root: Root): ThreadRef[] => threadsOf(root, loggedHashes(root));

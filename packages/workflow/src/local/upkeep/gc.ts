@@ -1,5 +1,5 @@
 import { basename, join } from "node:path";
-import { messageOf, WorkflowError } from "../../contract/error.ts";
+import { messageOf } from "../../contract/error.ts";
 import type { CollectOptions, Garbage, Problem } from "../../host/host.ts";
 import { findOwn, withRegistryLock } from "../../registry/change.ts";
 import { hashesOf } from "../../registry/versions.ts";
@@ -31,6 +31,7 @@ import { threadWithId } from "../../disk/threads.ts";
 import type { Status } from "../../record/thread.ts";
 import { readView } from "../threads/view.ts";
 import { leftWorktrees, removeWorktrees } from "./worktrees.ts";
+import { registeredBundleMissing } from "../errors.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -110,11 +111,7 @@ function checkComplete(root: Root, registered: ReadonlySet<string>): void {
   const stored = new Set(storedHashes(root));
   const lost = [...registered].find((hash) => !stored.has(hash));
   if (lost === undefined) return;
-  throw WorkflowError.failed(
-    "BUNDLE_MISSING",
-    `${registryPath(root)} names the bundle ${lost}, which is not stored: can't tell which bundles are in use`,
-    "add the same file again, remove the name, or correct the hash",
-  );
+  throw registeredBundleMissing(registryPath(root), lost);
 }
 
 /** Runs `work` while the hash has no live worker; false when it has one. */

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { checkNotTwin, readBundle } from "../../bundle/store.ts";
-import { WorkflowError } from "../../contract/error.ts";
 import type { LeaveRequest } from "../../control/control.ts";
 import type { Arrival, MoveOptions, MovingHost } from "../../host/move.ts";
 import { outlineLog } from "../../disk/log.ts";
@@ -31,13 +30,15 @@ import { notePaused } from "../../disk/paused.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
 import { system } from "../../system/system.ts";
 import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
-import { corruptError, movedError, type ThreadRef } from "../../record/thread.ts";
+import { type ThreadRef } from "../../record/thread.ts";
 import { withThreadId } from "../../disk/threads.ts";
 import { readIndexed } from "../threads/list.ts";
 import { ThreadIndex } from "../threads/thread-index.ts";
 import { sha256 } from "../../record/sha256.ts";
 import { changeProven } from "../workflows.ts";
 import { askAgain } from "../workers/worker-client.ts";
+import { movedLogTorn } from "../errors.ts";
+import { corruptError, movedError } from "../../record/errors.ts";
 
 /** Timeout of a move in milliseconds, enough for a very long thread and a distant cluster. */
 const turnMs = 60 * 60_000;
@@ -168,6 +169,5 @@ function checkLog(path: string): void {
   if (log.kind === "headless") throw corruptError(path, log.broken);
   if (log.kind === "thread" && log.broken) throw corruptError(path, log.broken);
   if (log.kind === "thread" && log.torn === 0) return;
-  const message = `${path}: the moved log ends within a record`;
-  throw WorkflowError.failed("LOG_CORRUPT", message, "move it again");
+  throw movedLogTorn(path);
 }

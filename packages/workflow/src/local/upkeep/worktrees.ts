@@ -8,7 +8,6 @@
  * T3 A failed removal keeps the thread's folder, so that a later `gc` finds it.
  */
 import { dirname, join, resolve } from "node:path";
-import { WorkflowError } from "../../contract/error.ts";
 import { worktreeRef } from "../../contract/worktree.ts";
 import { readOwnFile } from "../../disk/files.ts";
 import { namesIn, type Root } from "../../disk/paths.ts";
@@ -23,6 +22,7 @@ import { system } from "../../system/system.ts";
 import { threadWithId } from "../../disk/threads.ts";
 import { trashedThreads } from "../../disk/trash.ts";
 import { git } from "./git.ts";
+import { worktreeLocked, worktreeRefsKept } from "../errors.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];
 
@@ -30,11 +30,7 @@ type Noted = ReturnType<typeof notedWorktrees>[number];
 export function checkUnlocked(root: Root, threadId: string): void {
   const locked = notedWorktrees(root, threadId).find(isLocked);
   if (!locked) return;
-  throw WorkflowError.failed(
-    "WORKTREE_LOCKED",
-    `the worktree ${locked.path} of ${threadId} is locked`,
-    `let it go first: git --git-dir ${locked.repository} worktree unlock ${locked.path}`,
-  );
+  throw worktreeLocked(locked, threadId);
 }
 
 // Git locks a worktree during creation, and leaves the lock if it is killed.
@@ -118,10 +114,7 @@ const refsOf = (threadId: string) => `${dirname(worktreeRef(threadId, "any"))}/`
 async function ask(repository: string, args: readonly string[], input = ""): Promise<string> {
   const answer = await git(repository, args, input);
   if ("output" in answer) return answer.output;
-  throw WorkflowError.failed(
-    "WORKTREE_NOT_REMOVED",
-    `the refs of the thread's worktrees stay in ${repository}: ${answer.problem}`,
-  );
+  throw worktreeRefsKept(repository, answer.problem);
 }
 
 /** Removed threads with worktrees left, untouched since a time (milliseconds). */

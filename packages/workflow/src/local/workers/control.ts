@@ -1,4 +1,4 @@
-import { isWorkflowError, WorkflowError } from "../../contract/error.ts";
+import { isWorkflowError } from "../../contract/error.ts";
 import type {
   AnswerRequest,
   Controlled,
@@ -14,8 +14,8 @@ import { checkHere, hasTaken } from "../../disk/threads.ts";
 import { notePaused } from "../../disk/paused.ts";
 import { readInfo } from "../../disk/thread-info.ts";
 import { checkPausable } from "../../worker/refusal.ts";
-import { notFound, requestIdOf } from "../../record/selection.ts";
-import { corruptError, endedError, type ThreadRef, type ThreadView } from "../../record/thread.ts";
+import { requestIdOf } from "../../record/selection.ts";
+import { type ThreadRef, type ThreadView } from "../../record/thread.ts";
 import type { Environment } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
 import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
@@ -34,6 +34,9 @@ import {
   type Reply,
   silentWorker,
 } from "./worker-client.ts";
+import { threadOpen } from "../../host/errors.ts";
+import { workerOutOfSight } from "../errors.ts";
+import { corruptError, endedError, notFound } from "../../record/errors.ts";
 
 /** @see Host.control */
 export async function control(
@@ -225,11 +228,7 @@ async function endWorker(root: Root, hash: string): Promise<string[]> {
     lock?.release();
     if (lock) return worker.live;
   }
-  throw WorkflowError.failed(
-    "WORKER_OUT_OF_SIGHT",
-    `the worker of ${hash} does not answer, and its process can't be seen from here`,
-    "it may run in another container or as another user: end it there",
-  );
+  throw workerOutOfSight(hash);
 }
 
 /**
@@ -243,13 +242,7 @@ export async function removeThread(
 ): Promise<Controlled & { inTrash: true }> {
   const { status } = await readView(root, ref);
   const open = status === "running" || status === "paused" || status === "waiting";
-  if (open && !force) {
-    throw WorkflowError.failed(
-      "THREAD_RUNNING",
-      `${ref.threadId} is ${status}`,
-      `kill it and remove it at once: uncaged-workflow thread rm ${ref.threadId} --force`,
-    );
-  }
+  if (open && !force) throw threadOpen(ref.threadId, status);
   checkUnlocked(root, ref.threadId);
   const body: RemoveRequest = { force };
   const isGone = (refusal: string) =>

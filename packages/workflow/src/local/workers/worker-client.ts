@@ -9,6 +9,8 @@ import { type Child, O_APPEND, O_CREAT, O_WRONLY, type SocketResponse } from "..
 import { system } from "../../system/system.ts";
 import { workerEnv } from "../../system/worker-env.ts";
 import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
+import { loadBlocked } from "../../bundle/errors.ts";
+import { workerFailed, workerLost, workerSilent } from "../errors.ts";
 
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
@@ -70,7 +72,7 @@ export async function askOnce<T>(
   const outcome = await sent.catch((error: unknown) => {
     throw diskError(error, "reach the worker at", socket);
   });
-  if (outcome.kind === "lost") throw lost(hash, outcome.error);
+  if (outcome.kind === "lost") throw workerLost(hash, outcome.error);
   return outcome.kind === "response" ? replyOf<T>(hash, outcome.response) : outcome;
 }
 
@@ -79,18 +81,12 @@ function replyOf<T>(hash: string, { status, body }: SocketResponse): Reply<T> {
   try {
     value = JSON.parse(body) as T | Failure;
   } catch (error) {
-    throw lost(hash, error);
+    throw workerLost(hash, error);
   }
   if (status < 300) return { kind: "reply", value: value as T };
   const { error } = value as Failure;
   if (error.code === "WORKER_CLOSING") return { kind: "nobody" };
   throw new WorkflowError(error);
-}
-
-function lost(hash: string, error: unknown): WorkflowError {
-  const hint = "committed steps are kept; check the status of the thread: uncaged-workflow threads";
-  const message = `the worker of ${hash} ended before it answered`;
-  return WorkflowError.failed("WORKER_LOST", message, hint, error);
 }
 
 /** The environment variable for a worker's idle timeout in milliseconds, 3,000 by default. */
@@ -145,13 +141,13 @@ export async function askWorker<T>(root: Root, hash: string, request: ControlReq
     if (reply.kind === "silent") throw silentWorker(root, hash);
     if (!candidate || hasEnded(candidate)) {
       if (candidate && hasFailed(candidate)) throw failedToStart(root, hash, candidate);
-      if (candidates >= mostCandidates) throw silent(hash);
+      if (candidates >= mostCandidates) throw workerSilent(hash, controlTimeoutMs);
       if (candidate) await system.clock.sleep(20 * candidates);
       candidate = spawnWorker(root, hash);
       candidates += 1;
     }
     const waited = system.clock.elapsed() - began;
-    if (waited > controlTimeoutMs) throw silent(hash);
+    if (waited > controlTimeoutMs) throw workerSilent(hash, controlTimeoutMs);
     await system.clock.sleep(pauseAfter(waited));
   }
 }
@@ -189,7 +185,7 @@ export const isLost = (error: unknown): boolean =>
 
 /** The error of a worker that does not answer. A worker that is stuck in loading its bundle is killed. */
 export const silentWorker = (root: Root, hash: string): WorkflowError =>
-  endStuckLoader(root, hash) ?? silent(hash);
+  endStuckLoader(root, hash) ?? workerSilent(hash, controlTimeoutMs);
 
 // A worker notes each thread before it touches its log. A silent worker without noted threads is stuck in its bundle's
 // top level, and has no thread for a forced kill.
@@ -197,11 +193,7 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
   system.processes.kill(worker.identity.pid);
-  return WorkflowError.failed(
-    "BUNDLE_LOAD_FAILED",
-    `the bundle ${hash} blocked its worker while it was loaded: the worker was ended`,
-    "a bundle's top level must end: do the work in run",
-  );
+  return loadBlocked(hash);
 }
 
 const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
@@ -211,13 +203,6 @@ const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
 const hasFailed = ({ exitCode }: Child): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
-const silent = (hash: string): WorkflowError =>
-  WorkflowError.failed(
-    "WORKER_SILENT",
-    `the worker of ${hash} did not answer within ${controlTimeoutMs / 1000} s`,
-    "a role or a slow disk may block it; to end it and resume its other threads: uncaged-workflow kill --force <thread>",
-  );
-
 function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowError {
   const path = workerLogPath(root, hash);
   const printed = new TextDecoder().decode(readOwnFile(path, largestWorkerLog) ?? undefined);
@@ -226,11 +211,7 @@ function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowE
   if (last === "") checkRoom(path);
   const record = recordIn(last) ?? recordOf(lines.findLast((line) => causeLine.test(line)) ?? last);
   if (record.code !== "INTERNAL") return new WorkflowError(record);
-  return WorkflowError.failed(
-    "WORKER_FAILED",
-    `the worker of ${hash} ended with ${exitCode}: ${record.message}`,
-    `see its log: ${path}`,
-  );
+  return workerFailed(hash, { code: exitCode, reason: record.message }, path);
 }
 
 // Bun ends the report of an error or a crash with a stack and its version.

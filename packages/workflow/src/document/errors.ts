@@ -1,0 +1,12 @@
+import { WorkflowError } from "../contract/error.ts";
+
+/* The errors of documents. */
+
+/** `at`: `file:line:column`. `kind`: `JSON` or `YAML`. */
+export const documentInvalid = (
+  code: string,
+  at: string,
+  problem: string,
+  kind: string,
+): WorkflowError =>
+  WorkflowError.failed(code, `${at}: ${problem}`, `fix the file: it must be one ${kind} document`);

@@ -1,0 +1,77 @@
+import { WorkflowError } from "../contract/error.ts";
+import { durationHint } from "../contract/duration.ts";
+import { show } from "../contract/show.ts";
+
+/* The errors of durable workflows and their steps. They end up in the logs of threads. */
+
+export const badResult = (reason: string): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_RESULT",
+    reason,
+    "return a string, {returnCode, summary, value?} or a value that survives JSON",
+  );
+
+const badStepValue = (message: string): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_STEP_VALUE",
+    message,
+    "return a string, {content, meta} or another value that survives JSON",
+  );
+
+export const reservedMeta = (role: string, key: string): WorkflowError =>
+  badStepValue(`step ${show(role)} returned the reserved key meta.${key}`);
+
+export const valueNotJson = (role: string, reason: string): WorkflowError =>
+  badStepValue(`step ${show(role)} returned a value that can't be recorded: ${reason}`);
+
+/** A recorded step with a JSON value whose content is not JSON. */
+export const contentNotJson = (role: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "BAD_STEP_VALUE",
+    `the recorded step ${show(role)} has a JSON value, but its content is not JSON`,
+    "give it JSON as content, or fork the thread before it",
+    cause,
+  );
+
+export const fixtureUnsupported = (): WorkflowError =>
+  WorkflowError.failed(
+    "FIXTURE_UNSUPPORTED",
+    "this version does not support fixtures: it is a plain generator, or was built before fixtures existed",
+    "write it with createRoleModerator or durable, or build it again; or run it without a fixture",
+  );
+
+/** `n`: the number of the execution, from 1. */
+export const noRecordedAnswer = (threadId: string, role: string, n: number): WorkflowError =>
+  WorkflowError.failed(
+    "NO_RECORDED_ANSWER",
+    `the fixture of ${threadId} has no answer for execution ${n} of role ${show(role)}`,
+    "use the fixture of a thread that took this path, or none to execute the role",
+  );
+
+/** `taken`: the number of recorded steps that the workflow has followed. `did`: its action then. */
+export const diverged = (taken: number, found: string, did: string): WorkflowError =>
+  WorkflowError.failed(
+    "DIVERGED",
+    `step ${taken + 1} of the log is ${found}, but the workflow ${did}`,
+    `outside of steps, don't let a clock, random number, environment or file decide; a fork that keeps the first ${taken === 1 ? "1 step" : `${taken} steps`} continues without the rest`,
+  );
+
+export const stepNotRun = (role: string): WorkflowError =>
+  WorkflowError.failed(
+    "STEP_NOT_RUN",
+    `step ${show(role)} was described but never run`,
+    "write yield* before it, or pass it to step.all",
+  );
+
+export const stepTimeout = (role: string, ms: number): WorkflowError =>
+  WorkflowError.failed("STEP_TIMEOUT", `step ${show(role)} took longer than ${ms} ms`);
+
+export const badStepOptions = (role: string, problem: string, hint: string): WorkflowError =>
+  WorkflowError.usage("BAD_STEP_OPTIONS", `step ${show(role)}: ${problem}`, hint);
+
+export const badSleep = (time: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_SLEEP",
+    `step.sleep: invalid time ${time}`,
+    `${durationHint}, or a Date`,
+  );

@@ -1,0 +1,44 @@
+import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
+
+/* The errors of every host: of moving threads, and of requests about them. */
+
+export const threadExists = (threadId: string, host: string, difference: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_EXISTS",
+    `${host} has another thread ${threadId}: ${difference}`,
+    `compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork ${threadId}`,
+  );
+
+export const nothingToRetry = (threadId: string, status: string, hint: string): WorkflowError =>
+  WorkflowError.failed("NOTHING_TO_RETRY", `${threadId} is ${status}: nothing to retry`, hint);
+
+/** A thread that is not removed while it is open. */
+export const threadOpen = (threadId: string, status: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_RUNNING",
+    `${threadId} is ${status}`,
+    `kill and remove it: uncaged-workflow thread rm ${threadId} --force`,
+  );
+
+export const corruptNotExported = (threadId: string): WorkflowError =>
+  WorkflowError.failed(
+    "LOG_CORRUPT",
+    `the log of ${threadId} is corrupt: it can't be exported`,
+    "fork it with the steps before the damage, and export the fork",
+  );
+
+/** A position, in bytes, at which a thread's log of values has no value. */
+export const valueNotFound = (threadId: string, at: number): WorkflowError =>
+  WorkflowError.missing(
+    "VALUE_NOT_FOUND",
+    `${threadId}: no value found at byte ${at}`,
+    `use the "at" of an event: uncaged-workflow logs ${threadId} --json`,
+  );
+
+export const sourceNotFound = (workflow: string, file: string): WorkflowError =>
+  WorkflowError.missing(
+    "NO_SUCH_SOURCE",
+    `${workflow} was not built from a file ${show(file)}`,
+    "leave out the file to read the bundle itself",
+  );

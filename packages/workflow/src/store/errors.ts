@@ -1,0 +1,24 @@
+import { WorkflowError } from "../contract/error.ts";
+
+/* The errors of every store of threads, and of the one in memory. */
+
+/** `name`: the store's storage root, where it has one. */
+export const storeClosed = (name?: string): WorkflowError =>
+  WorkflowError.failed(
+    "STORE_CLOSED",
+    `${name === undefined ? "" : `${name}: `}the store is closed`,
+    "open it again",
+  );
+
+export const badCursor = (threadId: string, cursor: string, log: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_POSITION",
+    `${threadId}: invalid cursor ${JSON.stringify(cursor)} of the ${log} log`,
+  );
+
+/** `bytes` and `most` in bytes. */
+export const recordTooLong = (threadId: string, bytes: number, most: number): WorkflowError =>
+  WorkflowError.failed(
+    "RECORD_TOO_LARGE",
+    `${threadId}: a record of ${bytes} bytes exceeds the limit of ${most} bytes`,
+  );
