@@ -23,7 +23,7 @@ import {
   outputOf,
   valueOf,
 } from "./output.ts";
-import { type Policy, Tries, withTimeout } from "./tries.ts";
+import { pause, type Policy, Tries, withoutDelays, withTimeout } from "./tries.ts";
 import { diverged, stepNotRun } from "./errors.ts";
 
 /**
@@ -190,6 +190,7 @@ export class Progress {
   readonly #members = new Map<string, number>();
   /** A fixture's answers, which replace the work of steps. */
   readonly #recorded: RecordedAnswers | null;
+  readonly #isUndelayed: boolean;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
@@ -200,11 +201,17 @@ export class Progress {
     this.#context = { signal, cwd: folderOf(options), env, attempts };
     this.#thread = options;
     this.#recorded = options.recorded ?? null;
+    this.#isUndelayed = withoutDelays in options;
   }
 
   /** Whether a fixture answers: then no work runs, and no wait takes time. */
   get isRecorded(): boolean {
     return this.#recorded !== null;
+  }
+
+  /** Waits until the next try of a step. */
+  async delay({ leftMs }: Tries): Promise<void> {
+    if (leftMs > 0) await pause(this.#isUndelayed ? 0 : leftMs, this.signal);
   }
 
   /** Aborted when the thread is killed, and when its worker shuts down. */
