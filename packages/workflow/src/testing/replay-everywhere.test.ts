@@ -155,9 +155,9 @@ test("given steps stay, and only later steps are cut", async () => {
 
 test("delays between the tries of a step end at once", async () => {
   const retry = { attempts: 25, backoff: "9s", maxDelay: "9s" } as const;
-  const failing = durable(async function* (step) {
+  const failing = durable(async function* (task) {
     try {
-      return yield* step("a", () => Promise.reject<string>(new Error("no")), { retry });
+      return yield* task("a", () => Promise.reject<string>(new Error("no")), { retry });
     } catch {
       return "gave up";
     }
