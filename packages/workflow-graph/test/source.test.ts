@@ -17,7 +17,7 @@ const nodes = [
 const sound = { nodes, connections: lines("s -> a; a -> if; if -false-> p; p -reject-> a") };
 const fits = new Ajv2020({ strict: false }).compile(published);
 
-/** Returns the first error of a text, or else its other result. */
+/** Returns the first error in a text, or its warnings as JSON. */
 function errorOf(text: string, file = "g.json"): string {
   try {
     return JSON.stringify(checkedGraph(text, file, { tools: ["readFile"] }).warnings);
@@ -119,7 +119,7 @@ describe("a graph's file", () => {
       withNode(condition("b", { operator: "equal", value: " " })),
       "an empty value never matches",
     ],
-  ])("is taken with a warning for %s", (_, text, message) => {
+  ])("is accepted with a warning for %s", (_, text, message) => {
     expect(errorOf(text)).toContain(message);
   });
 

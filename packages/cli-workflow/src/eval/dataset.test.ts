@@ -17,8 +17,8 @@ const problemOf = async (text: string): Promise<string> => {
 test.each([
   ['{"prompt":"a"}\n{', '2:2: a "}" is expected, and the line ends here'],
   ['{"prompt":"a"}\r\n\r\n  {"prompt":"a" "id":1}', '3:17: a "," or the end of the object'],
-  ['\uFEFF{"prompt":"a",}', '1:15: a key in " is expected'],
-  ['{"prompt":"a}', '1:11: the text has no closing "'],
+  ['\uFEFF{"prompt":"a",}', '1:15: a key in double quotes is expected'],
+  ['{"prompt":"a}', '1:11: a string with a closing " on the same line is expected'],
   ["x", '1:1: a value is expected, not "x"'],
   ["[]", "1:1: it is not a JSON object"],
   [" {}", "1:2: it has no prompt"],

@@ -13,16 +13,16 @@ describe("JSON", () => {
     [" \n", "1:1: the file is empty"],
     ["{", '1:2: a "}" is expected, and the file ends here'],
     ["[1", '1:3: a "]" is expected, and the file ends here'],
-    ['{"a": 1,}', '1:9: a key in " is expected, not "}"'],
+    ['{"a": 1,}', '1:9: a key in double quotes is expected, not "}"'],
     ['{\n  "a" 1\n}', '2:7: a ":" is expected, not "1"'],
     ["[1 2]", '1:4: a "," or the end of the object or array is expected, not "2"'],
     ["[1,,2]", '1:4: a value is expected, not ","'],
     ["{a: 1}", '1:2: a value is expected, not "a"'],
     ["[nul]", '1:2: a value is expected, not "nul"'],
     ["{} {}", '1:4: the end of the file is expected, not "{"'],
-    ["// why\n{}", '1:1: JSON has no comments, not "// why"'],
-    ['["a\nb"]', '1:2: the text has no closing " in its line, not "\\"a"'],
-    ['["\\x"]', '1:2: the text has an escape that JSON does not have, not "\\"\\\\x\\""'],
+    ["// why\n{}", '1:1: JSON without comments is expected, not "// why"'],
+    ['["a\nb"]', '1:2: a string with a closing " on the same line is expected, not "\\"a"'],
+    ['["\\x"]', '1:2: an escape sequence of JSON is expected, not "\\"\\\\x\\""'],
   ])("that is invalid is refused with its position: %j", (text, message) => {
     expect(messageFor(text)).toBe(`f.json:${message}`);
   });
