@@ -50,7 +50,7 @@ test("a step continues the session that it started, while the session exists", a
   expect(second.text).toBe("one: You code.\n\nGo on.");
   const notes = second.events.filter(({ type }) => type === "tool_message");
   expect(notes[0]?.payload.message).toBe(
-    "goes on with the session one, in which this step was begun",
+    "continues the session one, in which this step began",
   );
   expect((await play({ SESSION: "three", LOST: "two" })).text).toContain("one: ");
   const lost = await play({ SESSION: "four", LOST: "one two three" });

@@ -113,13 +113,13 @@ export const plans: Record<string, Situation> = {
   "a plan is paused": on(active, "pause"),
   "a plan is confirmed, and nothing fires it": {
     ...on((store) => plan(store, cron), "confirm"),
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a plan is run": on(completed, "run"),
   "a plan that is done": on(completed, "retry"),
   "a plan that has failed": on(failed, "run"),
   "a plan that has failed is shown": on(failed, "show"),
-  "a plan with a run that goes on": on(executing, "run"),
+  "a plan with an open run": on(executing, "run"),
   "a plan with a change": {
     in: async (store) => {
       const id = await active(store);
@@ -211,7 +211,7 @@ export const plans: Record<string, Situation> = {
   "no manager of services": {
     in: async () => ["plan", "service", "install"],
     env: { PATH: "/nowhere" },
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a service runs": {
     in: async (store) => {
@@ -227,6 +227,6 @@ export const plans: Record<string, Situation> = {
       rmSync(join(store.folder, "home/.config"), { recursive: true, force: true });
       return ["plan", "service"];
     },
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
 };

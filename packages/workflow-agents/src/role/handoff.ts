@@ -29,7 +29,7 @@ export function handoff<const Name extends string>(
     throw misuse("BAD_HANDOFF", `a handoff ${what}`, "give each role that may go on, once");
   }
   const list = entries.map(([name, about]) => (about ? `${name} (${about})` : name)).join(", ");
-  const description = `The role that goes on after you, if one is to: ${list}. Leave it out when the work is done.`;
+  const description = `The role that continues after you, if any: ${list}. Omit it when the work is done.`;
   const field = optional(oneOf(names as [Name, ...Name[]]));
   globalRegistry.add(field, { description });
   return field;

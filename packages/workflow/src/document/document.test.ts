@@ -29,7 +29,7 @@ describe("JSON", () => {
 
   test("with a duplicate key is refused with both positions", () => {
     expect(messageFor('{"a": {"b": 1,\n "b": 2}}')).toBe(
-      'f.json:2:2: the key "b" stands twice, first in line 1, column 8',
+      'f.json:2:2: duplicate key "b", first in line 1, column 8',
     );
   });
 
@@ -62,7 +62,7 @@ describe("JSON", () => {
   test("is refused with a one-line error for any invalid text", () => {
     expect(messageFor('{"a":\u2028}')).toBe('f.json:1:6: a value is expected, not "\\u2028"');
     expect(messageFor('{"\u2028": 1, "\u2028": 2}')).toStartWith(
-      'f.json:1:10: the key "\\u2028" stands',
+      'f.json:1:10: duplicate key "\\u2028"',
     );
   });
 
@@ -127,9 +127,9 @@ describe("YAML", () => {
   });
 
   test.each([
-    ["a: 1\na: 2", '2:1: the key "a" stands twice, first in line 1, column 1'],
+    ["a: 1\na: 2", '2:1: duplicate key "a", first in line 1, column 1'],
     [bomb.join("\n"), "1:1: its aliases repeat too much"],
-    ["a: &a [*a]", "1:1: an alias stands inside of itself"],
+    ["a: &a [*a]", "1:1: an alias contains itself"],
     ["a: *b", "1:1: Unresolved alias (the anchor must be set before the alias): b"],
     ["a: .nan", "1:4: JSON does not have this number"],
     ["a: !foo 1", "1:4: Unresolved tag: !foo"],

@@ -135,7 +135,7 @@ describe("a project file is refused", () => {
       '{"x": 1}',
       "there are $schema, root, host, env, workflows",
     ],
-    ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
+    ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: duplicate key "root"'],
     ["with a root that is not a path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
     ["with an empty root", '{"root": ""}', '1:10: "root" must be a path, not ""'],
     ["with its own folder as the root", '{"root": "./"}', "1:10: the storage root can't be"],

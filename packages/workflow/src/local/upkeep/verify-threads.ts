@@ -186,7 +186,7 @@ export function dueProblems(root: Root): Problem[] {
   const remedy = `delete ${dueDir(root)} and run uncaged-workflow wake`;
   const problems = misplacedDue(root).map((path) => ({
     path,
-    message: `it lies in the folder of another hour: ${remedy}`,
+    message: `it is in the folder of another hour: ${remedy}`,
   }));
   if (!isDueComplete(root)) return problems;
   const unlisted = (refs: readonly ThreadRef[]): ThreadRef[] => {
