@@ -180,7 +180,8 @@ async function main(): Promise<void> {
   const { folder, made } = repository();
   try {
     await print(bold("uncaged-workflow: one file is a workflow, one log is a thread"));
-    if (made) await print("This folder is not a git repository: the tour reviews a copy of its sources.");
+    if (made)
+      await print("This folder is not a git repository: the tour reviews a copy of its sources.");
     await print(`${dim("$")} export PATH=${quoted(bin)}:"$PATH"`);
     await print(`${dim("$")} export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`);
     await tour(folder);

@@ -92,13 +92,19 @@ describe("an approval", () => {
     [{ decision: 5, note: 7 }, "approve", ""],
     [["reject"], "approve", ""],
     [null, "approve", ""],
-  ])("keeps the meaning that it had in the log of an earlier version: %j is %s", (answer, decision, note) => {
-    const asked = { for: "approval", nodeId: "ask", run: 1, input: "" } as const;
-    const old = { ...asked, schema: { properties: { decision: { enum: ["approve", "reject"] } } } };
-    expect(reviewOf(old, answer)).toEqual({ decision: decision as "approve", note });
-    const current = { ...asked, schema: { required: ["decision"] } };
-    expect(reviewOf(current, answer)?.decision).not.toBe("approve");
-  });
+  ])(
+    "keeps the meaning that it had in the log of an earlier version: %j is %s",
+    (answer, decision, note) => {
+      const asked = { for: "approval", nodeId: "ask", run: 1, input: "" } as const;
+      const old = {
+        ...asked,
+        schema: { properties: { decision: { enum: ["approve", "reject"] } } },
+      };
+      expect(reviewOf(old, answer)).toEqual({ decision: decision as "approve", note });
+      const current = { ...asked, schema: { required: ["decision"] } };
+      expect(reviewOf(current, answer)?.decision).not.toBe("approve");
+    },
+  );
 });
 
 describe("approvals beside running nodes", () => {

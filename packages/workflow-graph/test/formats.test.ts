@@ -83,7 +83,7 @@ describe("a graph written by a newer version", () => {
     expect(errorsOf({ ...graph, version: 1 })).toEqual([]);
     expect(errorsOf({ ...graph, version: "mine" })).toEqual([]);
     expect(errorsOf({ ...graph, version: 2 })).toEqual([
-      "the graph is of version 2 of the format, and this program knows version 1: update uncaged-workflow",
+      "the graph has format version 2, but this program supports version 1: update uncaged-workflow",
     ]);
   });
 

@@ -46,7 +46,7 @@ describe("a graph's file", () => {
   });
 
   test.each([
-    ["a node twice", withNode(start("a")), 'the id "a" stands twice, first in nodes[1]'],
+    ["a node twice", withNode(start("a")), 'duplicate id "a", first in nodes[1]'],
     [
       "a reserved id",
       withNode({ id: "__wait__", type: "agent" }),
@@ -66,7 +66,7 @@ describe("a graph's file", () => {
     [
       "a number as value",
       withNode({ id: "b", type: "if", data: { conditions: [{ operator: "equal", value: 5 }] } }),
-      "nodes[4].data.conditions[0].value must be a text, not 5",
+      "nodes[4].data.conditions[0].value must be a string, not 5",
     ],
     [
       "an unknown join",
@@ -86,7 +86,7 @@ describe("a graph's file", () => {
     [
       "a missing start",
       JSON.stringify({ nodes: [agent("a")], connections: [] }),
-      "no node of the type start found",
+      "no start node found",
     ],
   ])("is refused for %s", (_, text, message) => {
     expect(errorOf(text)).toContain(message);

@@ -46,7 +46,7 @@ describe("a plan's file", () => {
     const two = await made(plan([step("A"), step("B")]));
     expect(two.error).toEndWith("(and 1 more)");
     for (const [metadata, reason] of [
-      [{ cwd: 5 }, "metadata.cwd: must be a text, not 5"],
+      [{ cwd: 5 }, "metadata.cwd: must be a string, not 5"],
       [{ container: { timeout: 0 } }, "metadata.container.timeout: must be a whole number from 1"],
       ["x", 'metadata: must be an object, not "x"'],
     ] as const)

@@ -177,7 +177,9 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
       for (const [at, { session }] of sessions.entries()) {
         if (!run.error || !settings.lostSession.test(run.error.message)) break;
         const next = sessions[at + 1];
-        const goesOn = next ? `the session ${next.session} continues` : "a new one gets the whole thread";
+        const goesOn = next
+          ? `the session ${next.session} continues`
+          : "a new one gets the whole thread";
         run.report.note("warn", `the session ${session} was not found: ${goesOn}`);
         run.report.noCall();
         run = await start(next);

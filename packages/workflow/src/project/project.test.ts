@@ -126,7 +126,11 @@ describe("a project", () => {
 
 describe("a project file is refused", () => {
   const wrong: [string, string, string][] = [
-    ["that is not JSON", '{\n  "root": "x",\n}', '3:1: a key in double quotes is expected, not "}"'],
+    [
+      "that is not JSON",
+      '{\n  "root": "x",\n}',
+      '3:1: a key in double quotes is expected, not "}"',
+    ],
     ["that is empty", "", "1:1: the file is empty"],
     ["that is not an object", "[]", "1:1: a project must be an object, not an array"],
     ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
