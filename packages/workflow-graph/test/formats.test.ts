@@ -37,7 +37,7 @@ const documents: [string, unknown][] = [
   ["a state machine of Amazon States Language", { StartAt: "A", States: { A: { End: true } } }],
   ["a workflow of GitHub Actions", { name: "x", on: "push", jobs: {} }],
   ["a flow of Node-RED", [{ id: "1", type: "inject", wires: [["2"]] }]],
-  ["a text that holds JSON", '{"nodes": [], "connections": []}'],
+  ["a string that contains JSON", '{"nodes": [], "connections": []}'],
 ];
 
 describe("a document of another format", () => {

@@ -40,7 +40,7 @@ describe("a plan's file", () => {
   test("is refused with line and column, step and field", async () => {
     expect(await made(plan([step("a"), step("b", ["x"])]))).toEqual({
       error: expect.stringMatching(
-        /^PLANNER_ERROR p.json:\d+:\d+: step "b": depends_on\[0\]: there is/,
+        /^PLANNER_ERROR p.json:\d+:\d+: step "b": depends_on\[0\]: no step/,
       ),
     });
     const two = await made(plan([step("A"), step("B")]));
