@@ -143,7 +143,7 @@ async function conversationOf(): Promise<string[]> {
 
 describe("a role that asks for approvals", () => {
   test.each(["killed", "gone"] as const)(
-    "goes on when its worker is %s while it waits",
+    "continues when its worker is %s while it waits",
     async (absence) => {
       const whole = await conversationOf();
       const run = await start("claude");

@@ -281,7 +281,7 @@ test("a named or required sandbox that is missing fails the step, and the confir
 });
 
 inSandbox(
-  `a step that exceeds a limit fails with the limit's name, and its siblings go on${missing}`,
+  `a step that exceeds a limit fails with the limit's name, and its siblings continue${missing}`,
   async () => {
     const mega = 1024 ** 2;
     const mark = `7${Date.now()}`;
