@@ -13,6 +13,7 @@ import {
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberKey, memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
+import { stepAwaited } from "./errors.ts";
 import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 import { pause, policyOf, type StepOptions, type Tries } from "./tries.ts";
@@ -27,10 +28,12 @@ type Member = StepWork | { ask: () => Steps<unknown> };
 class Call implements StepCall<unknown> {
   readonly member: Member | null;
   readonly #progress: Progress;
+  readonly #name: string;
   readonly #run: () => Steps<unknown>;
 
   constructor(progress: Progress, name: string, member: Member | null, run: () => Steps<unknown>) {
     this.#progress = progress;
+    this.#name = name;
     this.member = member;
     this.#run = run;
     progress.described(this, name);
@@ -39,6 +42,11 @@ class Call implements StepCall<unknown> {
   [Symbol.asyncIterator](): Steps<unknown> {
     this.#progress.started(this);
     return this.#run();
+  }
+
+  // Called by `await` and by `yield` without a star, which would otherwise go on without running the step.
+  then(): never {
+    throw stepAwaited(this.#name);
   }
 }
 
