@@ -112,10 +112,15 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed": {
-      const kept = "steps" in state ? replayedFailure(state) : null;
-      const redo = `do the failed step again: uncaged-workflow fork ${threadId} --at-step ${kept}`;
-      const next = `continue in a new thread: ${retry}; on a corrected version: ${retry} --on <name>`;
-      return kept === null ? next : `${redo}; ${next}`;
+      const corrected = `${retry} --on ${"workflow" in state ? state.workflow : "<name>"}`;
+      // A retry replays the same log.
+      if (state.error?.code === "DIVERGED") return `continue on a corrected version: ${corrected}`;
+      const next = `continue in a new thread: ${retry}; on a corrected version: ${corrected}`;
+      // An error with its own hint is not a consequence of the failure that was caught.
+      const isOther = state.error?.hint !== undefined;
+      const kept = "steps" in state && !isOther ? replayedFailure(state) : null;
+      if (kept === null) return next;
+      return `do step ${kept + 1}, whose failure was caught, again: uncaged-workflow fork ${threadId} --at-step ${kept}; ${next}`;
     }
     case "killed":
       return `continue in a new thread: ${retry}`;

@@ -9,6 +9,7 @@ import {
   type WaitRequest,
   waitOutput,
   wakesAt,
+  withinMs,
 } from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberKey, memberOf, valueOf } from "./output.ts";
@@ -71,6 +72,8 @@ export function stepFor(progress: Progress): DurableStep {
 
   const wait = (given: string | (WaitRequest & { for: string }), request?: WaitRequest): Call => {
     const { for: what, ...rest } = typeof given === "string" ? { ...request, for: given } : given;
+    // Checked here, where the stack has the position of the call.
+    withinMs(what, rest);
     const ask = (): Steps<unknown> => runWait(progress, what, rest);
     return new Call(progress, what, { ask }, ask);
   };
