@@ -296,6 +296,8 @@ test("an invalid key is refused in one line", async () => {
   const words = ["worker", "--host", "restate://127.0.0.1:1", "--identity-key", "key"];
   expect(await store.run(words)).toEqual({
     ...{ code: 2, stdout: "" },
-    stderr: expect.stringMatching(/^error: "key" is not a key of a server; hint: [^\n]*\n$/),
+    stderr: expect.stringMatching(
+      /^error: "key" is not the identity key of a server; hint: [^\n]*\n$/,
+    ),
   });
 });

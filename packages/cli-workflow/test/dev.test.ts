@@ -233,7 +233,9 @@ test("an error that no change of the file can fix ends dev at once, and nothing 
   };
   expect(await refused("flov.ts")).toContain('4 error: no file "flov.ts" found');
   expect(await refused()).toContain("2 error: dev needs a file");
-  expect(await refused("flow.ts", "--name", "a/b")).toContain('2 error: invalid workflow name "a/b"');
+  expect(await refused("flow.ts", "--name", "a/b")).toContain(
+    '2 error: invalid workflow name "a/b"',
+  );
   expect(await refused("flow.ts", "--params", "{")).toContain("2 error: --params:1:2: ");
   expect(existsSync(store.root)).toBe(false);
   expect(readFileSync(join(store.folder, "flow.ts"), "utf8")).toBe(workflow);

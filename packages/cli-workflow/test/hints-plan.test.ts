@@ -35,7 +35,6 @@ test("each hint of plans and models was shown, and its commands work", () => {
         "of two starts at the same moment; in any other the phase refuses, with the same command",
       "the log of its thread is broken: uncaged-workflow verify":
         "stands in a run's row; threads with a broken log are a state of hints.test.ts",
-      "let your own one run: uncaged-workflow plan service run": "of other systems",
       'uncaged-workflow plan new "every weekday at nine, …"': "an example of the console",
       "start it with uncaged-workflow plan run": "no command brings it about",
       "start it with uncaged-workflow worker": "no command brings it about",

@@ -123,7 +123,7 @@ test("each hint was shown, and its commands work", () => {
     unled("threads", {
       "if a role or the disk blocks it, end it and resume its other threads: uncaged-workflow kill --force <thread>":
         "comes after a minute; doctor names the same command, which is run",
-      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N":
+      "continue from its steps: uncaged-workflow fork <id> --at-step N":
         "of a document that fills a descriptor; the fork is run for other workflows",
       "check the thread's status; committed steps are kept: uncaged-workflow threads": isRace,
       "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",

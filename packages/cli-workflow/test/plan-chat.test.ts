@@ -30,7 +30,7 @@ test("a piped chat creates, changes, confirms and shows a plan", async () => {
   expect(stdout).toContain("Sandbox: ");
   expect(stdout).not.toContain("Confirmed");
   expect(stdout).toMatch(/\nwf_\S+ {2}awaiting_confirmation {2}Builds\n/);
-  expect(stdout).toContain("there is no command /nothing");
+  expect(stdout).toContain("unknown command /nothing");
   const confirmed = await chat([`/confirm ${hashIn(stdout)}`]);
   expect(confirmed.stdout).toContain("Confirmed: Builds is active.");
 });

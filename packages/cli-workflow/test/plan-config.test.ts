@@ -84,7 +84,7 @@ describe("a project's files, which a step may have written,", () => {
         const { code, stderr, stdout } = await run("plan", ...args);
         expect({ args, code, stdout, stderr }).toEqual({
           ...{ args, code: 1, stdout: "" },
-          stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: take it out there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
+          stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: remove it there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
         });
       }
       // A root named on the command line still belongs to the project.

@@ -66,7 +66,7 @@ test("a service fires, is shown, is the only one, and ends on request", async ()
   const second = await store.run(["plan", "service", "run"]);
   expect([second.code, second.stderr]).toEqual([
     1,
-    expect.stringContaining("a service runs already"),
+    expect.stringContaining("a service already runs"),
   ]);
   const { id } = await watching("served");
   await store.untilPlan(id, (view) => JSON.stringify(view).includes('"last_result":"one\\n"'));

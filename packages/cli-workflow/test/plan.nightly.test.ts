@@ -72,7 +72,7 @@ describe("a refusal is one line", () => {
     store.mark("waiting", ["slow"]);
     await store.ok(["plan", "confirm", id]);
     await refused(["plan", "confirm", id], 1, /executing/);
-    await refused(["plan", "delete", id], 1, /executing.*pause it or cancel it/);
+    await refused(["plan", "delete", id], 1, /executing.*cancel its run first/);
     await refused(["plan", "modify", id, "more"], 1, /executing/);
     await store.ok(["plan", "pause", id]);
     await refused(["plan", "run", id], 1, /paused.*executing/);
@@ -81,18 +81,22 @@ describe("a refusal is one line", () => {
     await store.ok(["plan", "resume", id]);
     await store.untilPhase(id, "completed");
     await store.ok(["plan", "delete", id]);
-    await refused(["plan", "show", id], 4, /there is no plan/);
+    await refused(["plan", "show", id], 4, /no plan ".*" found/);
   });
 
   test("for invalid ids and words", async () => {
     for (const id of ["nothing", "", "wf_", "../x", "x".repeat(300), "%"]) {
-      await refused(["plan", "show", id], 4, /there is no plan/);
+      await refused(["plan", "show", id], 4, /no plan ".*" found/);
     }
     await refused(["plan", "new", " "], 2, /blank/);
     await refused(["plan", "new"], 2, /give a text or --file/);
-    await refused(["plan", "answer-question", "ps_none", "yes"], 4, /there is no planner session/);
+    await refused(
+      ["plan", "answer-question", "ps_none", "yes"],
+      4,
+      /no planner session "ps_none" found/,
+    );
     await refused(["plan", "answer", "wf_x", "maybe"], 2, /maybe/);
-    await refused(["plan", "answer", "wf_x", "skip"], 4, /there is no/);
+    await refused(["plan", "answer", "wf_x", "skip"], 4, /no plan "wf_x" found/);
   });
 });
 

@@ -185,7 +185,7 @@ describe("thread --checkpoint", () => {
     ]) {
       const { code, stderr } = await store.run(args);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^error: the bundle \w+ was made of no step workflow; hint: .*\n$/);
+      expect(stderr).toMatch(/^error: the bundle \w+ is not a step workflow; hint: .*\n$/);
     }
   });
 });

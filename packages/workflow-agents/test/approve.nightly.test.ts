@@ -192,7 +192,7 @@ test("a call that is not idempotent is not repeated after it was approved and st
     const run = await start("claude", { die });
     const { view } = await answered(run, "nothing", decisions);
     expect(view.status).toBe("completed");
-    expect(bodiesOf().at(-1)).toContain("it is not known whether deploy was done");
+    expect(bodiesOf().at(-1)).toContain("the outcome of deploy is unknown");
     expect(marksIn(run).filter((one) => one !== "1")).toEqual([...marks]);
   }
 });

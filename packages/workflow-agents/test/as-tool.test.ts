@@ -174,14 +174,14 @@ describe("a role as a tool", () => {
   test("needs a message", async () => {
     const { seen, script } = leading([{ tool: "one", input: {} }]);
     await play(member("lead", script, [asTool(member("one", {}), { name: "one" })]));
-    expect(seen[0]).toStartWith("error: the arguments of one are wrong: message: ");
+    expect(seen[0]).toStartWith("error: invalid arguments of one: message: ");
   });
 
   test("is refused outside an agent of a thread", async () => {
     const tools = toolRegistry([asTool(member("one", {}), { name: "one" })]);
     const context = { signal: new AbortController().signal, cwd: "/", env: {} };
     expect((await tools.run("one", { message: "hi" }, context)).content).toStartWith(
-      "the role one can be called by an agent of a thread only",
+      "the role one can only be called by an agent of a thread",
     );
   });
 });
@@ -216,9 +216,9 @@ describe("roles that call each other", () => {
     later.push(toolRegistry([asTool(lead, { name: "lead" }), asTool(worker, { name: "worker" })]));
     expect((await play(lead)).status).toBe("completed");
     expect(answers.map((text) => text.split("\n")[0])).toEqual([
-      "error: the role lead is at work already and can't call itself: lead → worker → lead",
+      "error: the role lead is already running and can't call itself: lead → worker → lead",
       "worked",
-      "error: the role lead is at work already and can't call itself: lead → lead",
+      "error: the role lead is already running and can't call itself: lead → lead",
     ]);
   });
 
@@ -244,7 +244,7 @@ describe("roles that call each other", () => {
     expect(answers.splice(0)).toEqual(["bottom", "up", "up"]);
     await play(tower(2));
     expect(answers.map((text) => text.split("\n")[0])).toEqual([
-      "error: the role d can't be called: roles would call each other too deep: lead → b → c → d",
+      "error: the role d can't be called: too many levels of roles: lead → b → c → d",
       "up",
       "up",
     ]);

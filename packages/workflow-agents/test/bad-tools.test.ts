@@ -189,7 +189,7 @@ describe.each(some(allModels))("over $name", (model) => {
       [false, 30 * 2 ** 20],
     ]);
     expect(String(results[0]?.payload.content)).toBe(
-      "the tool's result has 40.0 MiB, and can't be recorded: 31 MiB is the most\n" +
+      "the tool's result has 40.0 MiB and can't be recorded: the limit is 31 MiB\n" +
         "the tool must return less: a part of it, or a file's path",
     );
     expect([run.error, run.text]).toEqual([null, "Done."]);

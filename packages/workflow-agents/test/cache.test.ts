@@ -103,7 +103,9 @@ describe("the cache of a conversation", () => {
   test("can be turned off, and other lifetimes are refused", async () => {
     const { marks } = await play([{ text: "done" }], { cache: false });
     expect(marks.flat()).toEqual([]);
-    expect(() => anthropicAgent({ model: "m", cache: "2h" as "1h" })).toThrow(/cache is "2h"/);
+    expect(() => anthropicAgent({ model: "m", cache: "2h" as "1h" })).toThrow(
+      /cache can't be "2h"/,
+    );
   });
 });
 
@@ -146,7 +148,7 @@ describe("the history of an agent", () => {
 
   test("is refused at definition when it is invalid", () => {
     const history = "some" as "all";
-    expect(() => anthropicAgent({ model: "m", history })).toThrow(/history is "some"/);
+    expect(() => anthropicAgent({ model: "m", history })).toThrow(/history can't be "some"/);
     const both = { history: "last", messages: () => [] } as const;
     expect(() => anthropicAgent({ model: "m", ...both })).toThrow(/both history and messages/);
   });

@@ -254,8 +254,10 @@ describe("a failing command", () => {
   test("is named when the command or its directory is missing", async () => {
     const missing = commandAgent({ argv: ["no-such-agent"] });
     const run = observed(() => missing(threadOf({ cwd, env }), ""));
-    expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not there');
-    expect(await wrong(observe("echo", {}, { cwd: join(cwd, "gone") }))).toContain("is not there");
+    expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not found');
+    expect(await wrong(observe("echo", {}, { cwd: join(cwd, "gone") }))).toContain(
+      "does not exist",
+    );
     expect(await wrong(observe("echo", {}, { cwd: undefined }))).toContain("NO_CWD");
     expect(await wrong(observe("args", { args: ["{prompt}"] }, long))).toContain(
       "too long arguments",
@@ -287,7 +289,7 @@ describe("a failing command", () => {
 
   test("is ended after 100 MB of output", async () => {
     expect(await wrong(observe("flood", { maxOutput: 1024 * 1024 }))).toContain(
-      "COMMAND_SAID_TOO_MUCH: the command put out more than 1048576 characters",
+      "COMMAND_SAID_TOO_MUCH: the command printed more than 1048576 characters",
     );
     expect(await wrong(observe("floodLine", { output: reader }))).toContain(
       "COMMAND_SAID_TOO_MUCH",

@@ -174,7 +174,7 @@ test("continues each command's own session", async () => {
 test.each([
   [[], {}, "fallback needs a list of agents"],
   [[second, "claude"], {}, "fallback needs a list of agents"],
-  [[second], { on: "all" }, "fallback needs a list of codes or a function as on"],
+  [[second], { on: "all" }, "fallback's on must be a list of codes or a function"],
 ])("invalid options are refused at once", (agents, options, message) => {
   expect(() => fallback(agents as AgentFn[], options as FallbackOptions)).toThrow(message);
 });

@@ -109,7 +109,7 @@ test("may name tools like inherited properties, and missing tools are refused", 
   }
   for (const name of names) {
     const { content, is_error } = await registry.run(name, {}, context());
-    expect([is_error, content]).toEqual([true, expect.stringContaining(`no tool "${name}"`)]);
+    expect([is_error, content]).toEqual([true, expect.stringContaining(`unknown tool "${name}"`)]);
   }
   await server.stop(true);
 });
@@ -171,7 +171,7 @@ describe("a server by HTTP", () => {
 
   test.each([
     [429, "call it again later: nothing was done"],
-    [502, "it is not known whether it was done"],
+    [502, "it may have been done"],
   ])("that answers %d has not died, and keeps its session", async (status, hint) => {
     let isWell = false;
     const headers = { "retry-after": "0" };

@@ -92,7 +92,7 @@ describe('the official "everything" server', () => {
     expect(refused).toMatchObject({
       code: "MCP_PROMPT_FAILED",
       message:
-        "the prompt resource-prompt has the bytes of demo://resource/dynamic/blob/1, and a system prompt is a text",
+        "the prompt resource-prompt contains the bytes of demo://resource/dynamic/blob/1, but a system prompt is text",
     });
   });
 });

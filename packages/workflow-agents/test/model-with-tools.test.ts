@@ -55,12 +55,12 @@ test.each(models.map((model) => [model.name, model] as const))(
     const shown = results.map(({ payload }) => String(payload.content)).toSorted();
     expect(shown).toEqual([
       '"../../etc/passwd" leads out of the thread\'s directory\ngive a path inside the working directory',
-      '"sum.ts" has no such text\nread it again, and give the text exactly',
+      '"sum.ts" does not contain the text\nread it again, and give the text exactly',
       "3",
       "changed sum.ts",
       "const sum = (a, b) => a + b;",
       "const sum = (a, b) => a - b;\n",
-      'there is no tool "rm"\ntools: readFile, editFile, runCommand, sums__add, sums__odd_name, sums__fail, sums__throw, sums__die, sums__hang, sums__env, sums__seen, sums__mixed',
+      'unknown tool "rm"\ntools: readFile, editFile, runCommand, sums__add, sums__odd_name, sums__fail, sums__throw, sums__die, sums__hang, sums__env, sums__seen, sums__mixed',
     ]);
     expect(typesOf(run)).toContain("tool_error");
     const failed = run.events.filter(({ type }) => type === "tool_error");

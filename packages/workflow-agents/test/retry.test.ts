@@ -88,14 +88,14 @@ describe.each(some(models))("a role of $name", (model) => {
 });
 
 test.each([
-  [{ attempts: 0 }, "a role's retry can't have 0 attempts"],
-  [{ attempts: 1e9 }, "a role's retry can't have 1000000000 attempts"],
-  [{ backoff: "soon" }, "a role's retry can't have the backoff soon"],
-  [{ deadline: -1 }, "a role's retry can't have the deadline -1"],
-  [{ tries: 3 } as CallRetry, "a role's retry has no tries"],
+  [{ attempts: 0 }, "a role's retry: attempts can't be 0"],
+  [{ attempts: 1e9 }, "a role's retry: attempts can't be 1000000000"],
+  [{ backoff: "soon" }, "a role's retry: backoff can't be soon"],
+  [{ deadline: -1 }, "a role's retry: deadline can't be -1"],
+  [{ tries: 3 } as CallRetry, "a role's retry: unknown option tries"],
   [
     { on: "all" } as unknown as CallRetry,
-    "a role's retry needs a list of codes or a function as on",
+    "a role's retry: on must be a list of codes or a function",
   ],
 ])("a policy that is none is refused: %j", (retry, message) => {
   const agent = async () => "";

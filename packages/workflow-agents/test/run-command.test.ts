@@ -61,7 +61,7 @@ describe("runCommand", () => {
 
   test("accepts a shell's line only when that is allowed", async () => {
     const line = { command: "echo $((1 + 1)) | cat" };
-    expect(await said(line)).toContain("the arguments of runCommand are wrong: argv");
+    expect(await said(line)).toContain("invalid arguments of runCommand: argv");
     expect(await said(line, { allowShell: true })).toBe("2");
     expect(await said({ ...line, argv: ["pwd"] }, { allowShell: true })).toContain("either argv");
   });
@@ -93,11 +93,11 @@ describe("runCommand", () => {
   test("names a command that is missing or not executable", async () => {
     writeFileSync(join(cwd, "plain"), "no program");
     expect(await said({ argv: ["no-such-command"] })).toContain(
-      'the command "no-such-command" is not there',
+      'the command "no-such-command" is not found',
     );
-    expect(await said({ argv: [join(cwd, "plain")] })).toContain("may not be run");
+    expect(await said({ argv: [join(cwd, "plain")] })).toContain("is not executable");
     expect(await said({ argv: [""] })).toContain("is not a command");
-    expect(await said({ argv: [] })).toContain("arguments of runCommand are wrong");
+    expect(await said({ argv: [] })).toContain("invalid arguments of runCommand");
     expect(await said({ argv: ["echo", "a\0b"] })).toContain("a zero byte");
     expect(await said({ argv: ["echo", "x".repeat(4_000_000)] })).toContain("too long arguments");
   });

@@ -206,9 +206,9 @@ test.skipIf(!hasSandbox)("a directory that no sandbox can show is said, or refus
 });
 
 test.each([
-  [{ sandbox: "read-only" }, 'sandbox is "read-only"'],
-  [{ sandbox: "auto", network: "off" }, 'network is "off"'],
-  [{ sandbox: "auto", allow: ["here"] }, 'allow has "here"'],
+  [{ sandbox: "read-only" }, 'sandbox can\'t be "read-only"'],
+  [{ sandbox: "auto", network: "off" }, 'network can\'t be "off"'],
+  [{ sandbox: "auto", allow: ["here"] }, 'allow: "here" is not host:port'],
   [{ network: "none" }, "network and allow need a sandbox"],
 ])("options that make no sense are refused at once: %j", (options, message) => {
   const given = options as object;

@@ -238,7 +238,7 @@ test("a call that must not run twice is reported to the model as unknown", async
       const run = await start("claude", { die: `${moment} 3` });
       expect((await resumed(run)).status).toBe("completed");
       const shown = bodiesOf("claude").get(3)?.join("") ?? "";
-      expect(shown).toContain("it is not known whether pay was done");
+      expect(shown).toContain("the outcome of pay is unknown");
       expect(markedIn(run)).toEqual(numbers.filter((n) => n !== 3 || moment === "after"));
     }
   } finally {

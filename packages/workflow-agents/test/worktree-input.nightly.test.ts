@@ -85,12 +85,12 @@ describe("an unusable repository ends the role with one line", () => {
   const bad: [string, RegExp, () => Play & { repository: TestRepository }][] = [
     [
       "no repository",
-      /^a worktree needs a git repository, and ".*" is in none$/,
+      /^a worktree needs a git repository, but ".*" is not in one$/,
       () => ({ repository: repositoryOf(), works: [write("a")], thread: { cwd: folder } }),
     ],
     [
       "a folder that is gone",
-      /^a worktree needs a git repository, and ".*" is not there$/,
+      /^a worktree needs a git repository, but ".*" does not exist$/,
       () => {
         const repository = repositoryOf();
         renameSync(repository.folder, next("moved"));
@@ -99,17 +99,17 @@ describe("an unusable repository ends the role with one line", () => {
     ],
     [
       "no commit yet",
-      /^the repository .*\.git has no commit yet, which a worktree could begin with$/,
+      /^the repository .*\.git has no commit for a worktree to start from$/,
       () => ({ repository: repositoryOf({ commit: false }), works: [write("a")] }),
     ],
     [
       "no such branch",
-      /^the repository .*\.git has no commit "--all"$/,
+      /^no commit "--all" found in the repository .*\.git$/,
       () => ({ repository: repositoryOf(), works: [write("a")], options: { from: "--all" } }),
     ],
     [
       "no git",
-      /^a worktree needs git, which is not there$/,
+      /^a worktree needs git, which is not found$/,
       () => {
         const repository = repositoryOf();
         return { repository, works: [], thread: { env: { PATH: next("nothing") } } };

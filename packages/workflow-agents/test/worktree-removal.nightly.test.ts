@@ -100,7 +100,9 @@ test("a removal that git prevents is finished by a later gc", async () => {
   expect(kept.problems).toEqual([
     {
       path: join(root, "worktrees", ref.threadId),
-      message: expect.stringContaining(`${git}: can't delete the refs of the thread's worktrees: fatal:`),
+      message: expect.stringContaining(
+        `${git}: can't delete the refs of the thread's worktrees: fatal:`,
+      ),
     },
   ]);
   expect(left()).toEqual([ref.threadId]);

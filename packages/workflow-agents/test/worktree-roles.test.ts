@@ -51,7 +51,7 @@ test('a role with its own field "worktree" is refused at definition', () => {
     descriptor: { description: "", schema },
   });
   expect(() => worktree()(role)).toThrow("has the field worktree, which records its commit");
-  expect(() => worktree({ name: "../x" })).toThrow('can\'t have the name "../x"');
+  expect(() => worktree({ name: "../x" })).toThrow('invalid name of a worktree: "../x"');
 });
 
 test("a timed-out try ends before the next try begins with the files of the step", async () => {

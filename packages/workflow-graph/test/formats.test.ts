@@ -111,7 +111,7 @@ describe("a document with names of JavaScript's prototypes", () => {
     const document: unknown = JSON.parse(text);
     expect(errorsOf(document)).toEqual([]);
     expect(checkGraph(document, { tools: [] }).errors.map(({ message }) => message)).toEqual([
-      'constructor: there is no tool "__proto__"; tools: subagents',
+      'constructor: no tool "__proto__" found; tools: subagents',
     ]);
     const broken: unknown = JSON.parse('{"__proto__":{"nodes":[]},"connections":[]}');
     expect(errorsOf(broken)).toEqual(["nodes is missing"]);

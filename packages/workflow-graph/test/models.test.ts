@@ -82,7 +82,7 @@ describe("an agent's tools", () => {
     const unknown = await drawn(nodes({ sums__take: true }), "s -> a", options);
     expect(unknown).toMatchObject({
       status: "failed",
-      message: expect.stringContaining("there is no tool sums__take; tools: sums__add, "),
+      message: expect.stringContaining("unknown tool sums__take; tools: sums__add, "),
     });
     // The servers end with the thread.
     kill.abort();
@@ -153,6 +153,6 @@ describe("the calls of a subagent", () => {
     };
     const { result } = await played(scriptedProvider(script), [again]);
     expect(runs).toBe(20);
-    expect(texts(result).at(-1)).toContain("had not ended its work after 20 turns");
+    expect(texts(result).at(-1)).toContain("did not finish within 20 turns");
   });
 });

@@ -76,7 +76,7 @@ describe("a graph's file", () => {
     [
       "an unknown tool",
       withNode(agent("b", { tools: { web_search: true } })),
-      'b: there is no tool "web_search"; tools: readFile, subagents',
+      'b: no tool "web_search" found; tools: readFile, subagents',
     ],
     [
       "a connection without a source",
@@ -86,7 +86,7 @@ describe("a graph's file", () => {
     [
       "a missing start",
       JSON.stringify({ nodes: [agent("a")], connections: [] }),
-      "there is no node of the type start",
+      "no node of the type start found",
     ],
   ])("is refused for %s", (_, text, message) => {
     expect(errorOf(text)).toContain(message);
@@ -102,12 +102,12 @@ describe("a graph's file", () => {
     [
       "an unknown handle",
       withLinks({ source: "if", target: "a", sourceHandle: "condition-9" }),
-      'if has no handle \\"condition-9\\"',
+      'if: no handle \\"condition-9\\" found',
     ],
     [
       "a connection to a missing node",
       withLinks({ source: "a", target: "gone" }),
-      'there is no node \\"gone\\"',
+      'no node \\"gone\\" found',
     ],
     [
       "an unknown operator",

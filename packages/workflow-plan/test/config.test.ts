@@ -267,6 +267,15 @@ describe("a change of a setting", () => {
     expect(readConfig(given).max_runs).toBe(5);
   });
 
+  test("is removed where it is missing", () => {
+    const empty = sources();
+    setConfig(empty, "agent.model", null);
+    expect(readConfig(empty).agent.model).toBe(readConfig(sources()).agent.model);
+    const scalar = sources("sandbox: { network: none }\n");
+    setConfig(scalar, "sandbox.network.allow", null);
+    expect(readConfig(scalar).sandbox.network).toBe("none");
+  });
+
   test("is refused when invalid, and the file stays unchanged", () => {
     const given = sources("max_runs: 2\n");
     for (const [key, value] of [

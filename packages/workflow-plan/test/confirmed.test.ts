@@ -139,7 +139,7 @@ describe("a confirmed plan", () => {
     const id = await confirmed();
     rmSync(userHome, { recursive: true });
     expect(await refusal(() => plans.run(id))).toBe(
-      `no confirmation of ${id} as it is now was kept by ${userHome}: ${again(id)}`,
+      `no confirmation of the current ${id} found in ${userHome}: ${again(id)}`,
     );
   });
 
@@ -263,13 +263,13 @@ test("a plan that was confirmed with a sandbox does not run without one until it
   await own.run(id);
   const [run] = (await home.ended(id)).runs;
   expect(run?.error).toContain(
-    `the plan was confirmed with the sandbox bubblewrap, and there is none now: ${again(id)}`,
+    `the plan was confirmed with the sandbox bubblewrap, but none is available now: ${again(id)}`,
   );
   const confirmed = new Confirmations({ home: home.home, env: {}, cwd: project }, userHome);
   const question = { planHome: plans.folder, root: home.host.root, env: home.store.env };
   const script = () =>
     scriptCommand(own.get(id), "true", { ...question, confirmed: confirmed.kept(id) });
-  expect(await refusal(script)).toContain("there is none now");
+  expect(await refusal(script)).toContain("none is available now");
   mode = "off";
   await own.confirm(id);
   await own.run(id);

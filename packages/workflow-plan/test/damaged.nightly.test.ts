@@ -23,9 +23,9 @@ test("the other plans are listed, and each damaged one is named with its column"
   const { plans } = home;
   const columns = {
     trigger_json: ["{", "is not valid JSON"],
-    steps_json: ['{"a": 1}', "has no list"],
-    failure_policy_json: ["[]", "has no object"],
-    metadata_json: ["7", "has no object"],
+    steps_json: ['{"a": 1}', "is not a list"],
+    failure_policy_json: ["[]", "is not an object"],
+    metadata_json: ["7", "is not an object"],
   } as const;
   const expected: string[] = [];
   for (const [column, [value, problem]] of Object.entries(columns)) {

@@ -124,14 +124,14 @@ test("a damaged, a foreign and a newer database are refused and left unchanged",
     join(foreign, "plans.db"),
     "no database at all, but a text of some length".repeat(50),
   );
-  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(put it back/);
+  expect(refusal(() => open(foreign))).toMatch(/plans\.db is not a database \(restore it/);
   expect(readFileSync(join(foreign, "plans.db"), "utf8")).toStartWith("no database");
   const newer = open();
   await newer.create(workflow(hello()));
   newer.database.run("UPDATE workflows SET schema_version = '2.0'");
   newer.close();
   expect(refusal(() => open(newer.home))).toContain(
-    'schema version "2.0", and this program knows 1.0',
+    'schema version "2.0"; this program supports only 1.0',
   );
 });
 
@@ -145,7 +145,7 @@ test("a process waits for a locked database, then gives up with one line and wri
     "is locked by another process",
   );
   other.run("ROLLBACK");
-  expect(refusal(() => plans.get(id))).toContain("there is no plan");
+  expect(refusal(() => plans.get(id))).toContain(`no plan "${id}" found`);
   expect((await plans.create(workflow(hello(), { id }))).id).toBe(id);
 });
 
@@ -195,7 +195,7 @@ test("the home is in the storage root, or named by a variable, and only its owne
   const { home } = open();
   Bun.spawnSync(["chmod", "777", home]);
   expect(refusal(() => open(home))).toBe(
-    `CONFIG_ERROR: the plan home ${home.replace(folder, "…")} can be written by others (run: chmod 700 ${home})`,
+    `CONFIG_ERROR: the plan home ${home.replace(folder, "…")} can be written by other users (run: chmod 700 ${home})`,
   );
   const file = join(folder, "file");
   writeFileSync(file, "");

@@ -98,7 +98,7 @@ test("a missing answer fails the thread, and not the step", async () => {
   const second = await answered(more, fixtureFrom(first));
   expect(second).toMatchObject({
     status: "failed",
-    message: "the fixture of T has no answer for attempt 1 at step other",
+    message: "the fixture of T has no answer for attempt 1 of step other",
     error: { code: "NO_RECORDED_ANSWER" },
   });
   const ends = second.steps.filter(({ role, meta }) => role !== "a" && meta.event !== "started");

@@ -96,7 +96,7 @@ describe("a mount is refused", () => {
     writeFileSync(join(root, "file"), "");
     execFileSync("mkfifo", [join(root, "pipe")]);
     for (const name of ["file", "pipe"]) {
-      expect(() => mounted(join(root, name))).toThrow(/is not a directory/);
+      expect(() => mounted(join(root, name))).toThrow(/not a directory/);
     }
   });
 
@@ -117,16 +117,16 @@ describe("a mount is refused", () => {
       "/workspace/mounts/etc",
     );
     const twice = [site, root].map((hostPath) => ({ hostPath, containerPath: "same" }));
-    expect(() => checkedMounts(twice, rules())).toThrow(/taken by another/);
+    expect(() => checkedMounts(twice, rules())).toThrow(/another mount has the path/);
   });
 });
 
 test("a mount is writable only where its root allows it, and for other workflows than the main one only with that permission", () => {
   const writing = { readonly: false };
   const reading = { allowedRoots: [{ path: root, allowReadWrite: false }] };
-  expect(() => mounted(root, writing, rules(reading))).toThrow(/may only be read/);
+  expect(() => mounted(root, writing, rules(reading))).toThrow(/must be read-only/);
   const main = { nonMainReadOnly: true };
-  expect(() => mounted(root, writing, rules(main))).toThrow(/may only be read/);
+  expect(() => mounted(root, writing, rules(main))).toThrow(/must be read-only/);
   expect(mounted(root, writing, rules(main, root))).toHaveLength(1);
   expect(mayWriteProject(rules())).toBe(true);
   expect(mayWriteProject(rules(reading))).toBe(false);
@@ -141,14 +141,14 @@ test("a folder that contains the home directory is not writable, whatever its ro
     expect(mayWriteProject(rules({ allowedRoots }, path))).toBe(false);
     const given = rules({ allowedRoots });
     expect(mounted(path, {}, given)).toHaveLength(1);
-    expect(() => mounted(path, { readonly: false }, given)).toThrow("has your home directory");
+    expect(() => mounted(path, { readonly: false }, given)).toThrow("contains your home directory");
   }
   expect(mayWriteProject(rules({ allowedRoots }))).toBe(true);
 });
 
 test("a missing root allows nothing", () => {
   const none = rules({ allowedRoots: [{ path: join(top, "none"), allowReadWrite: true }] });
-  expect(() => mounted(join(root, "site"), {}, none)).toThrow(/none of the allowed roots/);
+  expect(() => mounted(join(root, "site"), {}, none)).toThrow(/outside the allowed roots/);
 });
 
 test("the allowlist is created on first use, and its problems are named", () => {

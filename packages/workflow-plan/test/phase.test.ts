@@ -46,7 +46,9 @@ test("each transition of the table is allowed, and every other one is refused wi
       }
     }
   }
-  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow("there is no plan");
+  expect(() => move(database, "wf_gone", ["active", "paused"], at)).toThrow(
+    'no plan "wf_gone" found',
+  );
 });
 
 test("one of several processes wins a concurrent transition", async () => {
@@ -73,7 +75,7 @@ test("an invalid plan is neither added nor stored in another's place", async () 
   expect(await messageOf(create(cyclic))).toMatch(/hello/);
   expect(await messageOf(create({ ...plan, phase: "active" }))).toContain("can't become active");
   await create(plan);
-  expect(await messageOf(create(plan))).toContain(`there is a plan ${plan.id} already`);
+  expect(await messageOf(create(plan))).toContain(`plan ${plan.id} already exists`);
   expect(await messageOf(replace(cyclic))).toMatch(/hello/);
   const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
   const changed = await replace({ ...plan, name: "Another name", metadata });

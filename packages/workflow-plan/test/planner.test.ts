@@ -215,7 +215,7 @@ describe("the planner", () => {
     expect(requests()).toHaveLength(1);
     expect((await planner.start("go")).turn.type).toBe("plan");
     const { options } = await planning([]);
-    await expectError(generatePlan("go", { ...options, env: {} }), "there is no key");
+    await expectError(generatePlan("go", { ...options, env: {} }), "no key for");
   });
 
   test("refuses an answer that is cut off, a missing message, or an error in its place, and can be used again", async () => {
@@ -338,7 +338,7 @@ describe("a session", () => {
     };
     const running = planner.answer(session, "go", { onToken: () => begun.resolve() });
     await begun.promise;
-    await expectError(planner.answer(session, "twice"), "is busy");
+    await expectError(planner.answer(session, "twice"), "the planner is already working on");
     planner.cancel(session);
     expect(await running).toEqual({ type: "error", content: "cancelled" });
     await server.came[0]?.closed;

@@ -42,7 +42,7 @@ test("one of two concurrent turns in a session is refused, and the other loses n
   const { open, opened } = gate();
   const going = planning(opened).planning.answer(session, "there");
   const refused = planning().planning.answer(session, "elsewhere");
-  expect(await errorOf(refused)).toBe(`the planner is at work on ${session} already`);
+  expect(await errorOf(refused)).toBe(`the planner is already working on ${session}`);
   open();
   expect((await going).turn).toMatchObject({ type: "question", content: "When?" });
   const { workflow } = await planning().planning.answer(session, "now");
@@ -63,7 +63,7 @@ test("one of two concurrent changes of a plan is refused, also in separate sessi
   const { open, opened } = gate();
   const going = planning(opened).planning.modify(id, "call it two");
   const refused = planning().planning.modify(id, "call it three");
-  expect(await errorOf(refused)).toBe(`the planner is at work on ${id} already`);
+  expect(await errorOf(refused)).toBe(`the planner is already working on ${id}`);
   open();
   await going;
   expect(plans.get(id).name).toBe("Two");

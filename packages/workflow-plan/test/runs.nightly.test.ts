@@ -91,7 +91,7 @@ test("a cancelled run and its steps count as failed, and its plan returns to its
   expect(await codeOf(() => plans.cancel(id))).toContain("is active and has no run to cancel");
   const ref = await refOf(id);
   expect(await plans.remove(id)).toEqual({ id });
-  expect(await codeOf(() => plans.get(id))).toContain("there is no plan");
+  expect(await codeOf(() => plans.get(id))).toContain(`no plan "${id}" found`);
   expect((await host.read(ref)).status).toBe("killed");
 });
 
@@ -166,7 +166,9 @@ test("a question about a failed step is answered once, and only by an allowed de
     "failed",
     ["failed", "skipped"],
   ]);
-  expect(await codeOf(() => plans.answer(runId ?? "", "skip"))).toContain("waits for no decision");
+  expect(await codeOf(() => plans.answer(runId ?? "", "skip"))).toContain(
+    "not waiting for a decision",
+  );
 });
 
 test("plans with the same name have distinct bundle names", async () => {

@@ -256,7 +256,7 @@ test("a named or required sandbox that is missing fails the step, and the confir
     { PATH: `${bin}:/usr/bin` },
   );
   expect(started).toMatchObject({ sandbox: "unavailable" });
-  expect(outputs.a).toMatch(/the sandbox is to be container, and there is none: docker .*podman/);
+  expect(outputs.a).toMatch(/the sandbox container is not available: docker .*podman/);
   const question = { planHome: join(home, "plans"), root: home, env };
   const problem = async (metadata: object) =>
     failureOf(checkSandbox({ metadata: { cwd: project, ...metadata } }, question));
@@ -352,7 +352,7 @@ inSandbox(`a mount that is gone when the step starts fails it${missing}`, async 
   const scripts = { a: `ls /workspace/mounts${data} && echo x > /workspace/mounts${data}/x` };
   rmSync(data, { recursive: true });
   const gone = await ran(scripts, { container });
-  expect(gone.outputs.a).toMatch(/the mount .* is refused: it is not there/);
+  expect(gone.outputs.a).toMatch(/invalid mount .*: not found/);
   expect(statSync(data, { throwIfNoEntry: false })).toBeUndefined();
 });
 

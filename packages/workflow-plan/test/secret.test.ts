@@ -53,7 +53,7 @@ test("a file that others can read, or that is broken, is refused", () => {
   expect(readSecrets(home)).toEqual({});
   write("{}");
   chmodSync(path(), 0o640);
-  expect(() => readSecrets(home)).toThrow(/can be read by others/);
+  expect(() => readSecrets(home)).toThrow(/can be read by other users/);
   chmodSync(path(), 0o600);
   for (const text of ["{ half", "[]", '{"A": 1}', '{"A": ""}', '{"PATH": "x"}']) {
     write(text);

@@ -31,7 +31,7 @@ test("a credential is stored readable only for its owner, replaced and removed",
 test("an invalid name or value is refused, and nothing is written", () => {
   const { path, secrets } = newFile();
   for (const name of ["PATH", "a b", "lower", "", "1A", "LD_PRELOAD", "UNCAGED_PLAN_HOME"])
-    expect(() => secrets.set(name, "value")).toThrow("can't be the name of a secret");
+    expect(() => secrets.set(name, "value")).toThrow("is not a valid name of a secret");
   for (const value of ["", "a\0b"]) expect(() => secrets.set("A_TOKEN", value)).toThrow("A_TOKEN");
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
 });
@@ -41,11 +41,11 @@ test("a file that others can read, or that is broken, is refused and not overwri
   secrets.set("A_TOKEN", "value");
   chmodSync(path, 0o640);
   for (const act of [() => secrets.all(), () => secrets.set("B_TOKEN", "other")])
-    expect(act).toThrow("can be read by others");
+    expect(act).toThrow("can be read by other users");
   chmodSync(path, 0o600);
   writeFileSync(path, '{"A_TOKEN": ');
   for (const act of [() => secrets.names(), () => secrets.set("B_TOKEN", "other")])
-    expect(act).toThrow("is not JSON");
+    expect(act).toThrow("invalid JSON");
   expect(readFileSync(path, "utf8")).toBe('{"A_TOKEN": ');
 });
 

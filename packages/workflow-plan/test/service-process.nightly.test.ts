@@ -76,7 +76,7 @@ test("a second service is refused, a pass beside one does nothing, and a killed 
   await first.reported("ready");
   const second = served(home);
   expect(await second.ended).not.toBe(0);
-  expect(second.errors).toContain("a service runs already");
+  expect(second.errors).toContain("a service already runs");
   const pass = served(home, { pass: true });
   expect(await pass.ended).toBe(0);
   expect(pass.lines).toEqual([{ fired: [], next: null }]);

@@ -106,7 +106,7 @@ test("an invalid unit is refused", () => {
 test("a unit is written and enabled, or nothing is written on a system without a manager", async () => {
   const userEnv = { HOME: folder, PATH: folder };
   const unit = unitOf(options({ userEnv, home: folder }));
-  expect(() => installService(unit, userEnv)).toThrow("there is no systemctl on PATH");
+  expect(() => installService(unit, userEnv)).toThrow("systemctl not found on PATH");
   expect(existsSync(unit.path)).toBe(false);
   expect(await codeOf(startService(folder, unit, userEnv))).toBe("CONFIG_ERROR");
   const systemctl = join(folder, "systemctl");

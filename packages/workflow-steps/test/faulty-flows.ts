@@ -52,12 +52,12 @@ export const faultyExpressions: Faulty[] = [
   {
     what: "an incomplete expression",
     document: one(set({ value: "=1 +" })),
-    payloads: [error('Set_A: value: a value is missing at the end, at character 4 of "1 +"')],
+    payloads: [error('Set_A: value: missing value at the end, at character 4 of "1 +"')],
   },
   {
     what: "an invalid target",
     document: llm({ out: { x: "=_result" } }),
-    payloads: [error('LLM_A: out: target "x": it is neither a $variable nor a /path')],
+    payloads: [error('LLM_A: out: target "x": not a $variable or a /path')],
   },
 ];
 
@@ -73,11 +73,11 @@ export const faultyFlows: Faulty[] = [
       { id: "Stop_End" },
     ]),
     payloads: [
-      error('Noop_A: children[0]: there is no step "Set_1"'),
-      error('Noop_A: next: there is no step "Set_2"'),
-      error('Branch_A: cases[0][1]: there is no step "Set_3"'),
-      error('Pause_A: timeout.on: there is no step "Set_4"'),
-      error('LLM_A: onError: there is no step "Set_5"'),
+      error('Noop_A: children[0]: no step "Set_1" found'),
+      error('Noop_A: next: no step "Set_2" found'),
+      error('Branch_A: cases[0][1]: no step "Set_3" found'),
+      error('Pause_A: timeout.on: no step "Set_4" found'),
+      error('LLM_A: onError: no step "Set_5" found'),
     ],
   },
   {
@@ -120,7 +120,7 @@ export const faultyFlows: Faulty[] = [
       ].slice(0, 2),
     ),
     payloads: [
-      error("there is no entry: each step is named by another, so put a Noop before the first"),
+      error("no entry found: each step is named by another, so put a Noop before the first"),
       warning("no step is a Stop"),
       warning(
         'Noop_A: it leads back to itself through "Noop_B": the limit on rounds alone bounds that',

@@ -196,7 +196,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Set whose target is an expression",
     document: one(set({ target: "=$x" })),
-    payloads: [error('Set_A: target "=$x": it is neither a $variable nor a /path')],
+    payloads: [error('Set_A: target "=$x": not a $variable or a /path')],
   },
   {
     what: "a Set whose target is a file",
@@ -206,7 +206,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Set whose target reaches a prototype",
     document: one(set({ target: "$x.__proto__" })),
-    payloads: [error('Set_A: target "$x.__proto__": the key __proto__ is refused')],
+    payloads: [error('Set_A: target "$x.__proto__": the key __proto__ is not allowed')],
   },
   {
     what: "a Write with an empty target",

@@ -148,10 +148,10 @@ export const faultyRegistries: Faulty[] = [
     inSchema: true,
   },
   ...[
-    ["params", "$a(INT)", "the name of a param has no $"],
-    ["vars", "a(INT)", "the name of a variable begins with $"],
-    ["vars", "$a", "it has no name and type"],
-    ["services", "F", "it has no name and ("],
+    ["params", "$a(INT)", "the name of a param must not begin with $"],
+    ["vars", "a(INT)", "the name of a variable must begin with $"],
+    ["vars", "$a", "missing name or type"],
+    ["services", "F", 'missing name or "("'],
   ].map(
     ([field = "", text = "", why = ""]): Faulty => ({
       what: `the declaration ${text} in ${field}`,

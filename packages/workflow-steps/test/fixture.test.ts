@@ -229,7 +229,7 @@ test.each(["Work_Again", "Work_Half", "Work_Odd", "Subflow_Child/Work_Inner"])(
     const second = await answered(run, { ...fixture, steps });
     expect(second).toMatchObject({
       status: "failed",
-      message: expect.stringContaining(`the fixture of T has no answer for run 1 of step ${id}`),
+      message: expect.stringContaining(`no answer for run 1 of step ${id}`),
       error: { code: "NO_RECORDED_ANSWER" },
     });
     expect(done).toEqual(before);

@@ -125,7 +125,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     const results = payloads.filter(({ type }) => type === "llm_tool_result");
     const contents = results.map(({ payload }) => [payload.content, payload.is_error]);
     expect(contents).toContainEqual(["42", false]);
-    expect(contents).toContainEqual(['there is no tool "writeFile"\ntools: readFile', true]);
+    expect(contents).toContainEqual(['unknown tool "writeFile"\ntools: readFile', true]);
     expect(payloadOf(went, "llm_done").has_tool_use).toBe(true);
     expect(went.called?.usage?.output_tokens).toBe(server.counted.output);
     expect(published.filter(({ type }) => type.startsWith("tool_"))).toEqual([]);
@@ -254,6 +254,6 @@ describe("the provider", () => {
   test("an unknown provider is reported with the known providers", async () => {
     const [error] = await (await both())({ model: "gemini/pro" });
     expect(error).toMatchObject({ code: "PROVIDER_UNKNOWN" });
-    expect(String(error)).toContain("there are: anthropic, openai, local");
+    expect(String(error)).toContain("providers: anthropic, openai, local");
   });
 });

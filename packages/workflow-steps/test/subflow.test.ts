@@ -172,7 +172,7 @@ test.each([
 test("a workflow that runs itself fails at level eight with a clear error", async () => {
   const own = flow([{ id: "Subflow_Own", in: { workflow_path: "own.json" }, next: "RETURN" }]);
   const { error, payloads } = await ran(own, { subflows: { "own.json": own } });
-  expect(error).toMatchObject({ message: expect.stringContaining("8 deep") });
+  expect(error).toMatchObject({ message: expect.stringContaining("8 levels deep") });
   expect(payloads("workflow_failed")).toHaveLength(1);
 });
 

@@ -137,12 +137,12 @@ const leadingTo = (next: string) => (step: RoleOutput) => ({
 test("a failed edit can't be undone, and an unknown undoId is refused", async () => {
   put("a.txt", "1");
   const { error } = await running([edit("a", "none", "2", "Stop_End"), stop]);
-  expect(String(error)).toContain("has no such text");
+  expect(String(error)).toContain("does not contain the text");
   const git = await running([write(".git/hooks/x", "x", "Stop_End"), stop]);
   expect(String(git.error)).toContain("is Git's own");
   expect(await blobsOf().ids()).toEqual([]);
   const unknown = await running([undo("a", "Stop_End", {}, { undo_id: "0".repeat(32) }), stop]);
-  expect(String(unknown.error)).toContain("nothing is kept under the undoId");
+  expect(String(unknown.error)).toContain("no change with the undoId");
 });
 
 test("a call lost after its change runs once, whatever it changed", async () => {

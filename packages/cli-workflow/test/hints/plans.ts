@@ -120,6 +120,16 @@ export const plans: Record<string, Situation> = {
   "a plan that has failed": on(failed, "run"),
   "a plan that has failed is shown": on(failed, "show"),
   "a plan with a run that goes on": on(executing, "run"),
+  "a plan with a run that goes on is removed": on(executing, "delete"),
+  "a plan with a run that goes on is modified": {
+    in: async (store) => ["plan", "modify", await executing(store), "another"],
+  },
+  "a plan that is paused is modified": {
+    in: async (store) => ["plan", "modify", await paused(store), "another"],
+  },
+  "a setting with an empty value": {
+    in: async () => ["plan", "config", "set", "agent.model", ""],
+  },
   "a plan with a change": {
     in: async (store) => {
       const id = await active(store);

@@ -2,15 +2,16 @@ import { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import { APIConnectionError, APIConnectionTimeoutError } from "@anthropic-ai/sdk/core/error";
 import { Messages } from "@anthropic-ai/sdk/resources/messages/messages";
 import type { AgentFn } from "@uncaged/workflow";
-import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { firstAsked, inForm } from "../llm/form.ts";
 import type { Effort, ModelProvider, Surroundings, Thinking } from "../llm/provider.ts";
-import { misuse } from "../run/error.ts";
 import { sendable } from "../llm/sendable.ts";
 import { callClient, type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { anthropicForms } from "./form.ts";
 import { bodyOf, type Cache, countBodyOf, MessageAccumulator } from "./message.ts";
+import { noKey } from "../llm/errors.ts";
+import { invalidCache } from "./errors.ts";
 
 /**
  * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given. Without them the model's defaults
@@ -102,8 +103,7 @@ const isId = (id: string): boolean => /^[\w-]+$/.test(id);
 function cacheOf(given: AnthropicAccess["cache"] = true): Cache {
   if (given === true || given === "5m") return "5m";
   if (given === false || given === "1h") return given;
-  const message = `an agent's cache is ${JSON.stringify(given)}`;
-  throw misuse("BAD_CACHE", message, 'give "5m", "1h", or false');
+  throw invalidCache(given);
 }
 
 function credentialOf(

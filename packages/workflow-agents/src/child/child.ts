@@ -1,8 +1,7 @@
 import { stat } from "node:fs/promises";
-import type { WorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
+import { commandNotStarted, missingFolder } from "./errors.ts";
 
 /* This file's declarations use no Node types, because importers may not have them installed. */
 
@@ -81,35 +80,6 @@ async function start(request: ChildRequest): Promise<ProcessGroup> {
   const stats = await stat(cwd).catch(() => null);
   if (!stats?.isDirectory()) throw missingFolder(cwd);
   return await spawnGroup(request).catch((error: NodeJS.ErrnoException) => {
-    throw refusal(request, error);
+    throw commandNotStarted(request.argv[0] ?? "", error);
   });
-}
-
-export const missingFolder = (cwd: string): WorkflowError =>
-  failure(
-    "COMMAND_REFUSED",
-    `the working directory ${JSON.stringify(cwd)} is not there`,
-    "start the thread again from a folder that is there",
-  );
-
-export const missingCommand = (name: string): WorkflowError =>
-  refusal({ argv: [name] }, Object.assign(new Error(), { code: "ENOENT" }));
-
-const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
-  ENOENT: ["COMMAND_MISSING", "is not there", "install it, or set PATH so that it is found"],
-  EACCES: ["COMMAND_REFUSED", "may not be run", "make it executable"],
-  E2BIG: ["COMMAND_REFUSED", "got too long arguments", "give it the prompt by stdin"],
-  ERR_INVALID_ARG_VALUE: ["COMMAND_REFUSED", "got an argument with a zero byte", "take it out"],
-};
-
-function refusal(
-  { argv }: Pick<ChildRequest, "argv">,
-  error: NodeJS.ErrnoException,
-): WorkflowError {
-  const other = `can't be started: ${error.message}`;
-  const [code, problem, hint] =
-    problems[error.code ?? ""] ??
-    (["COMMAND_REFUSED", other, "run it by hand to see why"] as const);
-  const name = JSON.stringify((argv[0] ?? "").slice(0, 200));
-  return failure(code, `the command ${name} ${problem}`, hint, { cause: error });
 }

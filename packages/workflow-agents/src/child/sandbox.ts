@@ -22,8 +22,14 @@ import {
   sandboxMissing,
   systemPaths,
 } from "@uncaged/workflow/sandbox";
-import { misuse } from "../run/error.ts";
-import { missingCommand, missingFolder } from "./child.ts";
+import {
+  invalidEndpoint,
+  invalidNetwork,
+  invalidSandbox,
+  missingCommand,
+  missingFolder,
+  needsSandbox,
+} from "./errors.ts";
 
 /** Options of a command's sandbox and of its access to files and network. */
 export type SandboxOptions = {
@@ -70,18 +76,12 @@ export function checkSandbox(
   { allow, network, sandbox = "off" }: SandboxOptions,
   code: string,
 ): void {
-  const refuse = (problem: string, hint: string) => misuse(code, problem, hint);
-  if (!["off", "auto", "required"].includes(sandbox)) {
-    const given = JSON.stringify(sandbox);
-    throw refuse(`sandbox is ${given}`, "give off, auto or required");
-  }
+  if (!["off", "auto", "required"].includes(sandbox)) throw invalidSandbox(code, sandbox);
   if (network !== undefined && !["on", "none"].includes(network))
-    throw refuse(`network is ${JSON.stringify(network)}`, "give on or none");
+    throw invalidNetwork(code, network);
   const wrong = allow?.find((one) => endpointOf(one) === null);
-  if (wrong !== undefined)
-    throw refuse(`allow has ${JSON.stringify(wrong)}`, "give addresses as host:port");
-  if (sandbox === "off" && (network !== undefined || allow !== undefined))
-    throw refuse("network and allow need a sandbox", "set sandbox to auto or required");
+  if (wrong !== undefined) throw invalidEndpoint(code, wrong);
+  if (sandbox === "off" && (network !== undefined || allow !== undefined)) throw needsSandbox(code);
 }
 
 /**

@@ -11,7 +11,7 @@ import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { Lines } from "../child/output.ts";
 import { allowed } from "../child/request.ts";
 import { checkSandbox, type Sandboxed, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
-import { failure, misuse, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { currentRun, cwdOf, digest, inAttempt, stepText } from "../run/run.ts";
 import type { LineReader } from "./reader.ts";
 import {
@@ -24,6 +24,7 @@ import {
 } from "./session.ts";
 import { CommandReport, readLines, readText } from "./report.ts";
 import { filled, has, placeholder, type Template } from "./template.ts";
+import { commandFailed, commandSilent, commandTimeout, noCommandName } from "./errors.ts";
 
 /** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
@@ -154,8 +155,7 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
   };
   const [command] = settings.argv;
   if (typeof command !== "string" || command === "" || command.search(placeholder) >= 0) {
-    const message = "a command agent can't be run: its argv must begin with the command's name";
-    throw misuse("BAD_COMMAND", message, "fix commandAgent's options");
+    throw noCommandName();
   }
   const name = basename(command);
   return (ctx, systemPrompt) =>
@@ -348,30 +348,19 @@ function failureOf(
 ): WorkflowError | null {
   const command = `the command ${JSON.stringify(name)}`;
   const why = oneLine(report.failure ?? report.lastLine, 500);
-  const because = why === "" ? "" : `: ${why}`;
-  if (end.by === "timeout") {
-    const message = `${command} was ended after ${timeoutMs} ms${because}`;
-    const hint = "retry the thread, or give it a longer timeoutMs";
-    return failure("COMMAND_TIMEOUT", message, hint);
-  }
+  if (end.by === "timeout") return commandTimeout(command, timeoutMs, why);
   if (end.exitCode !== 0 || report.failure !== null) {
     const how = end.signal ? `was ended by ${end.signal}` : `failed with exit code ${end.exitCode}`;
-    const what = end.exitCode === 0 ? "failed" : how;
-    const hint = isLimit(report.failure ?? "")
-      ? "retry the thread when the limit is reset, or give the role a fallback"
-      : "see the thread's events, fix the cause, and retry the thread";
-    return failure("COMMAND_FAILED", `${command} ${what}${because}`, hint);
+    const isLimit = limitReached.test(report.failure ?? "");
+    return commandFailed(command, { how: end.exitCode === 0 ? "failed" : how, why, isLimit });
   }
   if (report.result !== "" || (allowsEmpty && report.isAnswered)) return null;
-  const hint = "run it by hand in the thread's directory to see what it does";
-  return failure("COMMAND_SAID_NOTHING", `${command} gave no answer${because}`, hint);
+  return commandSilent(command, why);
 }
 
 /** Matches the message of a command whose account has reached its usage limit. */
-const isLimit = (failed: string): boolean =>
-  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i.test(
-    failed,
-  );
+const limitReached =
+  /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i;
 
 /**
  * Returns the prompt and each role's text. For a session, which has seen the first `known` steps: only the later

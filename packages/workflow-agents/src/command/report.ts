@@ -1,11 +1,11 @@
 import { StringDecoder } from "node:string_decoder";
 import { addUsage, type Mask, noUsage, truncated } from "@uncaged/workflow/interpreter";
-import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
 import { Lines } from "../child/output.ts";
-import { failure } from "../run/error.ts";
 import { AgentReport, currentRun, Meter, publish, type Spent } from "../run/run.ts";
 import type { AgentOutput, LineReader } from "./reader.ts";
+import { outputTooLong } from "./errors.ts";
 
 const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 const mostNotes = 1000;
@@ -288,7 +288,7 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   let length = 0;
   const take = (delta: string): void => {
     length += delta.length;
-    if (length > maxOutput) throw tooMuch(maxOutput);
+    if (length > maxOutput) throw outputTooLong(maxOutput);
     pieces.push(delta);
     report.add({ kind: "text", delta });
   };
@@ -335,21 +335,14 @@ export function readLines(reader: LineReader, report: CommandReport, most: numbe
     for (const output of read(value)) report.add(output);
   };
   const lines = new Lines(longestLine, takeLine, () => {
-    throw tooMuch(longestLine);
+    throw outputTooLong(longestLine);
   });
   return {
     add(chunk) {
       bytes += chunk.length;
-      if (bytes > most) throw tooMuch(most);
+      if (bytes > most) throw outputTooLong(most);
       lines.add(chunk);
     },
     end: () => lines.end(),
   };
 }
-
-const tooMuch = (most: number): WorkflowError =>
-  failure(
-    "COMMAND_SAID_TOO_MUCH",
-    `the command put out more than ${most} characters, and was ended`,
-    "have it put out less, or raise maxOutput",
-  );

@@ -62,7 +62,7 @@ describe("a picture or a document", () => {
       image(bytesOf("\xff\xd8\xff"), { mediaType: "image/png" }),
     );
     expect(declared).toBe(
-      "BAD_FILE: a picture is given as image/png, and by its bytes is image/jpeg",
+      "BAD_FILE: a picture has the mediaType image/png, but its bytes are image/jpeg",
     );
     expect(await refusal(() => image(pdf, { name: "a.png" }))).toBe(
       "BAD_FILE: the bytes of a.png are not a PNG, JPEG, GIF or WebP",
@@ -74,7 +74,7 @@ describe("a picture or a document", () => {
     writeFileSync(join(cwd, "large.png"), png);
     truncateSync(join(cwd, "large.png"), 5_000_001);
     expect(await refusal(() => readPart(image("large.png"), cwd))).toBe(
-      "BAD_FILE: large.png has 5 MB, and models take 5 MB at the most",
+      "BAD_FILE: large.png has 5 MB, but models take at most 5 MB",
     );
     expect(await refusal(() => readPart(image("none.png"), cwd))).toStartWith(
       "BAD_FILE: none.png can't be read: ENOENT",

@@ -1,7 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { WorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
+import { fileEmpty, fileTooLarge, fileUnreadable, otherKind, otherMediaType } from "./errors.ts";
 
 /** A picture or document for a model, as part of a message or of a tool's result. `image` and `file` make it. */
 export type Part = {
@@ -82,10 +81,7 @@ export async function readPart(part: Part, cwd: string | undefined): Promise<Par
   } catch (error) {
     if ((error as { code?: string }).code === "BAD_FILE") throw error;
     const why = error instanceof Error ? error.message.split(",")[0] : String(error);
-    throw bad(
-      `${source.path} can't be read: ${why}`,
-      "give the path from the thread's directory on",
-    );
+    throw fileUnreadable(source.path, why ?? "");
   }
 }
 
@@ -100,14 +96,11 @@ function partOfBytes(
   checkSize(own, bytes.length, what);
   if (found === null || (type === "image" && own !== "image")) {
     const kinds = type === "image" ? "PNG, JPEG, GIF or WebP" : "PDF, picture or text";
-    throw bad(`the bytes of ${what} are not a ${kinds}`, `convert it: models take ${kinds}`);
+    throw otherKind(what, kinds);
   }
   const isDeclared = mediaType === undefined || mediaType === "" || alike(mediaType, found);
   if (!isDeclared) {
-    throw bad(
-      `${what} is given as ${mediaType}, and by its bytes is ${found}`,
-      "leave mediaType out",
-    );
+    throw otherMediaType(what, mediaType, found);
   }
   const titled = own === "document" && name !== undefined && { title: name };
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -126,11 +119,10 @@ const alike = (declared: string, found: string): boolean =>
 
 function checkSize(type: Part["type"], size: number, what: string): void {
   const most = mostBytes[type];
-  if (size === 0) throw bad(`${what} is empty`, "give one with something in it");
+  if (size === 0) throw fileEmpty(what);
   if (size <= most) return;
   const mb = (bytes: number) => (bytes / 1e6).toFixed(1).replace(".0", "");
-  const hint = "make it smaller, or give a part of it";
-  throw bad(`${what} has ${mb(size)} MB, and models take ${mb(most)} MB at the most`, hint);
+  throw fileTooLarge(what, mb(size), mb(most));
 }
 
 const begins = (bytes: Uint8Array, text: string, at = 0): boolean =>
@@ -151,8 +143,6 @@ function mediaTypeOf(bytes: Uint8Array): string | null {
     return null;
   }
 }
-
-const bad = (message: string, hint: string): WorkflowError => failure("BAD_FILE", message, hint);
 
 /** Returns the note that replaces a part in a text. */
 export function noteOf({ type, title, source }: Part): string {

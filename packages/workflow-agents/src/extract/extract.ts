@@ -2,8 +2,8 @@ import type { $ZodObject, output } from "zod/v4/core";
 import type { JsonSchema, ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { foundProblems, isRounded, parseExact } from "@uncaged/workflow/interpreter";
 import { withoutThinking } from "../content/think.ts";
-import { failure } from "../run/error.ts";
 import type { Checked, Form } from "./form.ts";
+import { answerEmpty, answerUnfit } from "./errors.ts";
 
 /**
  * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try, or null the first
@@ -33,10 +33,7 @@ export async function extract<S extends $ZodObject>(
 ): Promise<output<S>> {
   const direct = await read(text, form);
   if (direct.ok) return direct.value;
-  if (text.trim() === "") {
-    const hint = `see what it did: uncaged-workflow logs ${ctx.threadId}; then retry, or ask for an answer in the prompt`;
-    throw failure("EMPTY_ANSWER", "the agent answered with nothing", hint);
-  }
+  if (text.trim() === "") throw answerEmpty(ctx.threadId);
   let { problems } = direct;
   if (extractor === null) throw failed(problems, ctx);
   if (text.length > longestText) {
@@ -100,12 +97,7 @@ function shown(answer: unknown): string {
 
 function failed(problems: string[], { threadId }: ThreadContext): WorkflowError {
   const { message } = foundProblems(problems.length > 0 ? problems : ["it does not fit"]);
-  return failure(
-    "EXTRACTION_FAILED",
-    `the agent's answer does not fit the role's schema: ${message}`,
-    `read the answer: uncaged-workflow logs ${threadId}; then make the prompt or the schema clearer, or retry`,
-    { details: problems },
-  );
+  return answerUnfit(threadId, message, problems);
 }
 
 type Fence = { mark: string; label: string; lines: string[] };

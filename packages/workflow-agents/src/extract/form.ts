@@ -8,9 +8,9 @@ import {
   safeParseAsync,
   toJSONSchema,
 } from "zod/v4/core";
-import type { JsonSchema, WorkflowError } from "@uncaged/workflow";
+import type { JsonSchema } from "@uncaged/workflow";
 import { array, nullable, object, string } from "zod/mini";
-import { misuse } from "../run/error.ts";
+import { badSchema } from "./errors.ts";
 
 /** A valid value, or the problems, one per line. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
@@ -108,10 +108,3 @@ function line({ path, message, code }: $ZodIssue): string {
   const what = (message ?? code).replace(/\s+/g, " ").slice(0, 300);
   return at === "" ? what : `${at.slice(0, 200)}: ${what}`;
 }
-
-const badSchema = (why: string): WorkflowError =>
-  misuse(
-    "BAD_SCHEMA",
-    `a role's schema can't be used: ${why}`,
-    "use z.object with JSON types: strings, numbers, booleans, lists, objects, enums, unions",
-  );

@@ -3,12 +3,12 @@ import type { Journal } from "@uncaged/workflow/interpreter";
 import { spendingOf } from "@uncaged/workflow/records";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
-import { failure, misuse } from "../run/error.ts";
 import { publish, type RoleRun, type Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
 import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
 import { type Limits, RaisedLimits } from "./raise.ts";
 import { type RootHold, RootLimit } from "./root-limit.ts";
+import { invalidLimit, overBudget, overLimit, priceUnknown } from "./errors.ts";
 
 type Account = Required<
   Pick<
@@ -57,7 +57,10 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
     limits,
     accounts: new Set(),
     before: () => noTally,
-    exceeded: (taken, next, model) => overBudget(name, limits, taken, next, model),
+    exceeded: (taken, next, model) => {
+      const { limit, spent } = exceeding(limits, taken, next, model);
+      return overBudget(name, limit, spent);
+    },
   };
   return budgets.run([...(budgets.getStore() ?? []), own], work);
 }
@@ -83,7 +86,8 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
         return raised.now;
       },
       ...{ accounts: shared.accounts, before: () => spentBefore(ctx) },
-      exceeded: (taken, next, model) => overLimit(threadId, raised.now, taken, next, model),
+      exceeded: (taken, next, model) =>
+        overLimit(threadId, exceeding(raised.now, taken, next, model)),
       async ask(taken, next, model) {
         if (!raised.canAsk) return false;
         const { limit, spent, ...which } = exceeding(raised.now, taken, next, model);
@@ -236,9 +240,7 @@ export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, un
   for (const [name, limit] of Object.entries({ maxCost, maxTokens })) {
     const isSound = typeof limit === "number" && Number.isFinite(limit) && limit > 0;
     if (limit === undefined || isSound) continue;
-    const message = `${name} is ${JSON.stringify(limit)}, not a positive number`;
-    const example = name === "maxCost" ? "US dollars, as 2.5" : "a number of tokens, as 200000";
-    throw misuse("BAD_BUDGET", message, `give ${example}`);
+    throw invalidLimit(name, limit);
   }
   return { maxCost, maxTokens } as Limits;
 }
@@ -295,36 +297,6 @@ function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Pr
   });
 }
 
-const overLimit = (
-  threadId: string,
-  limits: Limits,
-  taken: Taken,
-  next: Tally,
-  model: string,
-): WorkflowError => {
-  const { limit, spent, isCost } = exceeding(limits, taken, next, model);
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} would be passed: ${spent}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (earlier spending is not counted again)`,
-  );
-};
-
-const overBudget = (
-  name: string,
-  limits: Limits,
-  taken: Taken,
-  next: Tally,
-  model: string,
-): WorkflowError => {
-  const { limit, spent } = exceeding(limits, taken, next, model);
-  return failure(
-    "BUDGET_EXCEEDED",
-    `${limit} of the budget of ${name} would be passed: ${spent}`,
-    `ask ${name} for less at once, or go on without it`,
-  );
-};
-
 /** Returns the limit that the next call could exceed, and the amount spent of it. */
 function exceeding(
   { maxCost = Infinity, maxTokens = Infinity }: Limits,
@@ -359,10 +331,3 @@ function sayUnpriced(model: string, said: Set<string>): void {
   const message = `the price of model ${model} is not known: its calls count as unknown in the limits of the storage root; set the price in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}`;
   publish("tool_message", { name: model, level: "warn", message, data: null });
 }
-
-const priceUnknown = (model: string): WorkflowError =>
-  failure(
-    "PRICE_UNKNOWN",
-    `the thread has a maxCost, and the price of model ${model} is not known`,
-    `set it in UNCAGED_WORKFLOW_PRICES: {"${model}": {"input": 1, "output": 5}}, or limit tokens: --max-tokens`,
-  );

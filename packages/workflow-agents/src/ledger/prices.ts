@@ -1,6 +1,7 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
+import { invalidPrice, pricesNotJson, pricesNotObject } from "./errors.ts";
 
 /** US dollars per million tokens. Without cache prices the cost of a call that used the cache is unknown. */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
@@ -178,16 +179,16 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badPrices(`${pricesVariable}: invalid JSON`);
+    throw pricesNotJson(pricesVariable);
   }
 }
 
 function checked(value: unknown, name: string): Prices {
-  if (!isObject(value)) throw badPrices(`${name} is not an object of prices by model`);
+  if (!isObject(value)) throw pricesNotObject(name);
   for (const [model, price] of Object.entries(value)) {
     const violation = violationOf(price);
     if (violation === null) continue;
-    throw badPrices(`${name}: the price of ${JSON.stringify(model)} ${violation}`);
+    throw invalidPrice(name, model, violation);
   }
   return value as Record<string, Price>;
 }
@@ -212,10 +213,3 @@ function violationOf(price: unknown): string | null {
 
 const isAmount = (value: unknown): boolean =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
-
-const badPrices = (message: string) =>
-  misuse(
-    "BAD_PRICES",
-    message,
-    'give dollars per million tokens: {"my-model": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25}}',
-  );

@@ -1,5 +1,5 @@
 import type { ThreadContext } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
+import { invalidOnBudget } from "./errors.ts";
 
 /** Spending limits: US dollars, and tokens of all kinds. */
 export type Limits = { maxCost?: number; maxTokens?: number };
@@ -17,8 +17,7 @@ export class RaisedLimits {
   constructor(given: Limits, ctx: ThreadContext) {
     const { onBudget = "fail" } = ctx.options ?? {};
     if (onBudget !== "wait" && onBudget !== "fail") {
-      const message = `onBudget is ${JSON.stringify(onBudget)}`;
-      throw misuse("BAD_BUDGET", message, "it is wait or fail");
+      throw invalidOnBudget(onBudget);
     }
     this.#given = given;
     this.#ctx = ctx;

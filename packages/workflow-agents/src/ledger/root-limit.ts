@@ -1,8 +1,8 @@
 import type { RootReservation, RootSpending } from "@uncaged/workflow/interpreter";
 import type { ThreadContext } from "@uncaged/workflow";
 import { delay } from "../run/delay.ts";
-import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
+import { rootLimitReached } from "./errors.ts";
 
 /** A call for the storage root's limits, in US dollars: its highest cost, and the lowest useful amount. */
 export type RootCall = { call: string; model: string; least: number; most: number };
@@ -45,8 +45,7 @@ export class RootLimit {
       if (signal?.aborted) release();
       signal?.throwIfAborted();
       if (reply.kind === "reserved") return { amount: reply.amount, release };
-      if (!waits)
-        throw failure("BUDGET_EXCEEDED", reply.kind === "busy" ? inFlight : textOf(reply, next));
+      if (!waits) throw rootLimitReached(reply.kind === "busy" ? inFlight : textOf(reply, next));
       if (reply.kind === "spent") return null;
       if (ms === firstPollMs) publish("llm_wait", { delay_ms: longestPollMs, reason: inFlight });
       await delay(ms, signal);
@@ -91,7 +90,7 @@ export class RootLimit {
 /** A reservation, in US dollars. */
 export type RootHold = { amount: number; release: () => void };
 
-const inFlight = "calls in flight hold what the limits of the storage root leave";
+const inFlight = "calls in flight have reserved the rest of the limits of the storage root";
 
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 

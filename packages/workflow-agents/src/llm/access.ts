@@ -1,4 +1,5 @@
-import { ProviderError, type Target } from "./error.ts";
+import { type Target } from "./error.ts";
+import { addressNotUrl, keyMalformed, notHeader } from "./errors.ts";
 
 /** The address of a provider, and its timeouts. */
 export type Access = {
@@ -23,22 +24,10 @@ export const patienceOf = (access: Access): Patience => ({
   maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
-export const noKey = (provider: string, variable: string): ProviderError =>
-  new ProviderError("LLM_NO_KEY", `there is no key for ${provider}`, {
-    hint: `set ${variable} in the environment that starts the thread, or give the agent apiKey`,
-  });
-
 /** Checks an address and a key before their use, because clients' own errors don't name the cause. */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
-  if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new ProviderError("LLM_BAD_REQUEST", `${provider}: the address is not a URL`, {
-      hint: "fix the agent's baseUrl, or the base URL in the thread's environment: http(s)://…",
-    });
-  }
-  if (secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) return;
-  throw new ProviderError("LLM_AUTH", `the key for ${provider} has a character that no key has`, {
-    hint: "set the key again: a line break, a space or a letter that is not ASCII has got into it",
-  });
+  if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) throw addressNotUrl(provider);
+  if (!secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) throw keyMalformed(provider);
 }
 
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
@@ -53,9 +42,7 @@ export function headersIn(
     lines.map((line) => {
       const [, name, value = ""] = headerLine.exec(line) ?? [];
       if (name !== undefined) return [name, value];
-      throw new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
-        hint: `give ${variable} a line for each header, as X-Gateway: blue, or unset it`,
-      });
+      throw notHeader(variable);
     }),
   );
 }

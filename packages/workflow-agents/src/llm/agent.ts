@@ -15,7 +15,7 @@ import { isPart, type Part, readPart } from "../content/part.ts";
 import type { ToolRunner } from "../tools/tools.ts";
 import { compactAtOf, type ContextOptions } from "./compact.ts";
 import { messagesBy, type SeenSteps } from "./history.ts";
-import { converse, emptyAnswer, type ModelCallbacks } from "./converse.ts";
+import { converse, type ModelCallbacks } from "./converse.ts";
 import {
   type Block,
   blocksOf,
@@ -24,6 +24,7 @@ import {
   type ModelProvider,
   type ModelRequest,
 } from "./provider.ts";
+import { emptyAnswer } from "./errors.ts";
 
 /** The options of every model agent. */
 export type ModelOptions = {

@@ -1,11 +1,12 @@
 import { type Answered, maskOf, messageOf } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, WaitRequest } from "@uncaged/workflow";
-import { failure, isObject, oneLine } from "../run/error.ts";
+import { isObject, oneLine } from "../run/error.ts";
 import { currentRun } from "../run/run.ts";
 import { callHash, type NeededApproval } from "../tools/approval.ts";
 import type { ToolContext, ToolRunner } from "../tools/tools.ts";
 import type { ToolUse } from "./provider.ts";
 import type { Recorded, RecordingStep } from "./recorded.ts";
+import { approvalImpossible } from "./errors.ts";
 
 /**
  * The decision on a call: its input if a person changed it, the approved hash, and a note for the model before the
@@ -72,14 +73,7 @@ export class Approvals {
     // A person's decision remains valid even if the rule has changed since.
     if (!need && questions?.answered(id)) need = anyInput;
     if (!need) return {};
-    if (!questions) {
-      const hint = "use it in a role of createRoleModerator or durable, or without approval";
-      throw failure(
-        "NO_APPROVAL",
-        `the call of ${name} needs an approval, but this run can't ask for one`,
-        hint,
-      );
-    }
+    if (!questions) throw approvalImpossible(name);
     const isKnown = this.#recorded.answer(turn) !== undefined;
     if (hasSecret(input, context.env, isKnown)) return { refusal: secretIn(name) };
     return await this.#ask({ use, need, id, env: context.env });

@@ -1,11 +1,11 @@
 import { totalTokens } from "@uncaged/workflow/interpreter";
 import type { Usage } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { ProviderError } from "./error.ts";
 import { type Block, blocksOf, type Message, type ModelAnswer } from "./provider.ts";
 import type { Summarised } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
+import { invalidContext } from "./errors.ts";
 
 /**
  * When to summarise a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by default the
@@ -37,9 +37,7 @@ export function compactAtOf(
 ): number | null {
   const isWindow = window === undefined || (Number.isInteger(window) && window > 0);
   if (!isWindow || !(compactAt > 0 && compactAt <= 1)) {
-    const what = isWindow ? `compactAt ${String(compactAt)}` : `window ${String(window)}`;
-    const hint = "give the window as a number of tokens, and compactAt as a share of it, as 0.8";
-    throw misuse("BAD_CONTEXT", `an agent's context has the ${what}`, hint);
+    throw isWindow ? invalidContext("compactAt", compactAt) : invalidContext("window", window);
   }
   const known = window ?? windows.find(([name]) => model.startsWith(name))?.[1];
   return known === undefined ? null : Math.floor(known * compactAt);

@@ -1,7 +1,5 @@
 import { addUsage, allRounded, noUsage } from "@uncaged/workflow/interpreter";
-import type { WorkflowError } from "@uncaged/workflow";
 import { kindOf } from "../content/sent.ts";
-import { failure } from "../run/error.ts";
 import type { AnswerForm } from "../run/form.ts";
 import { Meter, publish, type Spent, spend, spending } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
@@ -28,6 +26,18 @@ import {
   type ToolResult,
   type ToolUse,
 } from "./provider.ts";
+import {
+  answerRefused,
+  answerTruncated,
+  callTruncated,
+  contextFull,
+  cutByLimit,
+  emptyAnswer,
+  textNotString,
+  tooManyTurns,
+  turnsRefused,
+  unknownEnd,
+} from "./errors.ts";
 
 /** Optional callbacks of a running conversation. */
 export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
@@ -170,23 +180,17 @@ export async function converse(
       else throw emptyAnswer(provider.name);
     }
   }
-  const message = `the model had not ended its work after ${maxTurns} turns`;
-  throw new ProviderError("LLM_TOO_MANY_TURNS", message);
+  throw tooManyTurns(maxTurns);
 }
 
 /** Adds the hint to fork to a refusal of recorded turns, because a retry would send them again. */
 function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
   if (!(error instanceof ProviderError)) return error;
-  const { code, message, status, isFree } = error;
+  const { code, status } = error;
   // A refusal without a status comes from the model, whose next answer may differ.
   const isFinal = code === "LLM_BAD_REQUEST" || (code === "LLM_REFUSED" && status !== null);
-  if (!isFinal) return error;
-  const hint = `repeat the step without the turns that a retry sends again: uncaged-workflow fork ${threadId} --anew`;
-  return new ProviderError(code, message, { status: status ?? undefined, isFree, hint });
+  return isFinal ? turnsRefused(code, error, threadId) : error;
 }
-
-export const emptyAnswer = (name: string): ProviderError =>
-  new ProviderError("LLM_EMPTY", `${name} answered with no text`);
 
 async function ask(
   provider: ModelProvider,
@@ -211,8 +215,7 @@ async function ask(
     await meter.begun();
     const answer = await provider.answer(reserved.request, sink, { env, signal });
     if (typeof answer.text !== "string") {
-      const problem = `${provider.name}: the text of the answer is ${kindOf(answer.text)}, not text`;
-      throw new ProviderError("LLM_BAD_ANSWER", problem);
+      throw textNotString(provider.name, kindOf(answer.text));
     }
     // Some servers do not name the model that answered.
     const model = answer.model || request.model;
@@ -255,38 +258,18 @@ function check(
 ): void {
   const { stop, toolUses, finishReason, detail } = answer;
   const [use] = toolUses;
-  if (stop === "refused") {
-    const why = detail ? `: ${detail}` : "";
-    throw new ProviderError("LLM_REFUSED", `${name} refused to answer${why}`);
-  }
-  if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutOff(name, cap ?? 0);
-  if (stop === "truncated" && use) {
-    const message = `${name} cut the call of tool ${use.name} off at the token limit`;
-    throw new ProviderError("LLM_TOOL_TRUNCATED", message);
-  }
-  if (stop === "truncated" && !allowTruncated) {
-    throw new ProviderError("LLM_TRUNCATED", `${name} cut the answer off at the token limit`);
-  }
-  if (stop === "unknown") {
-    throw new ProviderError("LLM_UNKNOWN", `${name} ended its answer with ${finishReason}`);
-  }
+  if (stop === "refused") throw answerRefused(name, detail);
+  if (isCutByLimit({ stop, toolUses }, { allowTruncated, cap })) throw cutByLimit(name, cap ?? 0);
+  if (stop === "truncated" && use) throw callTruncated(name, use.name);
+  if (stop === "truncated" && !allowTruncated) throw answerTruncated(name);
+  if (stop === "unknown") throw unknownEnd(name, finishReason);
 }
-
-const contextFull = (): ProviderError =>
-  new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before it had answered");
 
 /** Returns whether an answer is useless because the thread's limit cut it short. */
 const isCutByLimit = (
   { stop, toolUses }: Pick<ModelAnswer, "stop" | "toolUses">,
   { allowTruncated, cap }: Capped & { allowTruncated: boolean },
 ): boolean => cap !== null && stop === "truncated" && (toolUses.length > 0 || !allowTruncated);
-
-const cutOff = (name: string, tokens: number): WorkflowError =>
-  failure(
-    "BUDGET_EXCEEDED",
-    `${name} cut the answer off after ${tokens} tokens: the thread's limit allowed no more`,
-    "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
-  );
 
 const uncounted = (name: string, model: string) => {
   const message = `the server reports no usage of ${model}: with a limit, the call counts with the most that it can have used`;

@@ -1,7 +1,7 @@
 import type { ThreadContext } from "@uncaged/workflow";
-import { misuse } from "../run/error.ts";
 import { stepText } from "../run/run.ts";
 import { type Block, cacheEnd, type Message } from "./provider.ts";
+import { historyAndMessages, invalidHistory } from "./errors.ts";
 
 /**
  * The thread's steps that an agent sees after the prompt: `all` steps, the `last` step, or the messages that a function
@@ -19,16 +19,11 @@ export function messagesBy(
   history: SeenSteps | undefined,
   messages: Messages | undefined,
 ): Messages {
-  if (history !== undefined && messages) {
-    throw misuse("BAD_HISTORY", "an agent has both history and messages", "give one of them");
-  }
+  if (history !== undefined && messages) throw historyAndMessages();
   if (messages) return messages;
   if (history === undefined || history === "all") return threadMessages;
   if (history === "last") return (ctx) => [asked([promptOf(ctx), ...textsOf(ctx).slice(-1)])];
-  if (typeof history !== "function") {
-    const message = `an agent's history is ${JSON.stringify(history)}`;
-    throw misuse("BAD_HISTORY", message, 'give "all", "last", or a function of the steps');
-  }
+  if (typeof history !== "function") throw invalidHistory(history);
   return (ctx) => [asked([promptOf(ctx)]), ...history(ctx.steps)];
 }
 

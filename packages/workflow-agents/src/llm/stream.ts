@@ -18,6 +18,7 @@ import {
 } from "./error.ts";
 import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
+import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
 // The connection stays usable if its server closes it within this time.
 const lastWaitMs = 1000;
@@ -79,7 +80,7 @@ export async function streamAnswer(
           const isWhole = accumulator.isWhole;
           read(call, () => accumulator.take(received));
           if (accumulator.size > call.maxAnswerLength) {
-            throw tooLarge(call, `${call.maxAnswerLength} characters`);
+            throw answerTooLarge(call.provider, `${call.maxAnswerLength} characters`);
           }
           if (accumulator.isWhole && !isWhole) guard.expectEnd();
         }
@@ -125,12 +126,6 @@ function unreadIn(error: unknown): ClientError {
   return { kind: "garbled" };
 }
 
-const tooLarge = ({ provider }: Target, most: string): ProviderError =>
-  new ProviderError("LLM_TOO_LARGE", `${provider} sent an answer of more than ${most}`);
-
-const redirected = ({ provider }: Target, { message, hint }: RedirectError): ProviderError =>
-  new ProviderError("LLM_REDIRECTED", `${provider}: ${message}`, { hint });
-
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
@@ -165,7 +160,7 @@ export class StallGuard {
     const unlimited = { ...init, timeout: false, hasCredential: true };
     const address = url instanceof Request ? url.url : url;
     const response = await fetchWithinOrigin(address, unlimited).catch((error: unknown) => {
-      if (error instanceof RedirectError) this.error = redirected(this.#call, error);
+      if (error instanceof RedirectError) this.error = callRedirected(this.#call.provider, error);
       throw error;
     });
     this.isAnswering = response.ok;
@@ -218,7 +213,7 @@ export class StallGuard {
           this.#lastAt = performance.now();
           bytes += value.byteLength;
           if (bytes > this.#mostBytes) {
-            this.#giveUp(tooLarge(this.#call, `${this.#mostBytes} bytes`));
+            this.#giveUp(answerTooLarge(this.#call.provider, `${this.#mostBytes} bytes`));
           }
           controller.enqueue(value);
         },
@@ -236,8 +231,7 @@ export class StallGuard {
       const silenceMs = this.#silenceMs;
       const quiet = performance.now() - this.#lastAt;
       if (quiet < silenceMs) return this.#arm(silenceMs - quiet);
-      const message = `${provider} at ${hostOf(baseUrl)} sent nothing for ${silenceMs} ms`;
-      this.#giveUp(new ProviderError("LLM_SILENT", message));
+      this.#giveUp(serverSilent(provider, hostOf(baseUrl), silenceMs));
     }, ms);
   }
 

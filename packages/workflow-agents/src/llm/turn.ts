@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import type { LimitName } from "../limit/headers.ts";
 import { TooLong, type Turn, turnOf } from "../limit/line.ts";
 import { currentRun, publish } from "../run/run.ts";
-import { ProviderError } from "./error.ts";
 import type { CallTarget, ModelProvider, ModelRequest, Surroundings } from "./provider.ts";
 import type { RecordingStep } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
+import { waitTooLong } from "./errors.ts";
 
 /** A turn at a service without limits. */
 const free: Turn = { send: () => () => undefined };
@@ -37,8 +37,7 @@ export async function turnAt(
   } catch (error) {
     if (!(error instanceof TooLong)) throw error;
     const { ms, reason } = error;
-    const message = `${reasons[reason](provider)}: the call would wait for ${ms} ms, beyond the role's deadline`;
-    throw new ProviderError("LLM_RATE_LIMIT", message, { isFree: true, retryAfterMs: ms });
+    throw waitTooLong(reasons[reason](provider), ms);
   }
 }
 
@@ -49,7 +48,7 @@ const reasons: Record<LimitName | "pause" | "first", (provider: string) => strin
   tokens: limitOf("tokens"),
   "input-tokens": limitOf("input tokens"),
   pause: (provider) => `${provider} asked to wait`,
-  first: (provider) => `what ${provider} allows is not known before it has answered once`,
+  first: (provider) => `the limits of ${provider} are unknown until its first answer`,
 };
 
 // The key itself must not be on the disk.

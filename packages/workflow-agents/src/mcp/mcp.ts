@@ -6,13 +6,14 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import { type Journal, parseExact, rawNumber } from "@uncaged/workflow/interpreter";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import type { ReadyTool, ToolContext, ToolSource } from "../tools/tools.ts";
 import type { McpOptions } from "./options.ts";
 import { contentOf, joined, textOf } from "./content.ts";
 import { resourceTools } from "./resources.ts";
 import { sendable } from "../tools/plain-names.ts";
-import { mcpError, ThreadServer } from "./server.ts";
+import { ThreadServer } from "./server.ts";
+import { invalidServerName, mcpError, promptNotText, serverNotUrl } from "./errors.ts";
 
 /** A server's tools, and its prompts for a role's `systemPrompt`. */
 export type McpServer = ToolSource & {
@@ -45,12 +46,11 @@ type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { jou
  */
 export function mcpTools(options: McpOptions): McpServer {
   const { name } = options;
-  const refuse = (problem: string) => misuse("BAD_MCP", problem, "fix mcpTools' options");
   if (!/^[A-Za-z0-9-]{1,32}$/.test(name)) {
-    throw refuse(`invalid name ${JSON.stringify(name)}: use at most 32 letters, digits and -`);
+    throw invalidServerName(name);
   }
   if ("url" in options && !URL.canParse(options.url)) {
-    throw refuse(`${JSON.stringify(options.url)} is not a URL`);
+    throw serverNotUrl(options.url);
   }
   const threads = new WeakMap<AbortSignal, ThreadServer>();
   const serverOf = (context: ToolContext) => {
@@ -110,11 +110,7 @@ function promptText(name: string, content: ContentBlock): string {
   if (!isBytes) return textOf(content);
   const what =
     content.type === "resource" ? `the bytes of ${content.resource.uri}` : `an ${content.type}`;
-  throw failure(
-    "MCP_PROMPT_FAILED",
-    `the prompt ${name} has ${what}, and a system prompt is a text`,
-    "give the agent the picture or document by files or messages, or take a prompt without it",
-  );
+  throw promptNotText(name, what);
 }
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
@@ -172,7 +168,7 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   if (isError) {
     const text = content.map(textOf).filter(Boolean).join("\n");
-    throw mcpError("MCP_TOOL_FAILED", text || "the tool failed and gives no reason");
+    throw mcpError("MCP_TOOL_FAILED", text || "the tool failed without a reason");
   }
   const result = joined(content.map(contentOf));
   if (structuredContent === undefined) return { result };

@@ -18,13 +18,14 @@ import { maskOf, truncated } from "@uncaged/workflow/interpreter";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { allowed } from "../child/request.ts";
 import { Lines } from "../child/output.ts";
-import { failure, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import type { ToolContext, ToolExecution } from "../tools/tools.ts";
 import { Exchange, lostAnswer } from "./exchange.ts";
 import { tolerantFetch } from "./http.ts";
 import type { Address, McpOptions } from "./options.ts";
 import { ServerProcess } from "./process.ts";
+import { crashedAgain, mcpError } from "./errors.ts";
 
 const connectMs = 30_000;
 /** Timeout for a program to report its version. After it, the older handshake is used. */
@@ -142,8 +143,7 @@ export class ThreadServer {
   async #connected(): Promise<Client> {
     this.#context.signal.throwIfAborted();
     if (!this.#client && this.#deaths > 1) {
-      const message = `the MCP server ${this.#options.name} crashed again after a restart`;
-      throw failure("MCP_DIED", message, "fix the server; then retry the thread");
+      throw crashedAgain(this.#options.name);
     }
     const opened = (this.#opened ??= this.#open());
     try {
@@ -333,18 +333,6 @@ async function toolsOf(
 /** Returns whether the version request got no answer, as when the program exits. */
 const isUnversioned = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
-
-const hints: Record<string, string> = {
-  MCP_UNREACHABLE:
-    "check the server's command or URL, and the variables that it needs in the thread's environment",
-  MCP_BUSY: "call it again later: nothing was done",
-  MCP_UNAVAILABLE: "it is not known whether it was done; call it again if that does no harm",
-  MCP_DIED: "call it again if that does no harm: the server is then started again",
-  MCP_REFUSED: "check the key in the thread's environment that the server's headers are made of",
-};
-
-export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
-  failure(code, message, hints[code], { cause });
 
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return oneLine(String(error), 500);

@@ -5,7 +5,7 @@ import type {
   ChatCompletionCreateParamsStreaming,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
-import { ProviderError, StreamFailure } from "../llm/error.ts";
+import { StreamFailure } from "../llm/error.ts";
 import {
   countIn,
   type Fields,
@@ -34,6 +34,7 @@ import {
   textOf,
   type ToolUse,
 } from "../llm/provider.ts";
+import { blockNotSendable, noHostedTools } from "./errors.ts";
 
 const longestDescription = 1024;
 
@@ -45,8 +46,7 @@ export function bodyOf(
 ): ChatCompletionCreateParamsStreaming {
   const { model, system, messages, tools, maxTokens, temperature, effort, format } = request;
   if (request.hostedTools && request.hostedTools.length > 0) {
-    const hint = 'give openaiAgent api: "responses"';
-    throw new ProviderError("LLM_BAD_REQUEST", "chat completions have no hosted tools", { hint });
+    throw noHostedTools();
   }
   const maxTokensWord =
     official || refused.has("max_tokens") ? "max_completion_tokens" : "max_tokens";
@@ -128,8 +128,7 @@ function partOf(block: Block): ChatCompletionContentPart {
   const address = kind === "url" ? url : `data:${media_type};base64,${data}`;
   const isKnown = kind === "url" ? type === "image" && url !== undefined : kind === "base64";
   if (!isKnown || address === undefined) {
-    const message = `a block of type ${type} from ${String(kind)} can't be sent to chat completions`;
-    throw new ProviderError("LLM_BAD_REQUEST", message);
+    throw blockNotSendable(type, kind, "chat completions");
   }
   if (type === "image") return { type: "image_url", image_url: { url: address } };
   const filename = typeof title === "string" ? title : "document.pdf";

@@ -1,7 +1,7 @@
 import type { AgentFn } from "@uncaged/workflow";
 import { type ClientOptions, OpenAI } from "openai/client";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai/core/error";
-import { type Access, headersIn, noKey, patienceOf, withoutEnv } from "../llm/access.ts";
+import { type Access, headersIn, patienceOf, withoutEnv } from "../llm/access.ts";
 import { modelAgent, type ModelOptions } from "../llm/agent.ts";
 import { hostOf, ProviderError } from "../llm/error.ts";
 import { inForm } from "../llm/form.ts";
@@ -11,6 +11,7 @@ import { type StallGuard, streamAnswer } from "../llm/stream.ts";
 import { openaiForms } from "./form.ts";
 import { bodyOf, CompletionAccumulator } from "./completion.ts";
 import * as responses from "./responses.ts";
+import { noKey } from "../llm/errors.ts";
 
 /** Options of {@link openaiAgent}. `effort` is the reasoning effort. Without it the model's default applies. */
 export type OpenAIOptions = ModelOptions &

@@ -20,7 +20,7 @@ import {
   wordIn,
 } from "../content/sent.ts";
 import { Accumulator, argumentsOf, GrowingText, idsOf } from "../llm/accumulator.ts";
-import { ProviderError, StreamFailure } from "../llm/error.ts";
+import { StreamFailure } from "../llm/error.ts";
 import type { Asked } from "../llm/form.ts";
 import { Places } from "../llm/places.ts";
 import {
@@ -35,6 +35,7 @@ import {
 } from "../llm/provider.ts";
 import { isObject } from "../run/error.ts";
 import { titledText } from "./completion.ts";
+import { blockNotSendable } from "./errors.ts";
 
 const encrypted = "reasoning.encrypted_content" as const;
 
@@ -127,8 +128,7 @@ function contentOf(block: Block): ResponseInputContent {
   if (kind === "text") return { type: "input_text", text: titledText(title, data) };
   const address = kind === "base64" ? `data:${media_type};base64,${data}` : url;
   if (address === undefined || (kind !== "base64" && kind !== "url")) {
-    const message = `a block of type ${type} from ${String(kind)} can't be sent to the Responses API`;
-    throw new ProviderError("LLM_BAD_REQUEST", message);
+    throw blockNotSendable(type, kind, "the Responses API");
   }
   if (type === "image") return { type: "input_image", detail: "auto", image_url: address };
   if (kind === "url") return { type: "input_file", file_url: address };

@@ -3,10 +3,10 @@ import type { Role, ThreadContext } from "@uncaged/workflow";
 import { checkedLimits, withinBudget } from "../ledger/budget.ts";
 import type { Limits } from "../ledger/raise.ts";
 import { originalOf } from "../run/copy.ts";
-import { failure, misuse } from "../run/error.ts";
 import { currentRun, withRun } from "../run/run.ts";
 import type { Tool, ToolExecution } from "../tools/tools.ts";
 import type { RoleEntry } from "./role.ts";
+import { badDepth, roleRecursion, roleTooDeep, roleWithoutThread } from "./errors.ts";
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
@@ -44,10 +44,7 @@ export function asTool(
   }: RoleToolOptions,
 ): Tool<typeof input> {
   checkedLimits(budget ?? {});
-  if (!Number.isInteger(maxDepth) || maxDepth < 1) {
-    const message = `the role ${name} can't be called ${String(maxDepth)} levels deep`;
-    throw misuse("BAD_DEPTH", message, "give maxDepth as a whole number from 1");
-  }
+  if (!Number.isInteger(maxDepth) || maxDepth < 1) throw badDepth(name, maxDepth);
   return {
     ...{ name, description, input },
     timeoutMs: timeoutMs ?? Number.POSITIVE_INFINITY,
@@ -55,14 +52,8 @@ export function asTool(
       const outer = currentRun();
       const { roles = [], levels = Number.POSITIVE_INFINITY } = outer;
       const line = [...roles.map((each) => each.name), name].join(" → ");
-      if (roles.some((each) => each.role === role)) {
-        const what = `the role ${name} is at work already and can't call itself: ${line}`;
-        throw failure("ROLE_RECURSION", what, "do it without calling it");
-      }
-      if (levels < 1) {
-        const what = `the role ${name} can't be called: roles would call each other too deep: ${line}`;
-        throw failure("ROLE_TOO_DEEP", what, "do it without calling it");
-      }
+      if (roles.some((each) => each.role === role)) throw roleRecursion(name, line);
+      if (levels < 1) throw roleTooDeep(name, line);
       const ctx = called(name, message, execution, timeoutMs === undefined);
       const work = async () => await role(ctx);
       const within = { ...outer, levels: Math.min(levels, maxDepth) - 1 };
@@ -81,10 +72,7 @@ function called(
   { thread: given, signal, key }: ToolExecution,
   isUnlimited: boolean,
 ): ThreadContext {
-  if (!given) {
-    const what = `the role ${name} can be called by an agent of a thread only`;
-    throw failure("NO_THREAD", what, "give the tools' context the thread");
-  }
+  if (!given) throw roleWithoutThread(name);
   const thread = originalOf(given);
   const { attempt: _, ...rest } = thread;
   return {

@@ -4,7 +4,7 @@ import {
   type ThreadContext,
   type WorkflowError,
 } from "@uncaged/workflow";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import {
   currentRun,
   digest,
@@ -14,6 +14,7 @@ import {
   type RoleRun,
   withRun,
 } from "../run/run.ts";
+import { badFallbackOn, noFallbackAgents } from "./errors.ts";
 
 /**
  * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
@@ -67,20 +68,16 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
 }
 
 function check(agents: readonly AgentFn[], on: FallbackOptions["on"]): void {
-  const bad = (what: string, hint: string) => misuse("BAD_FALLBACK", `fallback ${what}`, hint);
   if (
     !Array.isArray(agents) ||
     agents.length === 0 ||
     agents.some((one) => typeof one !== "function")
   ) {
-    throw bad("needs a list of agents", "pass one agent or more");
+    throw noFallbackAgents();
   }
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on === undefined || typeof on === "function" || isList) return;
-  throw bad(
-    "needs a list of codes or a function as on",
-    'such as ["service_unavailable"], or a function',
-  );
+  throw badFallbackOn();
 }
 
 function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is WorkflowError {

@@ -1,7 +1,7 @@
 import { globalRegistry } from "zod/v4/core";
 import { enum as oneOf, optional, type ZodMiniEnum, type ZodMiniOptional } from "zod/mini";
-import { misuse } from "../run/error.ts";
 import type { RoleEntry } from "./role.ts";
+import { badHandoffRole, noHandoffRole } from "./errors.ts";
 
 /** Names of the moderator's roles that may run next, optionally with descriptions. */
 export type HandoffRoles<Name extends string> =
@@ -24,10 +24,8 @@ export function handoff<const Name extends string>(
     : Object.entries(roles).map(([name, about]) => [name, textOf(about)]);
   const names = entries.map(([name]) => name);
   const bad = names.find((name, at) => !/^(?!__)\S/.test(name) || names.indexOf(name) !== at);
-  if (bad !== undefined || names.length === 0) {
-    const what = bad === undefined ? "names no role" : `names the role ${JSON.stringify(bad)}`;
-    throw misuse("BAD_HANDOFF", `a handoff ${what}`, "give each role that may go on, once");
-  }
+  if (bad !== undefined) throw badHandoffRole(bad);
+  if (names.length === 0) throw noHandoffRole();
   const list = entries.map(([name, about]) => (about ? `${name} (${about})` : name)).join(", ");
   const description = `The role that goes on after you, if one is to: ${list}. Leave it out when the work is done.`;
   const field = optional(oneOf(names as [Name, ...Name[]]));

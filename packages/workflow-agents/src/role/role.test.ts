@@ -365,7 +365,9 @@ test("an unknown option value is refused at definition", () => {
     agent: scriptedAgent(["done"]),
   };
   expect(() => role({ ...spec, durable: "steps" as "role" })).toThrow(
-    'a role\'s durable is "steps"',
+    "a role's durable can't be \"steps\"",
   );
-  expect(() => role({ ...spec, answer: "json" as "text" })).toThrow('a role\'s answer is "json"');
+  expect(() => role({ ...spec, answer: "json" as "text" })).toThrow(
+    "a role's answer can't be \"json\"",
+  );
 });

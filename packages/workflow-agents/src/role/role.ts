@@ -20,7 +20,7 @@ import { extract, type Extractor, read } from "../extract/extract.ts";
 import { type Form, formOf } from "../extract/form.ts";
 import { openAccount } from "../ledger/budget.ts";
 import { type CallPolicy, callPolicy, type CallRetry } from "../run/retry.ts";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { type AnswerForm, againText, mismatchNote, withInstruction } from "../run/form.ts";
 import { digest, inAttempt, outerRun, publish, type RoleRun, withRun } from "../run/run.ts";
 import {
@@ -31,6 +31,7 @@ import {
   spendingKeys,
   spendingSchema,
 } from "./spending.ts";
+import { answerNotText, invalidOption } from "./errors.ts";
 
 /** Options of {@link role}. The defaults are in parentheses. */
 export type RoleSpec<S extends $ZodObject> = {
@@ -109,8 +110,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
 // Without type checks, an unknown value would be treated as the default.
 function checkWord(option: string, given: unknown, words: readonly string[]): void {
   if (given === undefined || words.includes(given as string)) return;
-  const message = `a role's ${option} is ${JSON.stringify(given)}`;
-  throw misuse("BAD_ROLE", message, `it is ${words.join(" or ")}`);
+  throw invalidOption(option, given, words);
 }
 
 /** A role's parts, checked. */
@@ -252,11 +252,7 @@ function askedAgain(
 
 function textOf(answer: unknown): string {
   if (typeof answer === "string") return answer;
-  throw failure(
-    "BAD_AGENT_RESULT",
-    `the agent returned ${answer === null ? "null" : `a value of type ${typeof answer}`}, not a string`,
-    "an AgentFn returns the agent's text",
-  );
+  throw answerNotText(answer === null ? "null" : `a value of type ${typeof answer}`);
 }
 
 function spentBy(run: RoleRun): Omit<Spending, "agent"> {

@@ -2,8 +2,8 @@ import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, ThreadContext, Usage } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
 import { rounded } from "../ledger/prices.ts";
-import { misuse } from "../run/error.ts";
 import { type RoleRun, withRun } from "../run/run.ts";
+import { spendingField } from "./errors.ts";
 
 type Sum = { usage: Usage; cost: number | null };
 
@@ -67,12 +67,7 @@ export const spendingKeys: readonly string[] = Object.keys(spending);
 /** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records a step's spending. */
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
-  if (taken === undefined) return;
-  throw misuse(
-    "RESERVED_FIELD",
-    `a role's schema has the field ${taken}, which records what a step spent`,
-    "give the field another name",
-  );
+  if (taken !== undefined) throw spendingField(taken);
 }
 
 /** The result of work, and the usage, models and cost in US dollars of the model calls in it. */

@@ -1,6 +1,6 @@
 import type { Duration, WorkflowError } from "@uncaged/workflow";
-import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
-import { misuse } from "./error.ts";
+import { durationMs } from "@uncaged/workflow/interpreter";
+import { invalidAttempts, invalidRetryOn, invalidRetryTime, unknownRetryOption } from "./errors.ts";
 
 /** The error of a model call: a `ProviderError`. */
 export type FailedCall = WorkflowError & {
@@ -43,21 +43,18 @@ export function callPolicy(retry: CallRetry = {}): CallPolicy {
   const { attempts = 3, backoff = 1_000, maxDelay = 60_000, deadline, on } = retry;
   const known = ["attempts", "backoff", "maxDelay", "deadline", "on"];
   const other = Object.keys(retry).find((key) => !known.includes(key));
-  if (other !== undefined) throw bad(`has no ${other}`, `it may have ${known.join(", ")}`);
+  if (other !== undefined) throw unknownRetryOption(other, known);
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts) {
-    throw bad(
-      `can't have ${String(attempts)} attempts`,
-      `1 to ${mostAttempts}, the first included`,
-    );
+    throw invalidAttempts(attempts, mostAttempts);
   }
   const ms = (name: string, value: Duration): number => {
     const found = durationMs(value);
     if (found !== null && found >= 0 && found <= dayMs) return found;
-    throw bad(`can't have the ${name} ${String(value)}`, `${durationHint}; a day at most`);
+    throw invalidRetryTime(name, value);
   };
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");
   if (on !== undefined && typeof on !== "function" && !isList) {
-    throw bad("needs a list of codes or a function as on", 'such as ["rate_limit"], or a function');
+    throw invalidRetryOn();
   }
   return {
     attempts,
@@ -67,8 +64,6 @@ export function callPolicy(retry: CallRetry = {}): CallPolicy {
     on,
   };
 }
-
-const bad = (what: string, hint: string) => misuse("BAD_RETRY", `a role's retry ${what}`, hint);
 
 /** A policy, and the start of its role, by `performance.now()`. */
 export type Retrying = { policy: CallPolicy; since: number };

@@ -18,7 +18,7 @@ import {
 } from "@uncaged/workflow/interpreter";
 import type { AnswerForm } from "./form.ts";
 import type { Retrying } from "./retry.ts";
-import { failure } from "./error.ts";
+import { noCwd } from "./errors.ts";
 
 /**
  * The spending of one model call. `cost` is in US dollars, null if the model's price is unknown; `cacheWrites` is the
@@ -293,8 +293,7 @@ export class AgentReport {
  */
 export function cwdOf({ cwd }: ThreadContext, who: string): string {
   if (cwd !== undefined) return cwd;
-  const hint = "start the thread with the command line, or give cwd in the options of run";
-  throw failure("NO_CWD", `the thread has no working directory, and ${who}`, hint);
+  throw noCwd(who);
 }
 
 /** Returns a digest with which a later step detects that a text has changed. */

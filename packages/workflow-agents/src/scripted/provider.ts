@@ -1,5 +1,4 @@
 import { noUsage } from "@uncaged/workflow/interpreter";
-import { failure } from "../run/error.ts";
 import {
   type Block,
   blocksOf,
@@ -10,6 +9,7 @@ import {
   textOf,
   type ToolUse,
 } from "../llm/provider.ts";
+import { noAnswerFor, toolNotFound, turnsEnded } from "./errors.ts";
 
 /** A tool call of a scripted model: of the first tool whose name contains `tool`. */
 export type ScriptedCall = { tool: string; input: object };
@@ -62,17 +62,18 @@ function turnOf(script: ModelScript, { messages, system }: ModelRequest): Script
   const turns = Object.entries(script).find(([part]) => system.includes(part))?.[1];
   const turn = turns?.[turnsOf(messages)];
   if (turn !== undefined) return turn;
-  const begin = JSON.stringify(system.slice(0, 60));
-  const problem = turns ? "ends too early for" : "has no answer to";
-  const message = `the script ${problem} the system prompt that begins ${begin}`;
-  throw failure("NO_ANSWER", message, "add a turn to the scripted provider's script");
+  throw turns
+    ? turnsEnded(system)
+    : noAnswerFor(system, "a turn to the scripted provider's script");
 }
 
 function toolName({ tools }: ModelRequest, wanted: string): string {
   const found = tools.find(({ name }) => name.includes(wanted));
   if (found) return found.name;
-  const names = tools.map(({ name }) => name).join(", ") || "none";
-  throw failure("NO_ANSWER", `the script calls ${wanted}, and the tools are: ${names}`);
+  throw toolNotFound(
+    wanted,
+    tools.map(({ name }) => name),
+  );
 }
 
 function answerOf(request: ModelRequest, blocks: Block[], toolUses: ToolUse[]): ModelAnswer {

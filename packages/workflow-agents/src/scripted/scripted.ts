@@ -1,6 +1,6 @@
 import type { AgentFn, ThreadContext } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { AgentReport, inAttempt, publish } from "../run/run.ts";
+import { noAnswerFor, stepsEnded } from "./errors.ts";
 
 /** One answer: a text, or a function of the thread that returns it. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
@@ -34,9 +34,7 @@ function answerTo(script: Script, { steps }: ThreadContext, systemPrompt: string
     ? ["", script[steps.length] as ScriptedAnswer | undefined]
     : (Object.entries(script).find(([part]) => systemPrompt.includes(part)) ?? []);
   if (answer !== undefined) return answer;
-  const begin = JSON.stringify(systemPrompt.slice(0, 60));
-  const message = isList
-    ? `the script ends before step ${steps.length + 1}`
-    : `the script has no answer to the system prompt that begins ${begin}`;
-  throw failure("NO_ANSWER", message, "add an answer to the scripted agent's script");
+  throw isList
+    ? stepsEnded(steps.length + 1)
+    : noAnswerFor(systemPrompt, "an answer to the scripted agent's script");
 }

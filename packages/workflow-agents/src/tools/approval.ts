@@ -1,7 +1,12 @@
 import type { Duration } from "@uncaged/workflow";
-import { durationHint, durationMs } from "@uncaged/workflow/interpreter";
-import { misuse } from "../run/error.ts";
+import { durationMs } from "@uncaged/workflow/interpreter";
 import { digest } from "../run/run.ts";
+import {
+  invalidApproval,
+  invalidOtherwise,
+  invalidWithin,
+  unknownApprovalOption,
+} from "./errors.ts";
 
 /**
  * Which calls of a tool need a person's approval: all, or only those for which `when` returns true. `within` is the
@@ -34,22 +39,20 @@ export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
 
 /** @throws WorkflowError `BAD_TOOL` */
 export function approvalRule<Input>(tool: string, given: Approve<Input>): ApprovalRule {
-  const bad = (what: string, hint: string) =>
-    misuse("BAD_TOOL", `the approval of the tool ${tool} ${what}`, hint);
   const approval: unknown =
     given === true ? {} : typeof given === "function" ? { when: given } : given;
   if (typeof approval !== "object" || approval === null) {
-    throw bad(`is ${JSON.stringify(given)}`, "give true, a function, or {when, within, otherwise}");
+    throw invalidApproval(tool, given);
   }
   const { when, within, otherwise = "refuse", ...others } = approval as Approval;
   const [other] = Object.keys(others);
-  if (other !== undefined) throw bad(`has no ${other}`, "it may have when, within, otherwise");
+  if (other !== undefined) throw unknownApprovalOption(tool, other);
   if (otherwise !== "approve" && otherwise !== "refuse") {
-    throw bad(`has the otherwise ${JSON.stringify(otherwise)}`, "it is approve or refuse");
+    throw invalidOtherwise(tool, otherwise);
   }
   const ms = within === undefined ? null : durationMs(within);
   if (within !== undefined && (ms === null || ms <= 0)) {
-    throw bad(`has the time ${JSON.stringify(within)}`, durationHint);
+    throw invalidWithin(tool, within);
   }
   return {
     ms,

@@ -1,9 +1,8 @@
-import type { WorkflowError } from "@uncaged/workflow";
 import * as z from "zod/mini";
-import { failure } from "../run/error.ts";
 import { readConfined, readText, textIn } from "./file.ts";
 import { tool } from "./tools.ts";
 import { callOf, changedBefore, changeFile } from "./undo.ts";
+import { sameTexts, textMissing, textRepeated } from "./errors.ts";
 
 const mostLines = 2000;
 const mostCharacters = 80_000;
@@ -74,7 +73,7 @@ export const editFile = tool({
     all: z.optional(z.boolean()),
   }),
   async execute({ path, oldText, newText, all = false }, execution) {
-    if (oldText === newText) throw editError(path, "would not change: both texts are the same");
+    if (oldText === newText) throw sameTexts(path);
     const { place, text: now } = await readText(execution.cwd, path);
     const call = callOf(execution, "editFile", path, oldText, newText, all);
     const earlier = await changedBefore(execution, { place, bytes: Buffer.from(now), call });
@@ -83,17 +82,16 @@ export const editFile = tool({
     const pieces = text.split(anyEnds);
     const places = pieces.length - 1;
     if (places === 0) {
-      throw editError(place.name, "has no such text", "read it again, and give the text exactly");
+      throw textMissing(place.name);
     }
     if (places > 1 && !all) {
-      const problem = `has the text ${places} times, in ${linesOf(pieces, oldText)}`;
-      throw editError(place.name, problem, "give more of the text around it, or set all to true");
+      throw textRepeated(place.name, places, linesOf(pieces, oldText));
     }
     const isOfEnds = unixLines(oldText) === unixLines(newText);
     const after = text.replace(anyEnds, (found) =>
       isOfEnds ? newText : withEnds(newText, endOf(found) ?? endOf(text)),
     );
-    if (after === text) throw editError(path, "would not change: both texts are the same");
+    if (after === text) throw sameTexts(path);
     const { undoId } = earlier ?? (await changeFile(execution, { path, content: after, call }));
     const times = places === 1 ? "" : ` in ${places} places`;
     const diff = diffOf(place.name, text, after);
@@ -157,9 +155,4 @@ function linesOf(pieces: readonly string[], text: string): string {
     line += breaks(text);
   }
   return `lines ${lines.join(", ")}${pieces.length > 11 ? "…" : ""}`;
-}
-
-function editError(path: string, problem: string, hint = "give another text"): WorkflowError {
-  const message = `${JSON.stringify(path)} ${problem}`;
-  return failure("EDIT_FAILED", message, hint);
 }

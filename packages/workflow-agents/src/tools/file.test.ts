@@ -198,13 +198,13 @@ describe("readFile", () => {
     writeFileSync(join(cwd, "latin1"), Buffer.from([0x61, 0xe9]));
     put("long", "");
     truncateSync(join(cwd, "long"), 10 * 1024 * 1024 + 1);
-    expect(await said("readFile", { path: "none" })).toContain('"none" is not there');
-    expect(await said("readFile", { path: "no/folder" })).toContain("nor is its folder");
+    expect(await said("readFile", { path: "none" })).toContain('"none" does not exist');
+    expect(await said("readFile", { path: "no/folder" })).toContain("nor does its folder");
     expect(await said("readFile", { path: "binary" })).toContain("is not text");
     expect(await said("readFile", { path: "latin1" })).toContain("is not text");
     expect(await said("readFile", { path: "long" })).toContain("is too long: 10485761 bytes");
     expect(await said("readFile", { path: "." })).toContain("is not a regular file");
-    expect(await said("readFile", { path: "" })).toContain("arguments of readFile are wrong");
+    expect(await said("readFile", { path: "" })).toContain("invalid arguments of readFile");
   });
 });
 
@@ -266,7 +266,7 @@ describe("editFile", () => {
     put("a.txt", "x\nx\n");
     const edit = (oldText: string, newText: string, all = false) =>
       said("editFile", { path: "a.txt", oldText, newText, all });
-    expect(await edit("y", "z")).toContain("has no such text");
+    expect(await edit("y", "z")).toContain("does not contain the text");
     expect(await edit("x", "z")).toContain("has the text 2 times, in lines 1, 2");
     expect(await edit("x", "x")).toContain("both texts are the same");
     expect(text("a.txt")).toBe("x\nx\n");
@@ -309,7 +309,7 @@ describe("listFiles and search", () => {
     );
     expect(await said("listFiles", { pattern: "src/**/*.ts" })).toBe("src/a.ts");
     expect(await said("listFiles", { pattern: "*.rs" })).toBe("[no files]");
-    expect(await said("listFiles", { path: "nope" })).toContain("is not there");
+    expect(await said("listFiles", { path: "nope" })).toContain("does not exist");
   });
 
   test("find lines by expression and by text, only in text files", async () => {
@@ -320,7 +320,9 @@ describe("listFiles and search", () => {
       "keep/dist/x.js:1: one\nkeep/wanted.log:1: one\nsrc/a.ts:1: const one = 1;\nsrc/b.tsx:1: ONE",
     );
     expect(await said("search", { pattern: "one", files: "*.log" })).toBe("keep/wanted.log:1: one");
-    expect(await said("search", { pattern: "(", path: "src" })).toContain("expression is wrong");
+    expect(await said("search", { pattern: "(", path: "src" })).toContain(
+      "invalid regular expression",
+    );
     expect(await said("search", { pattern: "= 1;", plain: true, path: "src/a.ts" })).toBe(
       "src/a.ts:1: const one = 1;",
     );

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { Folder, notAFile, openConfined } from "./open.ts";
-import { type ConfinedPath, confinedPath, nearestConfined, pathError } from "./path.ts";
+import { Folder, openConfined } from "./open.ts";
+import { type ConfinedPath, confinedPath, nearestConfined } from "./path.ts";
+import { fileExists, fileTooLong, gitFolder, notAFile, notText } from "./errors.ts";
 
 const longestFile = 10 * 1024 * 1024;
 
@@ -24,7 +25,7 @@ export async function readText(
     const text = textIn(bytes);
     if (!text.includes("\0")) return { place, text };
   } catch {}
-  throw pathError("NOT_TEXT", place.name, "is not text", "leave the binary file as it is");
+  throw notText(place.name);
 }
 
 /**
@@ -51,7 +52,7 @@ async function contentOf(
   most: number,
 ): Promise<Uint8Array> {
   const { size } = await file.stat();
-  if (size > most) throw tooLong(name, size, most);
+  if (size > most) throw fileTooLong(name, size, most);
   const pieces: Buffer[] = [];
   let length = 0;
   // A file may grow during the read, and files in /proc report no size.
@@ -62,13 +63,8 @@ async function contentOf(
     length += bytesRead;
     pieces.push(piece.subarray(0, bytesRead));
   }
-  throw tooLong(name, length, most);
+  throw fileTooLong(name, length, most);
 }
-
-const tooLong = (name: string, size: number, most: number) => {
-  const problem = `is too long: ${size} bytes, and ${most / 1024 / 1024} MB is the most`;
-  return pathError("FILE_TOO_LONG", name, problem, "search it, or work on a part of it");
-};
 
 /** A file's bytes: null for a missing file, `too long` for more than 10 MB. */
 export type Content = Uint8Array | null | "too long";
@@ -95,7 +91,7 @@ export async function writeConfined(
   { isNew = false, most = longestFile, onWrite }: WriteOptions = {},
 ): Promise<{ place: ConfinedPath; created: boolean }> {
   const size = Buffer.byteLength(content);
-  if (size > most) throw tooLong(given, size, most);
+  if (size > most) throw fileTooLong(given, size, most);
   const { folder, base, place } = await placeToWrite(cwd, given);
   try {
     const target = { ...place, path: folder.path(base) };
@@ -119,7 +115,7 @@ async function writeIn(
   const mode = old ? (await old.stat()).mode & 0o777 : 0o644;
   const before = old && onWrite ? await shortContentOf(old, place) : null;
   await old?.close();
-  if (old && isNew) throw exists(place);
+  if (old && isNew) throw fileExists(place.name);
   const path = folder.path(`.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
   try {
@@ -136,7 +132,7 @@ async function writeIn(
     if (isNew) await rm(path);
   } catch (error) {
     await rm(path, { force: true });
-    throw (error as { code?: string }).code === "EEXIST" ? exists(place) : error;
+    throw (error as { code?: string }).code === "EEXIST" ? fileExists(place.name) : error;
   }
   return old === null;
 }
@@ -146,9 +142,6 @@ const shortContentOf = (file: FileHandle, place: ConfinedPath): Promise<Content>
     if (error.code === "FILE_TOO_LONG") return "too long";
     throw error;
   });
-
-const exists = ({ name }: ConfinedPath) =>
-  pathError("FILE_EXISTS", name, "is there already", "give another path, or allow to overwrite it");
 
 /** Removes a file in the place where {@link writeConfined} would write it. Ignores a missing file. */
 export async function removeConfined(cwd: string, given: string): Promise<void> {
@@ -170,7 +163,7 @@ async function placeToWrite(cwd: string, given: string): Promise<Target> {
   const place: ConfinedPath = { root, path, name: join(found.name, ...missing) };
   // A hook or a setting in there is a command that Git runs, outside of any tool.
   if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
-    throw pathError("GIT_FOLDER", given, "is Git's own", "use Git's commands to change it");
+    throw gitFolder(given);
   }
   if (path === root) throw notAFile(given);
   const above = missing.length > 0 ? found.path : dirname(path);

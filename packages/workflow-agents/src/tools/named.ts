@@ -1,5 +1,5 @@
-import { failure } from "../run/error.ts";
 import type { ToolContext, ToolRegistry, ToolRunner } from "./tools.ts";
+import { missingTool } from "./errors.ts";
 
 /** Returns a tool's name in its registry: the documented `ReadFile` is the registry's `readFile`. */
 export function ownToolName(name: string, known: readonly string[]): string {
@@ -20,15 +20,13 @@ export async function namedTools(
   const known = (await registry.all(context)).map(({ name }) => name);
   const names = new Set(wanted.map((name) => ownToolName(name, known)));
   const lost = [...names].find((name) => !known.includes(name));
-  if (lost !== undefined) {
-    throw failure("TOOL_UNKNOWN", `there is no tool ${lost}; tools: ${known.join(", ")}`);
-  }
+  if (lost !== undefined) throw missingTool(lost, known);
   return {
     definitions: async (at) =>
       (await registry.definitions(at)).filter(({ name }) => names.has(name)),
     async run(name, input, at) {
       if (names.has(name)) return await registry.run(name, input, at);
-      const content = `there is no tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
+      const content = `unknown tool ${JSON.stringify(name)}\ntools: ${[...names].join(", ")}`;
       return { content, is_error: true };
     },
     approval: async (name, input, at) =>

@@ -1,7 +1,8 @@
 import { constants, existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type ConfinedPath, isInside, nullIfMissing, outside, pathError } from "./path.ts";
+import { type ConfinedPath, isInside, nullIfMissing } from "./path.ts";
+import { fileNotOpened, missingFile, notAFile, outside, parentNotFolder } from "./errors.ts";
 
 // A separate file, so that importing path types does not require Node's types.
 
@@ -46,10 +47,9 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
       if (code === "ELOOP") throw outside(place.name);
       if (code === "EISDIR" || code === "ENXIO") throw notAFile(place.name);
       if (code === "ENOENT" || code === "ENOTDIR") {
-        const problem = code === "ENOENT" ? "is not there" : "is not a folder";
-        throw pathError("FILE_MISSING", place.name, problem);
+        throw code === "ENOENT" ? missingFile(place.name) : parentNotFolder(place.name);
       }
-      throw pathError("FILE_FAILED", place.name, `can't be opened: ${code}`);
+      throw fileNotOpened(place.name, code);
     },
   );
 }
@@ -67,8 +67,6 @@ async function whereIs(
   const now = await stat(real, { bigint: true }).catch(nullIfMissing);
   return now?.dev === dev && now.ino === ino ? "inside" : "replaced";
 }
-
-export const notAFile = (name: string) => pathError("NOT_A_FILE", name, "is not a regular file");
 
 const openFiles = "/proc/self/fd";
 

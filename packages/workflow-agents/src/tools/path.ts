@@ -1,6 +1,7 @@
 import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { WorkflowError } from "@uncaged/workflow";
+import type { WorkflowError } from "@uncaged/workflow";
+import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
 
 /*
  * Keeps a tool's paths inside the thread's directory, also through links. A path is checked by its real target, opened
@@ -13,7 +14,7 @@ export type ConfinedPath = { root: string; path: string; name: string };
 
 /** Resolves `given` to an existing file or folder, or a missing one in an existing folder. */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
-  if (given.includes("\0")) throw pathError("PATH_OUTSIDE", given, "has a zero byte");
+  if (given.includes("\0")) throw zeroByte(given);
   const root = await realpath(cwd);
   const wanted = resolve(root, given);
   // The directory itself may be named by a link.
@@ -30,10 +31,10 @@ async function realPlace(path: string, given: string): Promise<string> {
   if (found !== null) return found;
   const stats = await lstat(path).catch(() => null);
   if (stats?.isSymbolicLink()) {
-    throw pathError("FILE_MISSING", given, "is a link that leads nowhere");
+    throw brokenLink(given);
   }
   const folder = await realpath(dirname(path)).catch(nullIfMissing);
-  if (folder === null) throw pathError("FILE_MISSING", given, "is not there, nor is its folder");
+  if (folder === null) throw missingParent(given);
   return join(folder, basename(path));
 }
 
@@ -63,18 +64,3 @@ export const nullIfMissing = (error: Error & { code?: string }): null => {
   if (/^(ENOENT|ENOTDIR|ELOOP|ENAMETOOLONG)$/.test(error.code ?? "")) return null;
   throw error;
 };
-
-export const outside = (given: string): WorkflowError =>
-  pathError("PATH_OUTSIDE", given, "leads out of the thread's directory");
-
-const hints: Record<string, string> = {
-  PATH_OUTSIDE: "give a path inside the working directory",
-  FILE_MISSING: "list the files to see what there is",
-  NOT_A_FILE: "give the path of a plain file",
-};
-
-export function pathError(code: string, path: string, problem: string, hint = hints[code]) {
-  const kind = code === "FILE_MISSING" ? "missing" : "failed";
-  const message = `${JSON.stringify(path.slice(0, 300))} ${problem}`;
-  return new WorkflowError({ code, kind, message, hint });
-}

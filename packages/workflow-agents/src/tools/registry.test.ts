@@ -96,7 +96,9 @@ describe("a registry", () => {
   test("refuses a duplicate name, a name that no model accepts, and an input that is not an object", () => {
     const one = returning(() => 1);
     expect(() => toolRegistry([one, one])).toThrow("two tools have the name try_it");
-    expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow('the name "try it"');
+    expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow(
+      'invalid name of a tool: "try it"',
+    );
     expect(() => toolRegistry([{ ...one, input: z.string() }])).toThrow("is not an object");
     expect(() => toolRegistry([{ ...one, input: z.object({ at: z.date() }) }])).toThrow(
       "can't be a JSON Schema",
@@ -147,7 +149,7 @@ describe("a call", () => {
 
   test("of an unknown tool returns an answer that names the known ones", async () => {
     const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
-    expect(content).toBe('there is no tool "rm"\ntools: try_it');
+    expect(content).toBe('unknown tool "rm"\ntools: try_it');
     expect(is_error).toBe(true);
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });

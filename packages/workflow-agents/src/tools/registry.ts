@@ -1,12 +1,12 @@
 import { type $ZodType, safeParse, toJSONSchema } from "zod/v4/core";
-import type { WorkflowError } from "@uncaged/workflow";
 import en from "zod/v4/locales/en.js";
 import { copyOf } from "../run/copy.ts";
-import { isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { approvalRule } from "./approval.ts";
 import { sendable } from "./plain-names.ts";
 import { runTool } from "./run.ts";
 import type { ReadyTool, Tool, ToolLimits, ToolRegistry, ToolSource } from "./tools.ts";
+import { inputNotObject, inputNotSchema, invalidToolName, twinTools } from "./errors.ts";
 
 /**
  * Returns a registry of tools and tool sources.
@@ -67,7 +67,7 @@ export function toolRegistry(
 function readyTool(given: Tool): ReadyTool {
   const { name, description, input, timeoutMs, idempotent, approve, ...tool } = given;
   if (!/^[\w-]{1,64}$/.test(name)) {
-    throw badTool(`a tool has the name ${JSON.stringify(name)}`, "use letters, digits, _ and -");
+    throw invalidToolName(name);
   }
   const { schema, restored } = sendable(schemaOf(name, input));
   return {
@@ -84,9 +84,9 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
     const { $schema: _, "~standard": __, ...schema } = toJSONSchema(input, { io: "input" });
     if (schema.type === "object") return schema;
   } catch (error) {
-    throw badTool(`the input of the tool ${name} can't be a JSON Schema: ${String(error)}`);
+    throw inputNotSchema(name, String(error));
   }
-  throw badTool(`the input of the tool ${name} is not an object`);
+  throw inputNotObject(name);
 }
 
 // Zod's messages depend on the locale of the schema's author, or are missing. These are always available.
@@ -104,8 +104,5 @@ function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"
 function refuseTwins(tools: readonly { name: string }[]): void {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, at) => names.indexOf(name) !== at);
-  if (twin !== undefined) throw badTool(`two tools have the name ${twin}`);
+  if (twin !== undefined) throw twinTools(twin);
 }
-
-const badTool = (message: string, hint = "fix the tool where it is defined"): WorkflowError =>
-  misuse("BAD_TOOL", message, hint);

@@ -5,9 +5,9 @@ import { type ChildEnd, leavesRunning, runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
 import { checkSandbox, type SandboxOptions, sandboxed } from "../child/sandbox.ts";
 import { HeadAndTail } from "../child/output.ts";
-import { failure } from "../run/error.ts";
-import { confinedPath, pathError } from "./path.ts";
+import { confinedPath } from "./path.ts";
 import { type Tool, tool, type ToolExecution } from "./tools.ts";
+import { argvOrCommand, commandTimeout, noProgram } from "./errors.ts";
 
 /**
  * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default of
@@ -60,7 +60,7 @@ export function runCommand(options: RunCommandOptions = {}): Tool {
 function argvOf(call: Call): string[] {
   if (call.command === undefined && call.argv) return call.argv;
   if (call.command !== undefined && !call.argv) return ["/bin/sh", "-c", call.command];
-  throw failure("TOOL_INPUT", "runCommand needs either argv or command", "give one of the two");
+  throw argvOrCommand();
 }
 
 type Bounds = RunCommandOptions & { longestMs: number; graceMs: number };
@@ -70,7 +70,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   const args = argvOf(call);
   const { path } = await confinedPath(execution.cwd, call.cwd ?? ".");
   const timeoutMs = Math.min(call.timeoutMs ?? options.timeoutMs ?? 120_000, longestMs);
-  if (args[0] === "") throw pathError("COMMAND_MISSING", "", "is not a command", "name a program");
+  if (args[0] === "") throw noProgram();
   const env = allowed(execution.env, options.env ?? []);
   const kept = new HeadAndTail(maxOutput);
   const keep = (chunk: Uint8Array) => kept.add(chunk);
@@ -80,9 +80,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   });
   const text = maskOf(env)(kept.text()).trimEnd();
   if (by === "timeout") {
-    const message = `the command ${JSON.stringify(args[0])} was ended after ${timeoutMs} ms`;
-    const ending = `[ended after ${timeoutMs} ms: its output is above]`;
-    throw failure("COMMAND_TIMEOUT", message, `${text}\n${ending}`.trim());
+    throw commandTimeout(args[0] ?? "", timeoutMs, text);
   }
   const failed = exitCode === 0 ? "" : `[exit code ${exitCode}]`;
   const ending = signal === null ? failed : `[ended by ${signal}]`;

@@ -3,10 +3,20 @@ import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 import { messageOf, truncated } from "@uncaged/workflow/interpreter";
 import { isPart, noteOf, type Part, readPart } from "../content/part.ts";
 import { copyOf, threadCopy } from "../run/copy.ts";
-import { failure } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { callHash } from "./approval.ts";
 import type { ToolContext, ToolExecution, ToolRegistry } from "./tools.ts";
+import {
+  invalidInput,
+  notApproved,
+  resultNotJson,
+  resultTooLarge,
+  toolAborted,
+  toolFailed,
+  toolTimeout,
+  unknownOutcome,
+  unknownTool,
+} from "./errors.ts";
 
 /**
  * `content` is the text for the model, with `parts`, its pictures and documents. `output` is the `result` in the tool's
@@ -76,34 +86,25 @@ async function execute(
   const tools = await registry.all(context);
   const tool = tools.find((one) => one.name === name);
   if (!tool) {
-    const names = tools.map((one) => one.name).join(", ") || "none";
-    throw failure("TOOL_UNKNOWN", `there is no tool ${JSON.stringify(name)}`, `tools: ${names}`);
+    const names = tools.map((one) => one.name);
+    throw unknownTool(name, names);
   }
   const checked = tool.check(copyOf(given));
-  if (!checked.ok) {
-    const hint = "call it again with arguments that fit its schema";
-    throw failure("TOOL_INPUT", `the arguments of ${name} are wrong: ${checked.problem}`, hint);
-  }
-  if (tool.idempotent === false && context.wasBegun) {
-    const message = `it is not known whether ${name} was done: its process ended while it was at work`;
-    throw failure("TOOL_UNKNOWN_OUTCOME", message, "find out before you call it again");
-  }
+  if (!checked.ok) throw invalidInput(name, checked.problem);
+  if (tool.idempotent === false && context.wasBegun) throw unknownOutcome(name);
   // The caller asked for approval before, or does not know that it must.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
     const judged = tool.check(copyOf(given));
     if (!judged.ok || (await approval.isNeeded(judged.input))) throw notApproved(name);
   }
-  const aborted = failure("TOOL_ABORTED", `the tool ${name} was stopped with its thread`);
+  const aborted = toolAborted(name);
   if (context.signal.aborted) throw aborted;
   const ms = Math.min(tool.timeoutMs ?? registry.limits.timeoutMs, longestTimer);
   const over = new AbortController();
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {
-    const late = setTimeout(() => {
-      const hint = "ask for less at once, or in another way";
-      reject(failure("TOOL_TIMEOUT", `the tool ${name} was stopped after ${ms} ms`, hint));
-    }, ms);
+    const late = setTimeout(() => reject(toolTimeout(name, ms)), ms);
     const abort = () => reject(aborted);
     context.signal.addEventListener("abort", abort);
     stop = () => {
@@ -119,13 +120,6 @@ async function execute(
     stop();
   }
 }
-
-const notApproved = (name: string): WorkflowError =>
-  failure(
-    "TOOL_NOT_APPROVED",
-    `${name} was not run: the call is not approved`,
-    "call it through a model in a role, which asks for a person's approval",
-  );
 
 function executionOf(name: string, context: ToolContext, signal: AbortSignal): ToolExecution {
   // Reports may come from another async context, such as a connection that several attempts share.
@@ -159,9 +153,7 @@ function unwrapped(value: unknown): unknown {
 
 function errorOf(name: string, thrown: unknown): WorkflowError {
   if (isWorkflowError(thrown)) return thrown;
-  return failure("TOOL_FAILED", `the tool ${name} failed: ${messageOf(thrown)}`, undefined, {
-    cause: thrown,
-  });
+  return toolFailed(name, messageOf(thrown), thrown);
 }
 
 /** Reads a value. Returns null if it is undefined or the read throws: a cycle, a BigInt, a getter. */
@@ -217,9 +209,7 @@ function textOf(result: unknown): string {
     throw new TypeError(`it is a ${typeof result}`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `the tool's result can't be written as JSON: ${why}`;
-    const hint = "the tool must return text or plain JSON values";
-    throw failure("TOOL_RESULT", message, hint, { cause });
+    throw resultNotJson(why, cause);
   }
 }
 
@@ -239,13 +229,7 @@ function refuseTooLarge(content: string, parts: readonly Part[]): void {
   if (content.length + inParts <= largestResult / mostBytes) return;
   const bytes = Buffer.byteLength(JSON.stringify([content, parts]));
   if (bytes <= largestResult) return;
-  const size = (bytes / mib).toFixed(1);
-  const message = `the tool's result has ${size} MiB, and can't be recorded: ${largestResult / mib} MiB is the most`;
-  throw failure(
-    "TOOL_RESULT",
-    message,
-    "the tool must return less: a part of it, or a file's path",
-  );
+  throw resultTooLarge((bytes / mib).toFixed(1), largestResult / mib);
 }
 
 const limited = (text: string, length: number): string =>

@@ -3,10 +3,16 @@ import { join, relative } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import ignore, { type Ignore } from "ignore";
 import * as z from "zod/mini";
-import { failure } from "../run/error.ts";
 import { readText } from "./file.ts";
-import { type ConfinedPath, confinedPath, isInside, nullIfMissing, pathError } from "./path.ts";
+import { type ConfinedPath, confinedPath, isInside, nullIfMissing } from "./path.ts";
 import { tool } from "./tools.ts";
+import {
+  invalidExpression,
+  missingFile,
+  notFolder,
+  patternTooLong,
+  searchTooSlow,
+} from "./errors.ts";
 
 const mostLines = 200;
 const longestLine = 300;
@@ -52,7 +58,7 @@ async function startingAt(
   const place = await confinedPath(cwd, path);
   const stats = await stat(place.path).catch(nullIfMissing);
   if (stats) return { place, isFolder: stats.isDirectory() };
-  throw pathError("FILE_MISSING", place.name, "is not there");
+  throw missingFile(place.name);
 }
 
 async function* filesBelow(place: ConfinedPath, pattern?: string): AsyncGenerator<string> {
@@ -66,11 +72,7 @@ function addLines(found: string[], name: string, text: string, expression: RegEx
     const { isHit, isSlow } = timed(expression, line);
     // A busy machine may be slow once. JavaScriptCore gives up after a while and reports no match.
     if (isSlow && timed(expression, line).isSlow) {
-      throw failure(
-        "SEARCH_FAILED",
-        `the regular expression takes too long at ${name}:${number}`,
-        "write it without nested repetitions such as (a+)+, or set plain to true",
-      );
+      throw searchTooSlow(`${name}:${number}`);
     }
     if (!isHit) continue;
     const shown = line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
@@ -94,8 +96,7 @@ function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
     // Without the flag u, an unknown escape is the character itself, as people write it.
     return new RegExp(pattern, flags);
   } catch (error) {
-    const message = `the regular expression is wrong: ${String(error).slice(0, 300)}`;
-    throw failure("SEARCH_FAILED", message, "fix it, or set plain to true");
+    throw invalidExpression(String(error).slice(0, 300));
   }
 }
 
@@ -111,7 +112,7 @@ export const listFiles = tool({
   }),
   async execute({ path = ".", pattern }, { cwd, signal }) {
     const { place, isFolder: isRoot } = await startingAt(cwd, path);
-    if (!isRoot) throw pathError("NOT_A_FOLDER", path, "is not a folder", "read it");
+    if (!isRoot) throw notFolder(path);
     const matches = pattern === undefined ? null : matcher(pattern);
     const lines: string[] = [];
     for await (const { name, isFolder } of walk(place)) {
@@ -164,7 +165,7 @@ function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): bool
 
 /** Returns a matcher: `*.ts` matches in every folder, `src/**` from the thread's directory on, and `{a,b}` either. */
 function matcher(pattern: string): (name: string) => boolean {
-  if (pattern.length > 1000) throw pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
+  if (pattern.length > 1000) throw patternTooLong(pattern);
   const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));
   return (name) => rules.ignores(name);
 }

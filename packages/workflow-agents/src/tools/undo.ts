@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Blobs } from "@uncaged/workflow";
 import * as z from "zod/mini";
-import { failure, isObject } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { type Content, readConfined, removeConfined, writeConfined } from "./file.ts";
 import type { ConfinedPath } from "./path.ts";
 import { type ToolContext, type ToolExecution, tool } from "./tools.ts";
+import { undoChanged, undoMissing } from "./errors.ts";
 
 /*
  * Undoes changes of files. Before a tool changes a file, the thread stores a blob: a line of JSON, then the file's old
@@ -118,19 +119,14 @@ export const undoEdit = tool({
   }),
   async execute({ undoId, force = false }, { blobs, cwd }) {
     const kept = blobs ? await keptIn(blobs, undoId) : null;
-    if (!kept) {
-      const message = `nothing is kept under the undoId ${JSON.stringify(undoId.slice(0, 100))}`;
-      throw failure("UNDO_MISSING", message, "give the undoId of a change in this thread");
-    }
+    if (!kept) throw undoMissing(undoId);
     const { bytes, head } = kept;
     const { path, after } = head;
     const result = `${bytes === null ? "removed" : "restored"} ${path}`;
     const now = await currentState(cwd, path);
     if (now === stateOf(bytes)) return { result, path };
     if (now !== after && !force) {
-      const how = now === missing ? "is gone" : "has changed";
-      const hint = "undo the later changes first, or set force to true to lose them";
-      throw failure("UNDO_CHANGED", `${JSON.stringify(path)} ${how} since the edit`, hint);
+      throw undoChanged(path, now === missing ? "is gone" : "has changed");
     }
     if (bytes === null) await removeConfined(cwd, path);
     else await writeConfined(cwd, path, bytes);

@@ -1,10 +1,11 @@
 import { gitSettings, gitVariables } from "@uncaged/workflow/interpreter";
-import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
+import { isWorkflowError } from "@uncaged/workflow";
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { runChild } from "../child/child.ts";
 import { allowed } from "../child/request.ts";
-import { failure, oneLine } from "../run/error.ts";
+import { oneLine } from "../run/error.ts";
 import { ownGitDir } from "./own-git-dir.ts";
+import { gitFailed, gitMissing, gitTooOld } from "./errors.ts";
 
 /**
  * The context of git for a thread. `folder` belongs to the thread, and processes in a repository cannot write to it.
@@ -119,24 +120,20 @@ async function spawned(
     onOutput: take(output),
     onError: take(error),
   }).catch((thrown: unknown) => {
-    throw isWorkflowError(thrown) && thrown.code === "COMMAND_MISSING" ? missing(thrown) : thrown;
+    throw isWorkflowError(thrown) && thrown.code === "COMMAND_MISSING"
+      ? gitMissing(thrown)
+      : thrown;
   });
   signal.throwIfAborted();
   const text = (list: Uint8Array[]) => Buffer.concat(list).toString("utf8");
   return { code: end.exitCode ?? 128, output: text(output), error: text(error) };
 }
 
-const missing = (cause: WorkflowError): WorkflowError =>
-  failure("GIT_MISSING", "a worktree needs git, which is not there", "install git, or set PATH", {
-    cause,
-  });
-
 function gitFailure(args: readonly string[], place: GitPlace, { error, code }: GitEnd) {
   const folder = "inFolder" in place ? place.inFolder : (place.workTree ?? place.repository);
   const lines = error.trim().split("\n");
   const why = lines.find((line) => /^(fatal|error):/.test(line)) ?? lines.at(-1) ?? "";
-  const message = `git ${args[0]} in ${folder} failed: ${oneLine(why, 500) || `exit code ${code}`}`;
-  return failure("GIT_FAILED", message, "put that right, and retry the thread");
+  return gitFailed(args[0] ?? "", folder, oneLine(why, 500) || `exit code ${code}`);
 }
 
 const oldest = [2, 25] as const;
@@ -157,6 +154,5 @@ async function checkVersion(context: GitContext, folder: string): Promise<void> 
   const { output } = await git(context, { inFolder: folder }, ["version"]);
   const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(output) ?? []).map(Number);
   if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return;
-  const message = `a worktree needs git ${oldest.join(".")} or later: this is ${oneLine(output, 100)}`;
-  throw failure("GIT_TOO_OLD", message, "install a later git");
+  throw gitTooOld(oldest.join("."), oneLine(output, 100));
 }

@@ -1,8 +1,14 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isWorkflowError } from "@uncaged/workflow";
-import { failure } from "../run/error.ts";
 import { type GitContext, git } from "./git.ts";
+import {
+  folderMissing,
+  noCommitYet,
+  noSuchCommit,
+  notInRepository,
+  othersRepository,
+} from "./errors.ts";
 
 /**
  * A repository: its git directory, that of the checkout in which a thread works, and the checkout's folder. `prefix` is
@@ -41,15 +47,9 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
     };
   } catch (error) {
     if (!isWorkflowError(error) || !/^(GIT_FAILED|COMMAND_REFUSED)$/.test(error.code)) throw error;
-    const isGone = error.code === "COMMAND_REFUSED";
+    if (error.code === "COMMAND_REFUSED") throw folderMissing(folder, error);
     const isOthers = /dubious ownership/.test(error.message);
-    const why = isGone ? "is not there" : isOthers ? "is in another user's" : "is in none";
-    throw failure(
-      "NO_REPOSITORY",
-      `a worktree needs a git repository, and ${JSON.stringify(folder)} ${why}`,
-      "start the thread in a repository, or set the worktree's `repository`; if it was moved, to its new path",
-      { cause: error },
-    );
+    throw isOthers ? othersRepository(folder, error) : notInRepository(folder, error);
   }
 }
 
@@ -71,11 +71,9 @@ export async function commitNamed(
   const found = await find(name);
   if (found !== null) return found;
   if (name === "HEAD") {
-    const message = `the repository ${gitDir} has no commit yet, which a worktree could begin with`;
-    throw failure("NO_COMMIT_YET", message, "commit something: git commit --allow-empty");
+    throw noCommitYet(gitDir);
   }
-  const message = `the repository ${gitDir} has no commit ${JSON.stringify(name)}`;
-  throw failure("NO_SUCH_COMMIT", message, "see its branches: git branch --all");
+  throw noSuchCommit(gitDir, name);
 }
 
 /** Tells whether a git name refers to an existing object. */

@@ -11,7 +11,6 @@ import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { WorktreeMeta } from "@uncaged/workflow";
 import { worktreeRef } from "@uncaged/workflow/interpreter";
-import { failure } from "../run/error.ts";
 import { type GitContext, type GitEnd, git } from "./git.ts";
 import {
   entriesOf,
@@ -25,6 +24,7 @@ import {
   writeNote,
 } from "./note.ts";
 import type { Repository } from "./repository.ts";
+import { worktreeNotMade } from "./errors.ts";
 
 /** The owner of a worktree, and its repository. */
 export type TreeOwner = TreePlace & { threadId: string; repository: Repository };
@@ -126,8 +126,7 @@ export class Tree {
     this.#note = { ...this.#note, entry: made && (await realpath(made)) };
     await this.#link();
     if (isWhole(this.#owner, this.#note)) return;
-    const message = `git has made no worktree in ${this.path}`;
-    throw failure("GIT_FAILED", message, "see what is there, and retry the thread");
+    throw worktreeNotMade(this.path);
   }
 
   /** Copies the files of another thread's worktree, including ignored ones. */

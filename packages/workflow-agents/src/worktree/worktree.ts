@@ -9,7 +9,7 @@ import type {
   ThreadContext,
   WorktreeMeta,
 } from "@uncaged/workflow";
-import { failure, isObject, misuse } from "../run/error.ts";
+import { isObject } from "../run/error.ts";
 import { cwdOf, digest, publish, withRun } from "../run/run.ts";
 import { checkGit, type GitContext } from "./git.ts";
 import { pathOf, type TreePlace } from "./note.ts";
@@ -22,6 +22,13 @@ import {
   repositoryAt,
 } from "./repository.ts";
 import { type Begun, begunIn, Tree } from "./tree.ts";
+import {
+  commitMissing,
+  invalidTreeName,
+  noTreesFolder,
+  worktreeBusy,
+  worktreeField,
+} from "./errors.ts";
 
 /** Options of {@link worktree}. The defaults are in parentheses. */
 export type WorktreeOptions = {
@@ -81,10 +88,7 @@ export type Worktree = {
  */
 export function worktree(options: WorktreeOptions = {}): Worktree {
   const { name = "thread" } = options;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    const message = `a worktree can't have the name ${JSON.stringify(name)}`;
-    throw misuse("BAD_WORKTREE", message, "use letters, digits, - and _: 64 at the most");
-  }
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw invalidTreeName(name);
   const inTree = (role: Role<Record<string, unknown>>) => {
     const play: Role<Record<string, unknown>> = (given) =>
       withTree({ ...options, name }, given, async (tree, ctx) => {
@@ -128,11 +132,7 @@ const mergeSchema = {
  */
 function withWorktree(schema: JsonSchema): JsonSchema {
   if (!isObject(schema) || !isObject(schema.properties)) return schema;
-  if ("worktree" in schema.properties) {
-    const message =
-      "the schema of a role in a worktree has the field worktree, which records its commit";
-    throw misuse("RESERVED_FIELD", message, "give the field another name");
-  }
+  if ("worktree" in schema.properties) throw worktreeField();
   const properties = { ...schema.properties, worktree: { type: "object" } };
   const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : [];
   return { ...schema, properties, required: [...required, "worktree"] };
@@ -189,10 +189,7 @@ async function withTree(
   work: (tree: Tree, ctx: ThreadContext) => Promise<Done>,
 ): Promise<RoleResult<Record<string, unknown>>> {
   const { env = {}, signal = new AbortController().signal, worktrees: folder } = ctx;
-  if (folder === undefined) {
-    const hint = "run it by a host, or give run a folder as the option worktrees";
-    throw failure("NO_WORKTREES", "the thread has no folder for worktrees", hint);
-  }
+  if (folder === undefined) throw noTreesFolder();
   const at = { folder, name: nameOf(options, ctx) };
   return await alone(pathOf(at), signal, async () => {
     const { tree, repository } = await begin({ folder, env, signal }, at, options, ctx);
@@ -280,12 +277,8 @@ async function checkCommit(
   { threadId }: ThreadContext,
 ): Promise<void> {
   if (await hasObject(context, repository, `${commit}^{commit}`)) return;
-  const where = made === repository.gitDir ? "" : `, which was made in ${made}`;
-  throw failure(
-    "COMMIT_MISSING",
-    `the repository ${repository.gitDir} does not have the files of the last step of ${threadId}: commit ${commit}${where}`,
-    "fetch that commit from the machine on which the step was done, or fork the thread before it",
-  );
+  const { gitDir } = repository;
+  throw commitMissing(threadId, commit, { gitDir, made: made === gitDir ? null : made });
 }
 
 async function warnOfRepository(
@@ -335,12 +328,7 @@ async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T
   for (let other = busy.get(path); other; other = busy.get(path)) {
     const isLeaving = other.signal.aborted && (await settledWithin(other.ended, leavingMs));
     if (isLeaving) continue;
-    const message = `another role is at work in the worktree ${path}`;
-    throw failure(
-      "WORKTREE_BUSY",
-      message,
-      'give roles that run concurrently one each: of: "role"',
-    );
+    throw worktreeBusy(path);
   }
   const running = work();
   const ended = running.catch(() => undefined);

@@ -16,7 +16,6 @@ import {
   type ThreadContext,
   type ThreadInput,
   WAIT,
-  WorkflowError,
   type WorkflowEvent,
   type WorkflowFn,
   type WorkflowOptions,
@@ -32,6 +31,7 @@ import { Outline } from "../outline/outline.ts";
 import { type ImportedRun, importedRun } from "../run/imported.ts";
 import { type ApprovalMeta, GraphState, type Progress } from "../state/state.ts";
 import { textOf } from "../state/arrivals.ts";
+import { noAgents, noStartNode } from "./errors.ts";
 
 /** Options for the threads of a graph's bundle. */
 export type GraphOptions = {
@@ -69,7 +69,7 @@ async function* runThread(
   { imported, outline }: { outline: Outline; imported: ImportedRun | null },
   input: ThreadInput,
   options: WorkflowOptions,
-  { agents = noAgents, maxConcurrency = limitIn(options) }: GraphOptions,
+  { agents = missingAgents, maxConcurrency = limitIn(options) }: GraphOptions,
 ): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
   const isImport = imported !== null && input.steps.length === 0;
   const steps = isImport ? yield* askAgain(imported) : input.steps;
@@ -89,7 +89,7 @@ async function* runThread(
   if (outline.start === null) {
     const message = "No start node found in workflow graph";
     interpreter.log("system", "error", message);
-    throw WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
+    throw noStartNode(message);
   }
   const [asked, answer] = steps.slice(-2);
   if (asked?.role === WAIT && answer?.role === INPUT && asked.meta.for === "approval") {
@@ -124,12 +124,8 @@ function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): Thr
 
 const publish = (event: WorkflowEvent): void => channel(eventsChannel).publish(event);
 
-const noAgents: GraphAgents = async () => {
-  throw WorkflowError.failed(
-    "GRAPH_NO_AGENTS",
-    "nothing plays the agents of the graph",
-    "give graphBundle agents: modelAgents(), or agents of your own",
-  );
+const missingAgents: GraphAgents = async () => {
+  throw noAgents();
 };
 
 const defaultConcurrency = 8;

@@ -60,7 +60,7 @@ function otherwiseMeant(document: unknown): DocumentProblem | null {
 
 const noStart: DocumentProblem = {
   path: ["nodes"],
-  message: "there is no node of the type start: a run would have nowhere to begin",
+  message: "no node of the type start found: a run would have nowhere to begin",
 };
 
 function twinsIn({ nodes }: GraphDocument): DocumentProblem[] {
@@ -81,7 +81,7 @@ function unknownTools(node: GraphNode, index: number, { tools }: CheckOptions): 
     .filter((name) => !tools.includes(name) && !tools.includes(lower(name)))
     .map((name) => ({
       path: ["nodes", index, "data", "tools", name],
-      message: `${node.id}: there is no tool ${JSON.stringify(name)}; tools: ${[...tools, "subagents"].join(", ")}`,
+      message: `${node.id}: no tool ${JSON.stringify(name)} found; tools: ${[...tools, "subagents"].join(", ")}`,
     }));
 }
 
@@ -110,13 +110,13 @@ function looseEnds({ handle, index, source, target }: Edge, outline: Outline): D
   const path = ["connections", index];
   const missing = [source, target].filter((id) => !outline.nodes.has(id));
   if (missing.length > 0) {
-    const message = `there is no node ${missing.map((id) => JSON.stringify(id)).join(", nor ")}: nothing follows this connection`;
+    const message = `no node ${missing.map((id) => JSON.stringify(id)).join(" or ")} found: nothing follows this connection`;
     return [{ path, message }];
   }
   if (handle === SUBAGENT || outline.edgesFrom(source, null).some((edge) => edge.index === index)) {
     return [];
   }
-  const message = `${source} has no handle ${JSON.stringify(handle)}: nothing follows this connection`;
+  const message = `${source}: no handle ${JSON.stringify(handle)} found: nothing follows this connection`;
   return [{ path, message }];
 }
 

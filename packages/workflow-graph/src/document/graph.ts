@@ -1,5 +1,5 @@
-import { WorkflowError } from "@uncaged/workflow";
 import type { Condition, GraphDocument } from "./schema.ts";
+import { longId, missingId, repeatedId, reservedId } from "./errors.ts";
 
 /** Work of a node, with all defaults filled in. */
 type NodeWork =
@@ -74,14 +74,11 @@ export function readGraph({ nodes, connections }: Partial<GraphDocument>): Graph
   const read = listOf(nodes).map(readNode);
   const ids = new Set<string>();
   for (const { id } of read) {
-    if (ids.has(id)) throw invalid(`two nodes have the id ${JSON.stringify(id)}`);
+    if (ids.has(id)) throw repeatedId(id);
     ids.add(id);
   }
   return { nodes: read, edges: listOf(connections).flatMap(readEdge) };
 }
-
-const invalid = (message: string): WorkflowError =>
-  WorkflowError.failed("GRAPH_INVALID", message, "fix the graph and try again");
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -98,14 +95,9 @@ const longestId = 200;
 
 function readNode(given: unknown, index: number): GraphNode {
   const { id, type: named, data: rest } = recordOf(given);
-  if (typeof id !== "string" || id === "") throw invalid(`nodes[${index}] has no id`);
-  if (id.startsWith("__")) {
-    throw invalid(
-      `nodes[${index}] has the id ${JSON.stringify(id)}: ids that begin with __ are reserved`,
-    );
-  }
-  if (id.length > longestId)
-    throw invalid(`nodes[${index}] has an id over ${longestId} characters`);
+  if (typeof id !== "string" || id === "") throw missingId(index);
+  if (id.startsWith("__")) throw reservedId(index, id);
+  if (id.length > longestId) throw longId(index, longestId);
   const type = named === "input" ? "approval" : textOf(named);
   const data = recordOf(rest);
   const join = data.join === "each" ? "each" : "all";

@@ -1,4 +1,4 @@
-import { type ThreadContext, WorkflowError } from "@uncaged/workflow";
+import type { ThreadContext } from "@uncaged/workflow";
 import { messageOf } from "@uncaged/workflow/interpreter";
 import type { AgentAnswer, GraphAgents, SubagentCall } from "../agent/agent.ts";
 import type { AgentNode } from "../document/graph.ts";
@@ -8,6 +8,7 @@ import { subagentViolations, treeOf } from "../outline/subagents.ts";
 import type { GraphState, NodeRun } from "../state/state.ts";
 import { textOf } from "../state/arrivals.ts";
 import type { LogType } from "./log.ts";
+import { badSubagents, emptyOutput } from "./errors.ts";
 
 /** Result of a node. */
 export type Done = { output: unknown; handle?: string; spent: Omit<AgentAnswer, "output"> };
@@ -54,7 +55,7 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
   const calls = new Calls(node.id, log);
   try {
     const [violation] = subagentViolations(outline);
-    if (violation) throw failure("GRAPH_SUBAGENTS", violation.message, "fix the graph");
+    if (violation) throw badSubagents(violation.message);
     const { input, reviews } = run;
     const { latestText } = state;
     const { userPrompt } = node;
@@ -111,9 +112,5 @@ function checkedOutput(output: unknown): unknown {
   if (typeof output === "string" && output.trim() !== "") return output;
   if (typeof output === "object" && output !== null) return JSON.parse(JSON.stringify(output));
   if (typeof output === "boolean" || Number.isFinite(output)) return String(output);
-  const hint = "let the agent answer with a text";
-  throw failure("LLM_EMPTY", "Model returned no text output.", hint);
+  throw emptyOutput();
 }
-
-const failure = (code: string, message: string, hint: string): WorkflowError =>
-  WorkflowError.failed(code, message, hint);

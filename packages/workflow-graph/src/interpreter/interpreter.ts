@@ -16,7 +16,6 @@ import {
   type ThreadContext,
   WAIT,
   type WorkflowEvent,
-  WorkflowError,
 } from "@uncaged/workflow";
 import type { GraphAgents } from "../agent/agent.ts";
 import type { Outline } from "../outline/outline.ts";
@@ -25,6 +24,7 @@ import { reviewOf } from "../state/review.ts";
 import { textOf } from "../state/arrivals.ts";
 import { type Done, execute } from "./execute.ts";
 import { type LogType, logEvent } from "./log.ts";
+import { lostNode, outOfRounds, RunFailure } from "./errors.ts";
 
 /** Dependencies and limits of a run. */
 export type Surroundings = {
@@ -72,7 +72,7 @@ export class Interpreter {
    */
   items(reached: readonly NodeRun[]): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const { current, isLost, running } = this.#state;
-    if (isLost) this.#fail(lost());
+    if (isLost) this.#fail(lostNode());
     else this.#go({ started: [...running.values()], reached, current }, null);
     this.#endIfIdle();
     return this.#scheduler.items();
@@ -316,20 +316,3 @@ export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run
 /** Returns the number of a node's run as a path, from the second run on. */
 const pathOf = ({ node, run }: NodeRun): PathPart[] =>
   run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];
-
-/** Failure of the whole run, not of a node. */
-class RunFailure extends WorkflowError {}
-
-const lost = (): RunFailure =>
-  new RunFailure({
-    code: "GRAPH_NODE_MISSING",
-    message: "Unable to resume, current node missing",
-    hint: "go on with a version of the graph that has the approval",
-  });
-
-const outOfRounds = (maxRounds: number): RunFailure =>
-  new RunFailure({
-    code: "ROUND_LIMIT",
-    message: "Round limit reached",
-    hint: `the run had ${maxRounds} steps: start it with more, or let its loops end`,
-  });

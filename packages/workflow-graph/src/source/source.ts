@@ -1,5 +1,3 @@
-import { foundProblems } from "@uncaged/workflow/interpreter";
-import { WorkflowError } from "@uncaged/workflow";
 import {
   entryFiles,
   locatedProblems,
@@ -10,6 +8,7 @@ import { checkGraph, type CheckOptions } from "../check/check.ts";
 import { foreignFormat } from "../check/formats.ts";
 import { builtInTools, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
+import { invalidGraphFile } from "./errors.ts";
 
 /** The position of each node in the text, by the node's id. */
 type NodePositions = Record<string, Position>;
@@ -34,11 +33,7 @@ export function checkedGraph(text: string, file: string, options: CheckOptions =
     const located = locatedProblems(warnings, file, positionOf);
     return { document: graph, warnings: located, positions: positionsIn(graph, positionOf) };
   }
-  throw new WorkflowError({
-    code: "GRAPH_INVALID",
-    hint: "fix the graph and try again",
-    ...foundProblems(locatedProblems(errors, file, positionOf)),
-  });
+  throw invalidGraphFile(locatedProblems(errors, file, positionOf));
 }
 
 function uncheckedGraph(text: string, file: string): CheckedGraph {

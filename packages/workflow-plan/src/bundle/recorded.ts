@@ -1,11 +1,11 @@
 import type { Fixture } from "@uncaged/workflow/interpreter";
-import { WorkflowError, type WorkflowOptions } from "@uncaged/workflow";
+import type { WorkflowError, WorkflowOptions } from "@uncaged/workflow";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StepAgent, StepAnswer, StepRequest, StepSurroundings } from "../agent/agent.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { PlanStep } from "../plan/plan.ts";
 import { recordOf, type StepRecord } from "../state/record.ts";
 import type { PlanState } from "../state/state.ts";
+import { noRecordedAnswer, recordedFailure } from "./errors.ts";
 
 /** Longest wait of a recorded, cancelled attempt for its cancellation here, in milliseconds. */
 const mostWaitMs = 60_000;
@@ -89,7 +89,7 @@ export class RecordedAttempts {
       return { output: content, ...(typeof model === "string" && { model }) };
     }
     if (record.event === "attempt_failed" || !record.cancelled) {
-      throw new ExecutorError(record.error);
+      throw recordedFailure(record.error);
     }
     // In the recording another step's failure ended this attempt. The same happens here unless this version differs.
     await sleep(mostWaitMs, undefined, { signal });
@@ -97,11 +97,7 @@ export class RecordedAttempts {
   }
 
   #noAnswer({ attempt, stepId }: StepRequest): WorkflowError {
-    this.#missing ??= WorkflowError.failed(
-      "NO_RECORDED_ANSWER",
-      `the fixture of ${this.#threadId} has no answer for attempt ${attempt} at step ${stepId}`,
-      "give the case the fixture of a thread that went this way, or none to have the step executed",
-    );
+    this.#missing ??= noRecordedAnswer(this.#threadId, stepId, attempt);
     return this.#missing;
   }
 }

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "../error/error.ts";
 import { reasonOf } from "./channel.ts";
 import type { WhatsAppSocket } from "./whatsapp.ts";
+import { whatsAppMissing, whatsAppUnloadable } from "./errors.ts";
 
 /*
  * WhatsApp's client, baileys, is not a dependency: one of its own packages is under the GPL, and most users write to
@@ -43,13 +43,13 @@ export async function whatsAppOpener(
 }
 
 async function load(home: string): Promise<Baileys> {
-  const hint = `install it: npm install --prefix ${home} ${packageName}@${version}`;
+  const client = `${packageName}@${version}`;
   const folder = [home, import.meta.dir].map(installedAt).find((one) => one !== null);
-  if (!folder) throw new ConfigError(`whatsapp needs the package ${packageName}`, { hint });
+  if (!folder) throw whatsAppMissing(home, client);
   try {
     return (await import(pathToFileURL(Bun.resolveSync(packageName, folder)).href)) as Baileys;
   } catch (cause) {
-    throw new ConfigError(`${packageName} can't be loaded: ${reasonOf(cause)}`, { cause, hint });
+    throw whatsAppUnloadable(home, client, { reason: reasonOf(cause), cause });
   }
 }
 

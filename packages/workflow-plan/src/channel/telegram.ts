@@ -1,6 +1,5 @@
 import { Bot, GrammyError, HttpError } from "grammy/web";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
-import { ConfigError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow } from "../plan/plan.ts";
 import {
@@ -16,6 +15,7 @@ import {
 import { fieldsOf, textOf, wholeOf } from "./fields.ts";
 import { botAccount, jidOf, jidPattern, messageIdIn, readUpdate } from "./telegram-update.ts";
 import { markdownV2, messagesOf } from "./text.ts";
+import { telegramTokenRejected } from "./errors.ts";
 
 export type TelegramOptions = ChannelOptions & {
   token: string;
@@ -175,7 +175,7 @@ export class TelegramChannel implements Channel {
       } catch (error) {
         this.#isConnected = false;
         if (signal.aborted) return;
-        if (isAnswer(error, /unauthorized|not found/i)) throw invalidToken();
+        if (isAnswer(error, /unauthorized|not found/i)) throw telegramTokenRejected();
         const ms = this.#restartMs;
         this.#restartMs = Math.min(ms * 2, longestRestartMs);
         log(`telegram: ${reasonOf(error)}; trying again in ${ms / 1000} s`);
@@ -320,8 +320,3 @@ function refusal(error: unknown): unknown {
 
 const isAnswer = (error: unknown, pattern: RegExp): boolean =>
   error instanceof GrammyError && pattern.test(error.description);
-
-const invalidToken = (): ConfigError =>
-  new ConfigError("telegram.token is refused by Telegram", {
-    hint: "get the bot's token from @BotFather, and set telegram.token",
-  });

@@ -15,6 +15,19 @@ import {
   type Setting,
   settings,
 } from "./settings.ts";
+import {
+  emptySetting,
+  emptyValue,
+  fileLocked,
+  fileUnreadable,
+  invalidDocument,
+  invalidSetting,
+  notForProjects,
+  notGroup,
+  unknownSetting,
+  variableInProject,
+  variableNotSet,
+} from "./errors.ts";
 
 /**
  * The sources of settings, in ascending order of precedence: the user's file, the file of the plan home if that is a
@@ -74,9 +87,9 @@ export function setConfig(sources: ConfigSources, key: string, text: string | nu
   const path = join(sources.home, fileName);
   const own = userFile(sources);
   if (text === null) {
-    const isThere = own !== path && statedIn(path).has(key);
-    const file = isThere ? path : own;
-    change(file, (document) => document.deleteIn(wayIn(document, setting)));
+    const file = own !== path && statedIn(path).has(key) ? path : own;
+    if (statedIn(file).has(key))
+      change(file, (document) => document.deleteIn(wayIn(document, setting)));
     return file;
   }
   const value = valueToSet(key, text);
@@ -117,8 +130,7 @@ function set(document: Document, setting: Setting, value: unknown): void {
 /** Converts a setting's value from text to the form for the file. @throws ConfigError */
 function valueToSet(key: string, text: string): unknown {
   const setting = settingOf(key);
-  if (text === "")
-    throw new ConfigError(`${key} can't be empty`, { hint: `take it out: config unset ${key}` });
+  if (text === "") throw emptyValue(key);
   // The value of a variable is known only when the file is read.
   if (text.includes("${")) return text;
   const value = typed(text, setting);
@@ -133,7 +145,7 @@ function valueToSet(key: string, text: string): unknown {
 function change(path: string, act: (document: Document) => void): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const lock = takeLock(`${path}.lock`, longestWaitMs);
-  if (!lock) throw new ConfigError(`${path} stays locked`, { hint: "try again" });
+  if (!lock) throw fileLocked(path);
   try {
     const before = readText(path);
     if (before !== null) valuesOf(path, before);
@@ -164,9 +176,12 @@ function givenIn(sources: ConfigSources): Map<string, Given> {
   for (const path of files) {
     for (const [key, { at, value }] of statedIn(path)) {
       const setting = settingOf(key);
-      if (JSON.stringify(value).includes("${")) throw variableIn(at, setting);
+      if (JSON.stringify(value).includes("${")) throw variableInProject(at, key);
       const wanted = checkedValue(resolved(value, setting, path, sources), setting, path);
-      if (!mayTighten(setting, values.get(key), wanted)) throw relaxing(at, setting, sources);
+      if (!mayTighten(setting, values.get(key), wanted)) {
+        const act = isUsersAlone(setting) ? "set" : "relax";
+        throw notForProjects(at, key, { act, userFile: own });
+      }
       given.set(key, { value: wanted, from: path });
     }
   }
@@ -197,19 +212,6 @@ function checkedValue(value: unknown, setting: Setting, from: string): unknown {
   return valueAt(checked(new Map([[setting.key, { value, from }]])), setting);
 }
 
-function relaxing(at: string, setting: Setting, sources: ConfigSources): ConfigError {
-  const { key } = setting;
-  const what = isUsersAlone(setting) ? "set" : "relax";
-  return new ConfigError(`${at}: a project's file can't ${what} ${key}`, {
-    hint: `take it out there, and set it in your own ${userFile(sources)}: uncaged-workflow plan config set ${key} <value>`,
-  });
-}
-
-const variableIn = (at: string, { key }: Setting): ConfigError =>
-  new ConfigError(`${at}: ${key}: a project's file can't refer to variables`, {
-    hint: "write the value itself there",
-  });
-
 /** Reads the values of a file by key; empty if the file is missing. @throws ConfigError */
 function statedIn(path: string): Map<string, Stated> {
   const text = readText(path);
@@ -222,7 +224,7 @@ function readText(path: string): string | null {
   } catch (cause) {
     const { code } = cause as { code?: string };
     if (code === "ENOENT" || code === "ENOTDIR") return null;
-    throw new ConfigError(`${path} can't be read (${code ?? String(cause)})`, { cause });
+    throw fileUnreadable(path, code ?? String(cause), cause);
   }
 }
 
@@ -239,14 +241,13 @@ function valuesOf(path: string, text: string): Map<string, Stated> {
     const where = `${path}:${line}:${column}`;
     const isKnown = settings.some((setting) => setting.key === key);
     const isGroup = key === "" || settings.some((setting) => setting.key.startsWith(`${key}.`));
-    if (!isKnown && !isGroup) throw unknown(key, `${where}: `);
-    if (value === null || value === "")
-      throw new ConfigError(`${where}: ${key || "the file"} is empty`);
+    if (!isKnown && !isGroup) throw unknown(key, where);
+    if (value === null || value === "") throw emptySetting(where, key);
     const isMapped = typeof value === "object" && !Array.isArray(value);
     if (isKnown && !(isGroup && isMapped)) values.set(key, { value, at: where });
     else if (isMapped) {
       for (const [name, inner] of Object.entries(value)) visit(inner, [...way, name]);
-    } else throw new ConfigError(`${where}: ${key || "the file"} must have keys`);
+    } else throw notGroup(where, key);
   };
   visit(document, []);
   return values;
@@ -257,17 +258,16 @@ function read(text: string, path: string) {
     return readDocument(text, path, ConfigError.ownCode);
   } catch (cause) {
     if (!isWorkflowError(cause)) throw cause;
-    throw new ConfigError(cause.message, { hint: cause.hint, cause });
+    throw invalidDocument(cause);
   }
 }
 
-function unknown(key: string, where = ""): ConfigError {
+function unknown(key: string, at?: string): ConfigError {
   const nearest = nearestName(
     key,
     settings.map((setting) => setting.key),
   );
-  const hint = nearest ? `did you mean ${nearest}?` : "list them: uncaged-workflow plan config";
-  return new ConfigError(`${where}unknown setting ${JSON.stringify(key.slice(0, 80))}`, { hint });
+  return unknownSetting(key, nearest, at);
 }
 
 /** Replaces each `${NAME}` in a value of a file. */
@@ -288,8 +288,7 @@ function filled(
   return value.replace(/\$\{(\w+)\}/g, (_whole, name: string) => {
     const known = [env, secrets ?? {}].find((one) => Object.hasOwn(one, name) && one[name])?.[name];
     if (known) return known;
-    const hint = `set the variable, or store it: uncaged-workflow plan secret set ${name}`;
-    throw new ConfigError(`${from}: ${key}: \${${name}} is not set`, { hint });
+    throw variableNotSet(from, key, name);
   });
 }
 
@@ -320,9 +319,7 @@ function checked(given: ReadonlyMap<string, Given>): CueclawConfig {
   const [issue] = error.issues;
   const path = (issue?.path ?? []).filter((part) => typeof part === "string").join(".");
   const key = settings.find((setting) => setting.path.join(".") === path)?.key ?? path;
-  const where = given.get(key)?.from;
-  const before = !where ? "" : `${where}: `;
-  throw new ConfigError(`${before}${key} ${issue?.message ?? "is wrong"}`);
+  throw invalidSetting(key, issue?.message, given.get(key)?.from);
 }
 
 function valueAt(config: CueclawConfig, { path }: Setting): unknown {

@@ -2,7 +2,7 @@ import { foundProblems } from "@uncaged/workflow/interpreter";
 import { isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
-import { ExecutorError, PlannerError } from "../error/error.ts";
+import type { ExecutorError } from "../error/error.ts";
 import { ownMetadata, replacedMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
@@ -14,10 +14,13 @@ import { lastRunOf } from "../runs/projection.ts";
 import { triggerStateOf } from "../store/trigger-state.ts";
 import { withNotice } from "./notice.ts";
 import { planStamps } from "./stamps.ts";
-import { missing, move, phaseError } from "../store/phase.ts";
+import { move } from "../store/phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
 import { SecretFile } from "./secrets.ts";
 import type { PlanStore } from "../store/store.ts";
+import { invalidPlan } from "../planner/errors.ts";
+import { ambiguousId, noRun, planExists } from "./errors.ts";
+import { noPlan, phaseError } from "../store/errors.ts";
 
 /** A plan's entry in a list. */
 export type PlanSummary = {
@@ -97,7 +100,7 @@ export class Definitions {
   protected row(id: string): WorkflowRow {
     const [found, ...others] = this.#find("workflows", id, prefixes.plan);
     if (found && others.length === 0) return found as WorkflowRow;
-    throw found ? ambiguous(id, [found, ...others]) : missing(id);
+    throw found ? ambiguous(id, [found, ...others]) : noPlan(id);
   }
 
   /**
@@ -107,11 +110,7 @@ export class Definitions {
   findRun(id: string): RunRow {
     const [found, ...others] = this.#find("workflow_runs", id, prefixes.run);
     if (found && others.length === 0) return found as RunRow;
-    throw found
-      ? ambiguous(id, [found, ...others])
-      : new ExecutorError(`there is no run ${JSON.stringify(id.slice(0, 100))}`, {
-          kind: "missing",
-        });
+    throw found ? ambiguous(id, [found, ...others]) : noRun(id);
   }
 
   #find(table: "workflows" | "workflow_runs", id: string, prefix: string): { id: string }[] {
@@ -138,8 +137,7 @@ export class Definitions {
     if (phase !== "planning" && phase !== "awaiting_confirmation")
       throw phaseError(id, "planning", phase);
     return await this.store.change(() => {
-      if (this.#find("workflows", id, "")[0]?.id === id)
-        throw new ExecutorError(`there is a plan ${id} already`);
+      if (this.#find("workflows", id, "")[0]?.id === id) throw planExists(id);
       this.#insert(workflow);
       return this.get(id);
     });
@@ -320,11 +318,7 @@ export function withoutDraft(metadata: PlanMetadata): PlanMetadata {
 
 function ambiguous(id: string, found: readonly { id: string }[]): ExecutorError {
   const shown = found.slice(0, 5).map((one) => one.id);
-  const more = found.length > shown.length ? " and more" : "";
-  return new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
-    kind: "usage",
-    hint: `give more of it: ${shown.join(", ")}${more}`,
-  });
+  return ambiguousId(id, shown, found.length > shown.length);
 }
 
 /**
@@ -335,6 +329,5 @@ function checked(workflow: Workflow): Workflow {
   const problems = [...checkPlan(workflow).errors, ...metadataProblems(workflow)];
   if (problems.length === 0) return workflow;
   const { details, message } = foundProblems(problems.map((problem) => problem.message));
-  const hint = "change the plan and try again";
-  throw new PlannerError(`${workflow.id}: ${message}`, { hint, details });
+  throw invalidPlan(`${workflow.id}: ${message}`, details);
 }

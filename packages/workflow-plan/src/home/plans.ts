@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { checkAnswerer } from "@uncaged/workflow/internal";
-import { ExecutorError } from "../error/error.ts";
 import { planHash } from "../plan/hash.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import { prefixes, threadIdOf } from "../plan/terms.ts";
@@ -18,7 +17,8 @@ import { removeEndedFolders } from "../runs/folders.ts";
 import { databaseIn } from "../store/home.ts";
 import { tellingOwners } from "./recovery.ts";
 import { isOpen, lastRun, openRuns, type RunRef } from "../store/last-run.ts";
-import { move, phaseError, settlePhase } from "../store/phase.ts";
+import { phaseError } from "../store/errors.ts";
+import { move, settlePhase } from "../store/phase.ts";
 import { type Ended, runRowOf, stepRowsOf } from "../runs/projection.ts";
 import type { RunRow, StepRow, TriggerState } from "../store/rows.ts";
 import {
@@ -32,9 +32,11 @@ import type { RunsOptions } from "../runs/start.ts";
 import { credentialsIn, type Secrets, withoutSecrets } from "../secret/secret.ts";
 import type { PlanStore } from "../store/store.ts";
 import { type PlanPreview, previewOf } from "../preview/preview.ts";
-import { changed, checkShown } from "./shown.ts";
+import { checkShown } from "./shown.ts";
 import { type Expected, register, settle, triggerStateOf } from "../store/trigger-state.ts";
 import { freeName, type PlanVersion, withVersion } from "./version.ts";
+import { nothingToCancel, planChanged, removedWhileExecuting } from "./errors.ts";
+import { noDecision } from "../runs/errors.ts";
 
 /** Options of {@link Plans}. */
 export type PlansOptions = RunsOptions & { check?: CheckSandbox };
@@ -168,7 +170,7 @@ export class Plans extends Definitions {
         keep(bundle);
         if (draft) return this.#swap(now, before, draft, bundle);
         move(this.database, now.id, ["awaiting_confirmation", to], this.at);
-        if (planHash(now) !== hash) throw changed(now.id);
+        if (planHash(now) !== hash) throw planChanged(now.id);
         this.#setBundle(now.id, bundle, isShared);
         if (to === "executing") return this.#runs.queue(now.id, null);
         register(this.database, now.id, { trigger: now.trigger, now: this.at });
@@ -185,9 +187,9 @@ export class Plans extends Definitions {
 
   #swap(now: Workflow, before: Workflow, draft: Workflow, bundle: PlanVersion): null {
     checkModifiable(now);
-    if (planHash(now) !== planHash(before)) throw changed(now.id);
+    if (planHash(now) !== planHash(before)) throw planChanged(now.id);
     const latest = this.draft(now.id);
-    if (latest === null || planHash(latest) !== planHash(draft)) throw changed(now.id);
+    if (latest === null || planHash(latest) !== planHash(draft)) throw planChanged(now.id);
     this.define(now, draft, { bundle });
     this.setMetadata(now.id, withoutDraft);
     const { trigger } = draft;
@@ -259,7 +261,7 @@ export class Plans extends Definitions {
     const { id: whole, phase } = this.get(id);
     const last = lastRun(this.database, whole);
     if (last && isOpen(last)) return { id: last.id, workflow_id: whole };
-    throw new ExecutorError(`${whole} is ${phase} and waits for no decision`);
+    throw noDecision(whole, phase);
   }
 
   /** Pauses a plan: its steps do not start and its trigger does not fire. @throws ExecutorError */
@@ -307,7 +309,7 @@ export class Plans extends Definitions {
     if (await this.#runs.cancel(whole)) return { workflow: this.get(whole), what: "run" };
     const isChange = metadata?.draft !== undefined;
     if (!isChange && phase !== "awaiting_confirmation") {
-      throw new ExecutorError(`${whole} is ${phase} and has no run to cancel`);
+      throw nothingToCancel(whole, phase);
     }
     return { workflow: await this.reject(whole), what: isChange ? "change" : "plan" };
   }
@@ -323,10 +325,7 @@ export class Plans extends Definitions {
     if (this.row(whole).phase !== "executing") await this.#runs.cancel(whole);
     const row = await this.store.change(() => {
       const last = this.row(whole);
-      if (last.phase === "executing") {
-        const hint = "pause it or cancel it first";
-        throw new ExecutorError(`${whole} is executing and can't be removed`, { hint });
-      }
+      if (last.phase === "executing") throw removedWhileExecuting(whole);
       this.#runs.projection.remove(whole);
       this.database.run("DELETE FROM trigger_state WHERE workflow_id = ?", whole);
       this.database.run("DELETE FROM workflows WHERE id = ?", whole);

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { ConfigError } from "../error/error.ts";
 import type { SecretStore } from "../planner/planner.ts";
 import { checkSecretName, readSecrets, type Secrets, withoutSecrets } from "../secret/secret.ts";
+import { fileLocked } from "../config/errors.ts";
+import { invalidSecretValue } from "./errors.ts";
 
 const longestWaitMs = 10_000;
 
@@ -45,10 +47,7 @@ export class SecretFile implements SecretStore {
   /** Stores a credential and replaces the one with that name. @throws ConfigError */
   readonly set = (name: string, value: string): void => {
     checkSecretName(name);
-    if (value === "" || value.includes("\0")) {
-      const hint = "give the value as it is";
-      throw new ConfigError(`the value of ${name} is empty, or has a zero byte`, { hint });
-    }
+    if (value === "" || value.includes("\0")) throw invalidSecretValue(name);
     this.#change((secrets) => ({ ...secrets, [name]: value }));
   };
 
@@ -69,7 +68,7 @@ export class SecretFile implements SecretStore {
   #change(change: (secrets: Secrets) => Secrets): void {
     const path = join(this.#home, "secrets.json");
     const lock = takeLock(`${path}.lock`, longestWaitMs);
-    if (!lock) throw new ConfigError(`${path} stays locked`, { hint: "try again" });
+    if (!lock) throw fileLocked(path);
     const aside = `${path}.tmp`;
     try {
       const text = JSON.stringify(change(this.all()), null, 2);

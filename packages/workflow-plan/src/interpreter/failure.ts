@@ -1,24 +1,9 @@
-import { WorkflowError } from "@uncaged/workflow";
-import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy } from "../plan/plan.ts";
-import type { StepState } from "../state/state.ts";
 
 export const cancelled = new Error("cancelled");
 
-export const stuck = (steps: readonly StepState[]): ExecutorError => {
-  const names = steps.filter(({ status }) => status === "pending").map(({ step }) => step.id);
-  return new ExecutorError(`no step can start: ${names.join(", ")} depend on missing steps`);
-};
-
 export const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).trim() || "no message";
-
-export const outOfRounds = (maxRounds: number): WorkflowError =>
-  WorkflowError.failed(
-    "ROUND_LIMIT",
-    `the run has had ${maxRounds} records`,
-    "retry it, or start it with more rounds",
-  );
 
 const longestDelayMs = 3_600_000;
 

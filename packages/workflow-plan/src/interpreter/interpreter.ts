@@ -12,15 +12,15 @@ import {
   type StepEnvironment,
   type Subtask,
 } from "../agent/agent.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy, PlanStep } from "../plan/plan.ts";
 import { resolved } from "../reference/reference.ts";
 import { answerSchema, type FailureQuestion, type StepRecord } from "../state/record.ts";
 import type { PlanState, StepState } from "../state/state.ts";
 import { subtaskOf } from "../state/subtask.ts";
-import { cancelled, messageOf, outOfRounds, retryDelay, stuck } from "./failure.ts";
+import { cancelled, messageOf, retryDelay } from "./failure.ts";
 import { promptOf } from "./prompt.ts";
 import { Timer } from "./timer.ts";
+import { outOfRounds, stuck, tooManyNotices } from "./errors.ts";
 
 /** The dependencies of a run. */
 export type RunSurroundings = {
@@ -204,7 +204,10 @@ export class Interpreter {
     else if (until !== null) {
       if (this.#maySleep(until)) this.#sleep(until);
     } else if (question) this.#ask(question);
-    else this.#scheduler.close({ error: stuck(steps) });
+    else {
+      const pending = steps.filter(({ status }) => status === "pending");
+      this.#scheduler.close({ error: stuck(pending.map(({ step }) => step.id)) });
+    }
   }
 
   #ask(state: StepState): void {
@@ -374,7 +377,7 @@ export class Interpreter {
   async #notify({ attempt, step }: StepState, message: string): Promise<void> {
     this.#notices += 1;
     if (this.#notices > mostNotices) {
-      throw new ExecutorError(`the run has sent ${mostNotices} notices, and no more are taken`);
+      throw tooManyNotices(mostNotices);
     }
     await this.#commit({
       role: step.id,

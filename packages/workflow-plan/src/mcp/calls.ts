@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ExecutorError } from "../error/error.ts";
 import type { StepMessage, StepReply } from "../ipc/message.ts";
 import { fileForm, inOrder, mostBytes } from "../ipc/message.ts";
+import { callRefused, callTooLong, noAnswer, otherAnswer } from "./errors.ts";
 
 const pollMs = 20;
 const answerMs = 120_000;
@@ -28,8 +28,7 @@ export class StepCalls {
    */
   async call(message: StepMessage): Promise<unknown> {
     const text = this.#hide(JSON.stringify(message));
-    if (Buffer.byteLength(text) > mostBytes)
-      throw new ExecutorError("the call is longer than 1 MiB");
+    if (Buffer.byteLength(text) > mostBytes) throw callTooLong();
     this.#count += 1;
     const order = `${Date.now()}-${String(this.#count).padStart(6, "0")}`;
     const name = `${order}-${randomBytes(4).toString("hex")}.json`;
@@ -39,7 +38,7 @@ export class StepCalls {
     const reply = await this.#reply(join(this.#folder, "input", name));
     this.#read.add(name);
     if (reply.type === "done") return reply.value;
-    throw new ExecutorError(reply.type === "refused" ? reply.error : "the call has no answer");
+    throw reply.type === "refused" ? callRefused(reply.error) : otherAnswer();
   }
 
   async #reply(path: string): Promise<StepReply> {
@@ -49,7 +48,7 @@ export class StepCalls {
       if (text !== null) return JSON.parse(text) as StepReply;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-    throw new ExecutorError("no answer: the step is over, or its process is gone");
+    throw noAnswer();
   }
 
   /** Returns the user's additions to the step's task, in the order of the files' names, each once. */

@@ -1,8 +1,24 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { isAbsolute, join, posix, sep } from "node:path";
 import { isInside, realOrNull } from "@uncaged/workflow/sandbox";
-import { ConfigError } from "../error/error.ts";
 import type { AdditionalMount } from "../plan/plan.ts";
+import {
+  allowlistFile,
+  blockedMount,
+  containerPathEmpty,
+  containerPathNotText,
+  containerPathUp,
+  invalidAllowlist,
+  mountMissing,
+  mountNotFolder,
+  mountNotObject,
+  mountPathTaken,
+  outsideRoots,
+  readOnlyRoot,
+  relativeMount,
+  wholeFileSystem,
+  writableHome,
+} from "./errors.ts";
 
 /** A directory of the host that may be mounted, with everything below it. */
 export type AllowedRoot = { path: string; allowReadWrite: boolean; description?: string };
@@ -19,7 +35,6 @@ export type MountAllowlist = {
 /** A checked directory, by its real path. */
 export type CheckedMount = { hostPath: string; containerPath: string; readonly: boolean };
 
-const fileName = "mount-allowlist.json";
 const mountsFolder = "/workspace/mounts";
 
 const first: MountAllowlist = {
@@ -36,7 +51,7 @@ const first: MountAllowlist = {
  * @throws ConfigError
  */
 export function readAllowlist(home: string): MountAllowlist {
-  const path = join(home, fileName);
+  const path = join(home, allowlistFile);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   try {
     writeFileSync(path, `${JSON.stringify(first, null, 2)}\n`, { mode: 0o600, flag: "wx" });
@@ -48,17 +63,12 @@ export function readAllowlist(home: string): MountAllowlist {
   try {
     value = JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    throw wrong(path, "is not JSON");
+    throw invalidAllowlist(path, "is invalid JSON");
   }
   const problem = problemIn(value);
-  if (problem !== null) throw wrong(path, problem);
+  if (problem !== null) throw invalidAllowlist(path, problem);
   return value as MountAllowlist;
 }
-
-const wrong = (path: string, problem: string): ConfigError =>
-  new ConfigError(`${path} ${problem}`, {
-    hint: "repair it, or remove it to begin with a new one",
-  });
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -99,27 +109,24 @@ export function checkedMounts(
   return mounts.map((mount) => {
     const checked = checkedMount(mount, rules);
     if (taken.has(checked.containerPath))
-      throw refused(mount.hostPath, `${checked.containerPath} is taken by another mount`);
+      throw mountPathTaken(mount.hostPath, checked.containerPath);
     taken.add(checked.containerPath);
     return checked;
   });
 }
 
 function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
-  if (typeof mount !== "object" || mount === null) throw refused(mount, "it must be an object");
+  if (typeof mount !== "object" || mount === null) throw mountNotObject(mount);
   const { containerPath, hostPath, readonly = true } = mount;
-  if (typeof hostPath !== "string" || !isWhole(hostPath))
-    throw refused(hostPath, "it must be an absolute path, or begin with ~");
+  if (typeof hostPath !== "string" || !isWhole(hostPath)) throw relativeMount(hostPath);
   const path = realDirectory(hostPath, rules.home);
-  if (path === sep) throw refused(hostPath, "the whole file system can't be mounted");
+  if (path === sep) throw wholeFileSystem(hostPath);
   const blocked = blockedName(path, rules) ?? blockedName(expanded(hostPath, rules.home), rules);
-  if (blocked !== null) throw refused(hostPath, `${blocked} is a blocked name`);
+  if (blocked !== null) throw blockedMount(hostPath, blocked);
   const roots = rootsOf(path, rules);
-  if (roots.length === 0) throw refused(hostPath, "it is in none of the allowed roots");
-  if (!readonly && hasHome(path, rules))
-    throw refused(hostPath, "it has your home directory in it, and may only be read");
-  if (!readonly && !roots.some((root) => mayWrite(root, rules)))
-    throw refused(hostPath, "it may only be read");
+  if (roots.length === 0) throw outsideRoots(hostPath);
+  if (!readonly && hasHome(path, rules)) throw writableHome(hostPath);
+  if (!readonly && !roots.some((root) => mayWrite(root, rules))) throw readOnlyRoot(hostPath);
   return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
 }
 
@@ -171,26 +178,18 @@ const expanded = (path: string, home: string): string =>
 
 function realDirectory(hostPath: string, home: string): string {
   const path = realOrNull(expanded(hostPath, home));
-  if (path === null) throw refused(hostPath, "it is not there");
-  if (!statSync(path).isDirectory()) throw refused(hostPath, "it is not a directory");
+  if (path === null) throw mountMissing(hostPath);
+  if (!statSync(path).isDirectory()) throw mountNotFolder(hostPath);
   return path;
 }
 
 /** Returns the path of a mount inside: always below `/workspace/mounts`. */
 function inside(containerPath: unknown, hostPath: string): string {
-  if (typeof containerPath !== "string")
-    throw refused(hostPath, "its containerPath must be a text");
+  if (typeof containerPath !== "string") throw containerPathNotText(hostPath);
   const isWithin = containerPath === mountsFolder || containerPath.startsWith(`${mountsFolder}/`);
   const own = isWithin ? containerPath.slice(mountsFolder.length) : containerPath;
-  if (own.includes("\0") || own.split("/").includes(".."))
-    throw refused(hostPath, "its containerPath must have no ..");
+  if (own.includes("\0") || own.split("/").includes("..")) throw containerPathUp(hostPath);
   const path = posix.join(mountsFolder, own);
-  if (path === mountsFolder || path === `${mountsFolder}/`)
-    throw refused(hostPath, "its containerPath must name a folder");
+  if (path === mountsFolder || path === `${mountsFolder}/`) throw containerPathEmpty(hostPath);
   return path.replace(/\/$/, "");
 }
-
-const refused = (path: unknown, why: string): ConfigError =>
-  new ConfigError(`the mount ${JSON.stringify(path)} is refused: ${why}`, {
-    hint: `change the plan's mounts, or ${fileName} in the plan home`,
-  });

@@ -1,6 +1,6 @@
-import { ExecutorError } from "../error/error.ts";
 import type { FailurePolicy, PlanMetadata, PlanStep, Workflow } from "./plan.ts";
 import { failureReactions } from "./terms.ts";
+import { duplicateId, reservedId, unknownReaction } from "./errors.ts";
 
 /** The part of a plan that its runs depend on. A change of the rest makes no new version. */
 export type PlanDefinition = Pick<
@@ -26,10 +26,10 @@ export function definitionOf(document: PlanDocument): PlanDefinition {
   const { max_retries = 0, on_step_failure, retry_delay_ms = 5000 } = given;
   const ids = new Set(steps.map(({ id }) => id));
   const reserved = steps.find(({ id }) => id.startsWith("__"));
-  if (reserved) throw invalid(`the id ${reserved.id} is reserved`);
-  if (ids.size < steps.length) throw invalid("two steps have the same id");
+  if (reserved) throw reservedId(reserved.id);
+  if (ids.size < steps.length) throw duplicateId();
   if (!failureReactions.some((one) => one === on_step_failure)) {
-    throw invalid(`failure_policy.on_step_failure must be ${failureReactions.join(" or ")}`);
+    throw unknownReaction(failureReactions);
   }
   const failure_policy = { ...given, max_retries, retry_delay_ms } as FailurePolicy;
   return { ...document, steps: steps as PlanStep[], failure_policy };
@@ -41,6 +41,3 @@ export const stepLines = ({ steps }: Pick<Workflow, "steps">): string[] =>
     const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;
     return `${at + 1}. ${id}${after}: ${description}`;
   });
-
-const invalid = (message: string): ExecutorError =>
-  new ExecutorError(`the plan can't be run: ${message}`, { hint: "check it with checkPlan" });

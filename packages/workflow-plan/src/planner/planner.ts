@@ -6,7 +6,6 @@ import {
   type ToolUse,
 } from "@uncaged/workflow-agents";
 import { checkPlan } from "../check/check.ts";
-import { PlannerError } from "../error/error.ts";
 import { cut } from "../plan/cut.ts";
 import { stepLines } from "../plan/definition.ts";
 import type { ChannelContext, PlanMetadata, Workflow } from "../plan/plan.ts";
@@ -23,6 +22,15 @@ import {
 import { tools } from "./tools.ts";
 import { asked, shown } from "./transcript.ts";
 import { checkModifiable, modifiedWorkflow, newWorkflow } from "./workflow.ts";
+import {
+  blankRequest,
+  credentialsNotStored,
+  modelFailed,
+  noPlanMade,
+  plannerBusy,
+  sessionCancelled,
+  sessionsNotStored,
+} from "./errors.ts";
 
 /** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session stays usable. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
@@ -58,7 +66,7 @@ const longestFeedback = 20_000;
 const noSecrets: SecretStore = {
   all: () => ({}),
   set: () => {
-    throw new Error("there is nothing that keeps credentials here");
+    throw credentialsNotStored();
   },
 };
 
@@ -84,7 +92,7 @@ export class Planner {
   /** Returns a stored session. @throws PlannerError */
   find(id: string): PlannerSession {
     if (this.#files) return this.#files.read(id);
-    throw new PlannerError("there is no folder with planner sessions");
+    throw sessionsNotStored();
   }
 
   /**
@@ -118,9 +126,9 @@ export class Planner {
     text: string,
     { onToken, signal: stop }: StreamCallbacks = {},
   ): Promise<PlannerTurn> {
-    if (session.status === "cancelled") throw new PlannerError(`${session.id} was cancelled`);
-    if (this.#running.has(session)) throw new PlannerError(`${session.id} is busy`);
-    if (text.trim() === "") throw new PlannerError("there is nothing to plan: the text is blank");
+    if (session.status === "cancelled") throw sessionCancelled(session.id);
+    if (this.#running.has(session)) throw plannerBusy(session.id);
+    if (text.trim() === "") throw blankRequest();
     const { workflow } = session;
     if (workflow) checkModifiable(workflow);
     this.#clean(session);
@@ -202,7 +210,7 @@ export class Planner {
       if (signal.aborted) return null;
       const message = cause instanceof Error ? cause.message : String(cause);
       const { hint } = cause as { hint?: string };
-      throw new PlannerError(`the planner's model could not be asked: ${message}`, { cause, hint });
+      throw modelFailed(message, hint, cause);
     }
   }
 
@@ -331,6 +339,5 @@ export async function modifyPlan(
 function planOf({ content, type, workflow }: PlannerTurn): Workflow {
   if (workflow) return workflow;
   const reason = type === "question" ? `the model asks: ${content}` : content;
-  const hint = "give what is missing in the request, or plan in a conversation";
-  throw new PlannerError(reason, { hint });
+  throw noPlanMade(reason);
 }

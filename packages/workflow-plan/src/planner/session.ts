@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { nanoid } from "nanoid";
-import { PlannerError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
+import { invalidSessionId, noSession, notSession } from "./errors.ts";
 
 /** A conversation that leads to a plan. */
 export type PlannerSession = {
@@ -76,9 +76,7 @@ export class SessionFiles {
     try {
       text = readFileSync(path, "utf8");
     } catch (cause) {
-      throw new PlannerError(`there is no planner session ${JSON.stringify(id)}`, {
-        ...{ kind: "missing", cause },
-      });
+      throw noSession(id, cause);
     }
     try {
       const session = JSON.parse(text) as PlannerSession;
@@ -86,7 +84,7 @@ export class SessionFiles {
     } catch {
       // The error is reported below.
     }
-    throw new PlannerError(`${path} is not a planner session`, { hint: "begin a new one" });
+    throw notSession(path);
   }
 
   /** Returns whether a session was cancelled. False if it was never written. */
@@ -100,6 +98,6 @@ export class SessionFiles {
 
   #pathOf(id: string): string {
     if (isSessionId(id)) return join(this.#folder, `${id}.json`);
-    throw new PlannerError(`${JSON.stringify(id.slice(0, 100))} is not an id of a planner session`);
+    throw invalidSessionId(id);
   }
 }

@@ -1,5 +1,4 @@
 import { nanoid } from "nanoid";
-import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
 import type {
   ChannelContext,
@@ -9,9 +8,9 @@ import type {
   WorkflowPhase,
 } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
+import { notModifiable } from "./errors.ts";
 
 const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
-const fixedPhases: readonly WorkflowPhase[] = ["executing", "paused"];
 
 /** The framework's additions to a model's plan. */
 export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
@@ -46,7 +45,5 @@ export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: num
 
 /** @throws PlannerError when the plan's phase does not allow a change. */
 export function checkModifiable({ id, phase }: Workflow): void {
-  if (!fixedPhases.includes(phase)) return;
-  const what = phase === "paused" ? "resume it first" : "wait for its run, or cancel that";
-  throw new PlannerError(`${id} is ${phase} and can't be modified`, { hint: what });
+  if (phase === "executing" || phase === "paused") throw notModifiable(id, phase);
 }

@@ -2,7 +2,6 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { type Lock, takeLock } from "@uncaged/workflow/internal";
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { PlannerError } from "../error/error.ts";
 import {
   isSessionId,
   newSession,
@@ -13,6 +12,7 @@ import { type PlannerMessage, transcriptOf } from "../planner/transcript.ts";
 import type { Planner, StreamCallbacks } from "../planner/planner.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../home/plans.ts";
+import { plannerBusy } from "../planner/errors.ts";
 
 /**
  * The state of a session's last turn: running, in this process or another; or lost with its process; null when it has
@@ -140,8 +140,7 @@ export class Planning {
     // A query of the state holds the lock for a moment.
     const lock = takeLock(path, lookMs);
     if (!lock) {
-      const hint = "wait until the planner has answered, and try again";
-      throw new PlannerError(`the planner is at work on ${id} already`, { hint });
+      throw plannerBusy(id);
     }
     return {
       release() {

@@ -1,10 +1,10 @@
 import { reasonOf } from "../channel/channel.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import type { Plans } from "../home/plans.ts";
 import type { RunRow } from "../store/rows.ts";
 import type { Conversation } from "./conversation.ts";
 import { planLines, shortIds, statusLines } from "./views.ts";
+import { missingChange, missingId, missingRequest } from "./errors.ts";
 
 /** The context of a command. */
 export type CommandCall = {
@@ -47,7 +47,7 @@ export const chatCommands = (): readonly ChatCommand[] => commands;
 function idIn(args: string, usage: string): { id: string; rest: string } {
   const [, id, rest = ""] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(args) ?? [];
   if (id !== undefined) return { id, rest };
-  throw new ExecutorError(`the id of a plan is missing: ${usage}`, { hint: "/list shows the ids" });
+  throw missingId(usage);
 }
 
 /** Makes a command about one plan that answers with a line. */
@@ -83,7 +83,7 @@ const commands: readonly ChatCommand[] = [
     usage: "/new TEXT",
     description: "plans what you ask for",
     async execute(args, { conversation }) {
-      if (args === "") throw new ExecutorError("the request is missing: /new TEXT");
+      if (args === "") throw missingRequest();
       await conversation.begin(args);
     },
   },
@@ -189,7 +189,7 @@ const commands: readonly ChatCommand[] = [
     "modify",
     "changes a plan as you say",
     async (id, { conversation }, text) => {
-      if (text === "") throw new ExecutorError("the change is missing: /modify ID TEXT");
+      if (text === "") throw missingChange();
       await conversation.change(id, text);
       return null;
     },

@@ -17,6 +17,7 @@ import { Conversation } from "./conversation.ts";
 import type { Classifier } from "./intent.ts";
 import { reasons, type Received } from "./received.ts";
 import { StepDecisions } from "./step-decisions.ts";
+import { otherBot, unknownCommand } from "./errors.ts";
 
 export type RouterOptions = {
   plans: Plans;
@@ -180,10 +181,10 @@ export class Router {
     if (text === "") return;
     const command = readCommand(text);
     if (command) {
-      if (command.to) throw new Error(`/${command.name}${command.to} is for another bot`);
+      if (command.to) throw otherBot(command.name, command.to);
       const found = findCommand(command.name);
       if (!found && metadata?.isUnnamed) return;
-      if (!found) throw new Error(`there is no command /${command.name}; /help lists them`);
+      if (!found) throw unknownCommand(command.name);
       return await found.execute(command.args, {
         ...{ plans: this.#options.plans, conversation },
         reply: (answer) => this.#reply(received, answer),

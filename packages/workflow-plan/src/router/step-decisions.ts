@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { buttonHashLength } from "../channel/channel.ts";
-import { ExecutorError } from "../error/error.ts";
 import { prefixes } from "../plan/terms.ts";
 import { decisionOf, type Wanted } from "../runs/decisions.ts";
 import type { RunRow } from "../store/rows.ts";
 import { answererOf, type Desk, reasons, type Received } from "./received.ts";
+import { noDecision } from "../runs/errors.ts";
 
 /** Returns the topic of the question about a failed step. Each failure of a step has its own. */
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
@@ -51,7 +51,7 @@ export class StepDecisions {
     if (exact) return await this.#answer(received, exact, decision);
     const id = named.startsWith(prefixes.run) ? plans.findRun(named).id : plans.get(named).id;
     const one = wanted.find(({ runId, workflowId }) => runId === id || workflowId === id);
-    if (!one) throw new ExecutorError(`${id} waits for no decision`);
+    if (!one) throw noDecision(id);
     const about = failureOf(one);
     const standing = chat.standing(message, about);
     const isElsewhere = !chat.state.questions[about] && message.metadata?.order !== undefined;

@@ -1,9 +1,9 @@
 import type { AnsweredBy, Environment, Host, ThreadRef } from "@uncaged/workflow/host";
-import { ExecutorError } from "../error/error.ts";
 import { type Decision, decisions, threadIdOf } from "../plan/terms.ts";
 import type { FailureQuestion } from "../state/record.ts";
 import type { RunRef } from "../store/last-run.ts";
 import { findThread } from "./thread-log.ts";
+import { noDecision, notDecision, otherStep, staleDecision } from "./errors.ts";
 
 /** A decision about a failed step that a run waits for. */
 export type Wanted = {
@@ -45,14 +45,12 @@ export async function decide(
   { by, env, stepId, token: asked }: DecisionOptions & { env: Environment },
 ): Promise<Pick<Wanted, "workflowId" | "runId" | "stepId"> & { decision: Decision }> {
   const wanted = await wantedBy(host, run);
-  if (wanted === null) throw new ExecutorError(`${run.id} waits for no decision`);
+  if (wanted === null) throw noDecision(run.id);
   if (stepId !== undefined && stepId !== wanted.stepId) {
-    const message = `${run.id} waits for a decision about ${wanted.stepId}, not about ${stepId}`;
-    throw new ExecutorError(message);
+    throw otherStep(run.id, wanted.stepId, stepId);
   }
   const { ref, token, workflowId, runId } = wanted;
-  if (asked !== undefined && asked !== token)
-    throw new ExecutorError(`${runId} waits for another decision by now`);
+  if (asked !== undefined && asked !== token) throw staleDecision(runId);
   const input = { content: decision, value: decision, meta: { token }, by };
   await host.control(ref, { kind: "answer", input, env });
   return { workflowId, runId, stepId: wanted.stepId, decision };
@@ -62,8 +60,5 @@ export async function decide(
 export function decisionOf(decision: string): Decision {
   const known = decisions.find((one) => one === decision);
   if (known) return known;
-  throw new ExecutorError(`${JSON.stringify(decision.slice(0, 60))} is not a decision`, {
-    kind: "usage",
-    hint: `give one of ${decisions.join(", ")}`,
-  });
+  throw notDecision(decision, decisions);
 }

@@ -22,6 +22,7 @@ import { cancelledByUser } from "./fold.ts";
 import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
 import { type RunsOptions, startThread } from "./start.ts";
 import { findThread, ifMissing } from "./thread-log.ts";
+import { otherRun, startsLocked } from "./errors.ts";
 
 /** A run that was started or resumed. */
 export type Begun = { workflowId: string; runId: string; threadId: string };
@@ -93,11 +94,7 @@ export class Runs {
    */
   queue(workflowId: string, triggerData: string | null): RunRef {
     const other = lastRun(this.#database, workflowId);
-    if (other && isOpen(other)) {
-      throw new ExecutorError(`${workflowId} has a run that goes on: ${other.id}`, {
-        hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
-      });
-    }
+    if (other && isOpen(other)) throw otherRun(workflowId, other.id);
     if (this.#store.isShared) this.projection.remove(workflowId, mostSharedRuns);
     const run = { id: runIdOf(ulid(this.#now)), workflow_id: workflowId };
     // The same text as in the row.
@@ -126,10 +123,7 @@ export class Runs {
     const late = Date.now() + longestWaitMs;
     const lock = await this.#store.lock("runs", () => {
       if (Date.now() < late) return;
-      const { home } = this.#options;
-      throw new ExecutorError(`another process has been starting runs for a long time: ${home}`, {
-        hint: "try again; the run is queued, and nothing is lost",
-      });
+      throw startsLocked(this.#options.home);
     });
     try {
       await this.#store.sync();

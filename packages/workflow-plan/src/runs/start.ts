@@ -1,5 +1,4 @@
 import type { Host } from "@uncaged/workflow/host";
-import { ExecutorError } from "../error/error.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { threadIdOf } from "../plan/terms.ts";
 import { keptOf } from "../state/kept.ts";
@@ -7,6 +6,7 @@ import type { Confirmations, ConfirmationsOptions } from "../store/confirmations
 import type { RunRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
 import { definitionIn, findThread, readLog } from "./thread-log.ts";
+import { neverConfirmed } from "./errors.ts";
 
 /** Options of {@link Runs}. */
 export type RunsOptions = ConfirmationsOptions & {
@@ -25,7 +25,7 @@ export async function startThread(
   { id: runId, trigger_data }: Pick<RunRow, "id" | "trigger_data">,
 ): Promise<void> {
   const { bundle, cwd: own, retry } = workflow.metadata ?? {};
-  if (!bundle) throw new ExecutorError(`${workflow.id} has no bundle: it was never confirmed`);
+  if (!bundle) throw neverConfirmed(workflow.id);
   const options = {
     ...runOptions,
     ...(await confirmations?.checked(workflow)),

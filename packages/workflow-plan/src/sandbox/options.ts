@@ -1,7 +1,7 @@
 import { defaultLimits } from "@uncaged/workflow/sandbox";
-import { ConfigError } from "../error/error.ts";
 
 import type { SandboxMode, SandboxOptions } from "../plan/plan.ts";
+import { invalidOption, notSandbox, unknownOption } from "./errors.ts";
 
 const modes: readonly SandboxMode[] = ["off", "bubblewrap", "container", "auto"];
 
@@ -26,12 +26,12 @@ const isOneOf =
     words.includes(value);
 
 const checks: Record<keyof SandboxOptions, [isRight: (value: unknown) => boolean, is: string]> = {
-  mode: [isOneOf(...modes), modes.join(", ")],
+  mode: [isOneOf(...modes), `one of ${modes.join(", ")}`],
   required: [isOneOf(true, false), "true or false"],
   network: [isOneOf("on", "none"), "on or none"],
   image: [
     (value) => typeof value === "string" && /^[\w][\w./:@-]*$/.test(value),
-    "an image's name",
+    "the name of an image",
   ],
   engine: [isOneOf("docker", "podman"), "docker or podman"],
   memory: [isCount, "a number of bytes"],
@@ -48,20 +48,13 @@ export function sandboxSettings(sandbox: unknown): SandboxSettings {
   if (sandbox === undefined) return defaults;
   const given: unknown = typeof sandbox === "string" ? { mode: sandbox } : sandbox;
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new ConfigError("sandbox must be a mode, or an object with one", { hint });
+    throw notSandbox(modes);
   }
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   for (const [key, value] of named) {
-    if (!Object.hasOwn(checks, key))
-      throw new ConfigError(`sandbox has no ${JSON.stringify(key)}`, { hint });
+    if (!Object.hasOwn(checks, key)) throw unknownOption(key, Object.keys(checks));
     const [isRight, is] = checks[key as keyof SandboxOptions];
-    if (!isRight(value)) {
-      throw new ConfigError(`sandbox.${key} is ${JSON.stringify(value)}, and must be ${is}`, {
-        hint,
-      });
-    }
+    if (!isRight(value)) throw invalidOption(key, value, is);
   }
   return { ...defaults, ...Object.fromEntries(named) };
 }
-
-const hint = `the modes are ${modes.join(", ")}`;

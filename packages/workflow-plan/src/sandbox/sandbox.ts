@@ -8,12 +8,8 @@ import {
   limitCommand,
   type NoContainer,
 } from "@uncaged/workflow/sandbox";
-import { ConfigError } from "../error/error.ts";
 import type { SandboxSettings } from "./options.ts";
-
-/** The way to use a plan without a sandbox: a plan keeps the mode that it was made with. */
-export const withoutSandbox =
-  "make the plan again without one: uncaged-workflow plan config set sandbox.mode off";
+import { requiredButOff, sandboxUnavailable } from "./errors.ts";
 
 /** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
@@ -54,9 +50,7 @@ export async function chosenSandbox(
   const { mode, required } = settings;
   if (mode === "off") {
     if (!required) return none;
-    throw new ConfigError("a sandbox is required, and the mode is off", {
-      hint: "set the mode to auto, or required to false",
-    });
+    throw requiredButOff();
   }
   const problems: string[] = [];
   // A user who made the image wants a sandbox.
@@ -73,10 +67,7 @@ export async function chosenSandbox(
     problems.push(bubblewrap);
   }
   if (!isWanted) return { ...none, problem: problems.at(-1) ?? null };
-  const what = mode === "auto" ? "a sandbox is required" : `the sandbox is to be ${mode}`;
-  throw new ConfigError(`${what}, and there is none: ${problems.join("; ")}`, {
-    hint: `install bubblewrap 0.8 or later, or ${withoutSandbox}`,
-  });
+  throw sandboxUnavailable(mode, problems);
 }
 
 async function containerOn(

@@ -2,7 +2,14 @@ import { maskOf } from "@uncaged/workflow/interpreter";
 import type { Environment } from "@uncaged/workflow/host";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError } from "../error/error.ts";
+import {
+  emptySecret,
+  invalidSecretName,
+  reservedSecretName,
+  secretsNotJson,
+  secretsNotObject,
+  secretsReadable,
+} from "./errors.ts";
 
 /** Credentials by the names of their variables. */
 export type Secrets = Readonly<Record<string, string>>;
@@ -14,15 +21,8 @@ const offered = /(_TOKEN|_API_KEY|_SECRET|_PASSWORD)$|_WEBHOOK/;
 
 /** @throws ConfigError for a name that a secret may not have. */
 export function checkSecretName(name: string): void {
-  if (!nameForm.test(name)) {
-    throw new ConfigError(`${JSON.stringify(name.slice(0, 100))} can't be the name of a secret`, {
-      hint: "use A-Z, 0-9 and _, beginning with a letter, at most 64 characters: GITHUB_TOKEN",
-    });
-  }
-  if (!reserved.test(name)) return;
-  throw new ConfigError(`${name} can't be the name of a secret: programs go by that variable`, {
-    hint: "choose another name",
-  });
+  if (!nameForm.test(name)) throw invalidSecretName(name);
+  if (reserved.test(name)) throw reservedSecretName(name);
 }
 
 /** Returns the names of an environment that the planner may offer as credentials. */
@@ -39,29 +39,22 @@ export function readSecrets(home: string): Secrets {
   const path = join(home, fileName);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) return {};
-  if ((stats.mode & 0o077) !== 0) {
-    throw new ConfigError(`${path} can be read by others, so it is not used`, {
-      hint: `chmod 600 ${path}, and replace the secrets if other users may have read them`,
-    });
-  }
+  if ((stats.mode & 0o077) !== 0) throw secretsReadable(path);
   return parsed(readFileSync(path, "utf8"), path);
 }
 
 function parsed(text: string, path: string): Secrets {
-  const hint = "repair it by hand; nothing is written to it until then";
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new ConfigError(`${path} is not JSON`, { hint });
+    throw secretsNotJson(path);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ConfigError(`${path} must be an object of names and values`, { hint });
+    throw secretsNotObject(path);
   }
   for (const [name, secret] of Object.entries(value)) {
-    if (typeof secret !== "string" || secret === "") {
-      throw new ConfigError(`${path}: ${name} must be a text that is not empty`, { hint });
-    }
+    if (typeof secret !== "string" || secret === "") throw emptySecret(path, name);
     checkSecretName(name);
   }
   return value as Secrets;

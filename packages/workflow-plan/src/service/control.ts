@@ -1,8 +1,8 @@
 import { closeSync, futimesSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Lock, takeLock, writeFileAtomic } from "@uncaged/workflow/internal";
-import { ExecutorError } from "../error/error.ts";
 import type { HeldLock, PlanStore } from "../store/store.ts";
+import { serviceRuns } from "./errors.ts";
 
 /*
  * The files that the service of a plan home shares with other processes besides the database. Only the locks decide
@@ -40,9 +40,7 @@ const shortestWaitMs = 300;
 export function lockService(home: string): Lock {
   const lock = takeLock(at(home, "service"), shortestWaitMs);
   if (lock) return lock;
-  throw new ExecutorError(`a service runs already for the plans in ${home}`, {
-    hint: "stop it first: uncaged-workflow plan service stop",
-  });
+  throw serviceRuns(home);
 }
 
 /** Takes the lock for triggers, for the service or one pass. Returns null when another process has it. */

@@ -3,9 +3,17 @@ import { writeFileAtomic } from "@uncaged/workflow/internal";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { ConfigError, ExecutorError } from "../error/error.ts";
 import { requestStop, runningService, type ServiceInfo } from "./control.ts";
 import type { Unit } from "./unit.ts";
+import {
+  managerFailed,
+  managerMissing,
+  noService,
+  notEnded,
+  notInstalled,
+  notStarted,
+  unitNotWritten,
+} from "./errors.ts";
 
 /** The status of a plan home's service. */
 export type ServiceStatus = {
@@ -35,11 +43,7 @@ export function installService(unit: Unit, env: Environment): void {
     mkdirSync(dirname(unit.path), { recursive: true });
     writeFileAtomic(unit.path, unit.text);
   } catch (cause) {
-    const hint = "check the owner and the mode of its folder";
-    throw new ConfigError(`the service can't be installed: ${(cause as Error).message}`, {
-      hint,
-      cause,
-    });
+    throw unitNotWritten(cause as Error);
   }
   for (const argv of unit.install) call(argv, env);
 }
@@ -50,18 +54,14 @@ export function installService(unit: Unit, env: Environment): void {
  */
 export async function startService(home: string, unit: Unit, env: Environment): Promise<void> {
   if (runningService(home)) return;
-  if (!existsSync(unit.path)) {
-    throw new ConfigError(`the service is not installed: ${unit.path} is not there`, {
-      hint: "install it: uncaged-workflow plan service install",
-    });
-  }
+  if (!existsSync(unit.path)) throw notInstalled(unit.path);
   requireManager(unit, env);
   for (const argv of unit.start) call(argv, env);
   const isUp = await comesTrue(longestStartMs, () => runningService(home) !== null);
   if (isUp) return;
-  throw new ExecutorError(`the service has not started in ${longestStartMs / 1000} seconds`, {
-    hint: `look why: ${unit.manager === "systemd" ? `journalctl --user -u ${unit.name}` : `${home}/service.log`}`,
-  });
+  const isSystemd = unit.manager === "systemd";
+  const log = isSystemd ? `journalctl --user -u ${unit.name}` : `${home}/service.log`;
+  throw notStarted(longestStartMs / 1000, log);
 }
 
 /**
@@ -75,7 +75,7 @@ export async function stopService(
   { drainSeconds, env }: { drainSeconds: number | null; env: Environment },
 ): Promise<ServiceInfo> {
   const running = runningService(home);
-  if (!running) throw new ExecutorError(`no service runs for the plans in ${home}`);
+  if (!running) throw noService(home);
   requestStop(home, { drainSeconds });
   const longest = longestStopMs + (drainSeconds ?? 0) * 1000;
   const isDown = await comesTrue(longest, () => runningService(home) === null);
@@ -83,9 +83,7 @@ export async function stopService(
   if (unit && existsSync(unit.path) && hasManager(unit, env))
     for (const argv of unit.stop) call(argv, env);
   if (isDown) return running;
-  throw new ExecutorError(`the service has not ended in ${longest / 1000} seconds`, {
-    hint: `end its process: kill ${running.pid}`,
-  });
+  throw notEnded(longest / 1000, running.pid);
 }
 
 const programOf = ({ manager }: Unit): string =>
@@ -95,17 +93,14 @@ const hasManager = (unit: Unit, env: Environment): boolean =>
   Bun.which(programOf(unit), { PATH: env.PATH ?? "" }) !== null;
 
 function requireManager(unit: Unit, env: Environment): void {
-  if (hasManager(unit, env)) return;
-  throw new ConfigError(`there is no ${programOf(unit)} on PATH`, {
-    hint: "let the service run in another way: uncaged-workflow plan service run",
-  });
+  if (!hasManager(unit, env)) throw managerMissing(programOf(unit));
 }
 
 function call([program = "", ...args]: readonly string[], env: Environment): void {
   const { error, status, stderr } = spawnSync(program, args, { env, encoding: "utf8" });
   if (!error && status === 0) return;
   const reason = error?.message ?? (stderr.trim().split("\n")[0] || `exit code ${status}`);
-  throw new ConfigError(`${[program, ...args].join(" ")} failed: ${reason}`, { cause: error });
+  throw managerFailed([program, ...args].join(" "), reason, error);
 }
 
 async function comesTrue(withinMs: number, condition: () => boolean): Promise<boolean> {

@@ -2,8 +2,8 @@ import type { Environment } from "@uncaged/workflow/host";
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { homeVariable } from "../store/home.ts";
+import { lineBreakInUnit, managerUnknown, relativeProgram } from "./errors.ts";
 
 /** Options of {@link unitOf}. */
 export type UnitOptions = {
@@ -43,15 +43,12 @@ export type Unit = {
 export function unitOf(options: UnitOptions): Unit {
   const { argv, home, platform } = options;
   const [program = ""] = argv;
-  if (!isAbsolute(program))
-    throw new ConfigError(`${program} is not an absolute path: a unit would not find it`);
+  if (!isAbsolute(program)) throw relativeProgram(program);
   for (const text of [...argv, home, ...Object.values(options.env)])
-    if (/[\n\r\0]/.test(text)) throw new ConfigError("a unit can't hold a line break");
+    if (/[\n\r\0]/.test(text)) throw lineBreakInUnit();
   if (platform === "linux") return systemdUnit(options);
   if (platform === "darwin") return launchdUnit(options);
-  throw new ConfigError(`there is no service manager for ${platform} that is known`, {
-    hint: "let your own one run: uncaged-workflow plan service run",
-  });
+  throw managerUnknown(platform);
 }
 
 /** Returns the part of a unit's name that distinguishes homes. */

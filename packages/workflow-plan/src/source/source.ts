@@ -8,11 +8,11 @@ import {
   readDocument,
 } from "@uncaged/workflow/document";
 import { checkPlan, metadataProblems } from "../check/check.ts";
-import { PlannerError } from "../error/error.ts";
 import { placed } from "../layout/layout.ts";
 import { ownMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, PlannerOutput, PlanStep, Workflow } from "../plan/plan.ts";
 import { newWorkflow, type Origin } from "../planner/workflow.ts";
+import { invalidPlan } from "../planner/errors.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type PlanSource = {
@@ -60,7 +60,7 @@ export function readPlan(
   const errors = [...wrong, ...metadataProblems(document)];
   if (plan === null || errors.length > 0) {
     const { details, message } = foundProblems(locatedProblems(errors, file, positionOf));
-    throw new PlannerError(message, { hint: "fix the plan and try again", details });
+    throw invalidPlan(message, details);
   }
   for (const warning of locatedProblems(warnings, file, positionOf)) warn(warning);
   return { plan, positionOf, ...metadataIn(document) };

@@ -1,8 +1,8 @@
 import type { Subtask } from "../agent/agent.ts";
-import { ExecutorError } from "../error/error.ts";
 import type { PlanStep } from "../plan/plan.ts";
 import { malformedIn, referencesIn, eachText } from "../reference/reference.ts";
 import type { PlanState } from "./state.ts";
+import { invalidSubtask } from "./errors.ts";
 
 const idForm = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const longestId = 64;
@@ -16,7 +16,7 @@ export function subtaskOf(state: PlanState, by: string, subtask: Subtask): PlanS
   const step: PlanStep = { id, description, agent: "claude", inputs, depends_on };
   const problem = problemIn(step) ?? state.refusal(step, by);
   if (problem === null) return step;
-  throw new ExecutorError(`the subtask ${JSON.stringify(id)} of ${by} is refused: ${problem}`);
+  throw invalidSubtask(id, by, problem);
 }
 
 function problemIn({ depends_on, description, id, inputs }: PlanStep): string | null {

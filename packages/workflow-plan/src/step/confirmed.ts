@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
-import { ConfigError, ExecutorError } from "../error/error.ts";
 import type { Sandbox, SandboxKind } from "../sandbox/sandbox.ts";
 import type { AgentFile } from "./agent-file.ts";
+import { confirmationUnreadable, fileChanged, otherDirectory, sandboxGone } from "./errors.ts";
 
 /** A confirmation: the plan and version, the directory, and SHA-256 by path (null for a missing file). */
 export type Confirmed = {
@@ -33,40 +33,26 @@ export function readConfirmed(path: string): Confirmed | null {
     return JSON.parse(readFileSync(path, "utf8")) as Confirmed;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw new ConfigError(`${path} can't be read`, { hint: "confirm the plan again", cause });
+    throw confirmationUnreadable(path, cause);
   }
 }
 
 /** @throws ExecutorError for the first file that has changed since a plan was confirmed, or for another directory. */
 export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): void {
-  if (now !== cwd)
-    throw refused(workflowId, `${now} is not the directory the plan was confirmed for (${cwd})`);
+  if (now !== cwd) throw otherDirectory(workflowId, now, cwd);
   for (const [path, digest] of Object.entries(files)) {
     const found = digestOf(path);
     if (found === digest) continue;
     const how = digest === null ? "was made" : found === null ? "was removed" : "has changed";
-    throw refused(workflowId, `${path} ${how} since the plan was confirmed`);
+    throw fileChanged(workflowId, path, how);
   }
 }
 
 /** @throws ExecutorError when the plan was confirmed with a sandbox and now has none. */
 export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
   if (now.kind !== "off" || !sandbox || sandbox === "off") return;
-  const why = now.problem === null ? "" : ` (${now.problem})`;
-  throw refused(
-    workflowId,
-    `the plan was confirmed with the sandbox ${sandbox}, and there is none now${why}`,
-  );
+  throw sandboxGone(workflowId, sandbox, now.problem);
 }
-
-/**
- * Returns the error of a plan whose surroundings have changed since its confirmation. Its message alone says how to
- * continue.
- */
-export const refused = (workflowId: string, what: string): ExecutorError =>
-  new ExecutorError(
-    `${what}: look at it, then confirm the plan again: uncaged-workflow plan confirm ${workflowId}`,
-  );
 
 const mostBytes = 16 * 1024 * 1024;
 

@@ -12,7 +12,6 @@ import {
   type StepEnvironment,
   type StepSurroundings,
 } from "../agent/agent.ts";
-import { ConfigError, ExecutorError } from "../error/error.ts";
 import { StepFolder } from "../ipc/folder.ts";
 import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import type { PlanDefinition } from "../plan/definition.ts";
@@ -21,10 +20,20 @@ import { runIdOf } from "../plan/terms.ts";
 import { baseEnv, credentialsIn, type Secrets, secretsFor } from "../secret/secret.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
 import { agentFile, liesIn } from "./agent-file.ts";
-import { checkFiles, checkKind, type Confirmed, readConfirmed, refused } from "./confirmed.ts";
+import { checkFiles, checkKind, type Confirmed, readConfirmed } from "./confirmed.ts";
 import { type Launch, launchIn } from "./launch.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
 import { type OwnProgram, workerSite } from "./worker-site.ts";
+import {
+  agentChanged,
+  agentNotCommand,
+  commandMissing,
+  confirmationGone,
+  gitFilesWritten,
+  noWorkflowId,
+  programGone,
+  stepClosed,
+} from "./errors.ts";
 
 /** The thread's options for the steps of a run. */
 type RunOptions = {
@@ -118,7 +127,7 @@ export class StepEnvironments {
     const { confirmed: path, workflowId } = this.#options;
     if (path === null) return null;
     const confirmed = readConfirmed(path);
-    if (confirmed === null) throw refused(workflowId, `the confirmation ${path} is gone`);
+    if (confirmed === null) throw confirmationGone(workflowId, path);
     checkFiles(confirmed, cwd);
     return confirmed;
   }
@@ -169,17 +178,10 @@ async function checkedAgent(
   const { sandbox, writable } = checked;
   if (sandbox.kind === "container") return null;
   const agent = await agentFile(command, env);
-  if (agent === null) {
-    throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-      hint: "install it, or set PATH so that it is found",
-    });
-  }
+  if (agent === null) throw commandMissing(command);
   const { path, sha256 } = agent;
   if (liesIn(agent, writable) && sha256 !== confirmed.agent?.sha256)
-    throw refused(
-      confirmed.workflowId,
-      `the agent ${path}, which steps can write, is not the confirmed one`,
-    );
+    throw agentChanged(confirmed.workflowId, path);
   return { path, sha256 };
 }
 
@@ -190,12 +192,7 @@ async function checkedAgent(
 function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   const { mode, required } = sandboxSettings(sandbox);
   if (!required && (mode === "auto" || mode === "off")) return openEnvironment;
-  throw new ConfigError(
-    "the steps' agent is a function of the worker, and no sandbox can hold it",
-    {
-      hint: "set the plan's sandbox to off, or use an agent that is a command",
-    },
-  );
+  throw agentNotCommand();
 }
 
 /** Returns a step's own texts, without the values that its inputs refer to. */
@@ -238,7 +235,7 @@ async function during<T>(
       ? null
       : StepFolder.open(path, {
           answer: (message) => answered(message, { around, hide, stepId }),
-          onClose: () => closed.abort(new ExecutorError(`the step was closed: ${path}/_close`)),
+          onClose: () => closed.abort(stepClosed(path)),
           hide,
         });
   let launch: Launch | null = null;
@@ -254,9 +251,7 @@ async function during<T>(
     await folder?.close();
   }
   if (planted.length === 0) return answer;
-  throw new ExecutorError(
-    `the step wrote ${planted.join(", ")}, which has git execute programs; it was removed`,
-  );
+  throw gitFilesWritten(planted);
 }
 
 /** Runs a tool's call. The folder of the message identifies the run and the step. */
@@ -305,9 +300,7 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   };
   if (typeof planHome !== "string" || planHome === "") return none;
   if (typeof workflowId !== "string" || !idForm.test(workflowId)) {
-    throw new ConfigError("the run has a plan home and no workflow's id", {
-      hint: "start it with uncaged-workflow plan run",
-    });
+    throw noWorkflowId();
   }
   const root = typeof planRoot === "string" ? planRoot : null;
   const confirmed = typeof planConfirmed === "string" ? planConfirmed : null;
@@ -328,10 +321,7 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
  */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));
-  if (gone === undefined) return;
-  throw new ConfigError(`the program that started the run is gone: ${gone}`, {
-    hint: "install it there again, or retry the run with the installed program",
-  });
+  if (gone !== undefined) throw programGone(gone);
 }
 
 const isTexts = (value: unknown): value is string[] =>

@@ -9,11 +9,17 @@ import {
 } from "@uncaged/workflow/sandbox";
 import { mkdirSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { codeOf, insideEnv, insidePaths } from "../sandbox/launch.ts";
 import { LimitWatch } from "./limit-watch.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { CheckedSandbox } from "./view.ts";
+import {
+  commandMissing,
+  folderNotOpened,
+  folderReplaced,
+  imageWithoutBun,
+  noSandbox,
+} from "./errors.ts";
 
 /** A command line in a sandbox: the words before the command's arguments, and the end of its leftover processes. */
 export type Launch = {
@@ -97,10 +103,7 @@ async function prepare(
   const name = `uncaged-${basename(request.run)}-${step}-${crypto.randomUUID()}`;
   const wall = wallOf(sandbox, name);
   if (container && !container.runtime.isOwn && programs.length > 0) {
-    throw new ConfigError(
-      `the image ${container.image} can't run this machine's Bun, which the tools of a step need`,
-      { hint: "use an image with glibc, or set the plan's sandbox to bubblewrap" },
-    );
+    throw imageWithoutBun(container.image);
   }
   for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
@@ -157,7 +160,7 @@ async function prepare(
 function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
   if (container !== null) return { container, name };
   if (bubblewrap !== null) return { bubblewrap };
-  throw new Error("there is no sandbox to start a command in");
+  throw noSandbox();
 }
 
 /**
@@ -169,16 +172,11 @@ function openAt(path: string): Handle {
   try {
     handle = Handle.open(path);
   } catch (cause) {
-    throw new ConfigError(`the folder ${path} can't be opened`, {
-      cause,
-      hint: "see that it is there",
-    });
+    throw folderNotOpened(path, cause);
   }
   if (handle.path === path && handle.isFolder) return handle;
   handle.close();
-  throw new ConfigError(`the folder ${path} was replaced while a step was started`, {
-    hint: "end what replaces it, and retry the run",
-  });
+  throw folderReplaced(path);
 }
 
 type InsideProgram = Pick<Program, "needs" | "commands"> & { argv: readonly string[] };
@@ -191,9 +189,7 @@ function programOfHost({ command, env }: Pick<LaunchRequest, "command" | "env">)
   if (typeof command !== "string") return programOfImage(command);
   const program = programOf(command, env);
   if (program !== null) return { ...program, argv: [program.path] };
-  throw new ConfigError(`the command ${JSON.stringify(command)} is not found on PATH`, {
-    hint: "install it, or set PATH so that it is found",
-  });
+  throw commandMissing(command);
 }
 
 const programOfImage = (command: LaunchRequest["command"]): InsideProgram => ({

@@ -1,5 +1,5 @@
 import { type WatchedStep, watchLimits } from "@uncaged/workflow/sandbox";
-import { ExecutorError } from "../error/error.ts";
+import { limitExceeded } from "./errors.ts";
 
 /** Watches the limits of the commands that a sandbox starts one after the other. */
 export class LimitWatch {
@@ -18,8 +18,7 @@ export class LimitWatch {
 
   start(pid: number): void {
     this.stop();
-    const onExceeded = (reason: string): void =>
-      this.#exceeded.abort(new ExecutorError(`the step ${reason}`));
+    const onExceeded = (reason: string): void => this.#exceeded.abort(limitExceeded(reason));
     this.#watch = watchLimits({ ...this.#watched, pid, onExceeded });
   }
 

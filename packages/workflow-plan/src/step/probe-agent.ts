@@ -1,8 +1,8 @@
 import { isInside, outermost, programOf, systemPaths } from "@uncaged/workflow/sandbox";
 import type { Environment } from "@uncaged/workflow/host";
-import { ConfigError } from "../error/error.ts";
 import { runInside } from "./run-inside.ts";
 import type { CheckedSandbox } from "./view.ts";
+import { agentNotRun } from "./errors.ts";
 
 /** The result of running an agent in a sandbox once. */
 export type ProbedAgent = {
@@ -35,14 +35,7 @@ export async function probeAgent(
     ...{ command, args: ["--version"], env: variables },
   });
   if (end.by === "exit" && notExecutable.has(end.exitCode ?? 0)) {
-    throw new ConfigError(
-      `the agent ${JSON.stringify(command)} can't run in the sandbox: ${problem}`,
-      {
-        hint: container
-          ? `add it to the image ${container.image}, or name another agent: --agent`
-          : "install it with an interpreter that is found on PATH, or name another agent: --agent",
-      },
-    );
+    throw agentNotRun(command, problem, container?.image);
   }
   // An image has its own programs.
   const needs = container ? [] : (programOf(command, env)?.needs ?? []);

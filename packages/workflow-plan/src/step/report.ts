@@ -5,7 +5,6 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProjectAccess } from "../agent/agent.ts";
-import { ConfigError } from "../error/error.ts";
 import type { CheckedMount } from "../mount/mount.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { sandboxSettings } from "../sandbox/options.ts";
@@ -17,6 +16,7 @@ import { checkPrefix } from "./check-folder.ts";
 import { checkKind, type Confirmed } from "./confirmed.ts";
 import { testFromInside } from "./self-test.ts";
 import { type CheckedSandbox, checkedSandbox } from "./view.ts";
+import { modelUnreachable } from "./errors.ts";
 
 /** The place where a plan would run: its plan home, the storage root, and the environment. */
 export type SandboxQuestion = {
@@ -65,12 +65,7 @@ export async function checkSandbox(
   const { agentNeedsNetwork = true } = question;
   const { network } = sandboxSettings(workflow.metadata?.sandbox);
   if (network === "none" && agentNeedsNetwork) {
-    throw new ConfigError(
-      "sandbox.network is none, and the steps' agent calls its model over the network",
-      {
-        hint: "set sandbox.network to on; or agent.network to false, for an agent that needs none",
-      },
-    );
+    throw modelUnreachable();
   }
   const found = await checked(workflow, question);
   const { mounts, network: policy, project, sandbox, settings } = found;

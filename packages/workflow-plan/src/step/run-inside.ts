@@ -3,6 +3,7 @@ import { removeRunFolder, runFolder } from "@uncaged/workflow/sandbox";
 import { mkdirSync } from "node:fs";
 import { launchIn, type LaunchRequest } from "./launch.ts";
 import type { CheckedSandbox } from "./view.ts";
+import { noSandbox } from "./errors.ts";
 
 const timeoutMs = 30_000;
 const mostOutput = 1024 * 1024;
@@ -26,7 +27,7 @@ export async function runInside(
   const launch = await launchIn(checked, {
     ...{ command, env, files, set, run, step: "test", ipc: null, programs: [] },
   });
-  if (launch === null) throw new Error("there is no sandbox to run a command in");
+  if (launch === null) throw noSandbox();
   let output = "";
   let complaint = "";
   try {

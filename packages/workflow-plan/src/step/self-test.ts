@@ -3,13 +3,12 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { homedir, networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../error/error.ts";
 import { insidePaths } from "../sandbox/launch.ts";
-import { withoutSandbox } from "../sandbox/sandbox.ts";
 import { runInside } from "./run-inside.ts";
 // oxlint-disable-next-line import/default -- its text is imported
 import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
+import { sandboxLeaks, sandboxNotStarted } from "./errors.ts";
 
 /** An access that a sandbox should prevent and does not. */
 type Opening = { what: string; detail: string };
@@ -41,29 +40,18 @@ export async function testFromInside(
       ],
     });
     if (end.exitCode !== 0) {
-      throw new ConfigError(`the sandbox can't be started: ${problem}`, {
-        hint: `repair it, or ${withoutSandbox}`,
-      });
+      throw sandboxNotStarted(problem);
     }
     const { open } = JSON.parse(output) as { open: Opening[] };
     if (canary.hits() > 0 && !open.some(({ what }) => what === "connect"))
       open.push({ what: "connect", detail: "this machine" });
     const left = processesWith(mark);
     if (left.length > 0) open.push({ what: "processes left behind", detail: left.join(" ") });
-    if (open.length > 0) throw problemOf(open);
+    if (open.length > 0) throw sandboxLeaks(open);
   } finally {
     canary.server.close();
   }
 }
-
-const problemOf = (open: readonly Opening[]): ConfigError =>
-  new ConfigError(
-    `the sandbox leaves open: ${open.map(({ detail, what }) => `${what} (${detail})`).join(", ")}`,
-    {
-      hint: `use another machine, or ${withoutSandbox}`,
-      details: open.map(({ detail, what }) => `${what}: ${detail}`),
-    },
-  );
 
 type Targets = {
   unwritable: string[];

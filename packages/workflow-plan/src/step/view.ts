@@ -10,7 +10,6 @@ import {
 } from "@uncaged/workflow/sandbox";
 import { homedir, tmpdir } from "node:os";
 import type { ProjectAccess } from "../agent/agent.ts";
-import { ConfigError } from "../error/error.ts";
 import {
   blockedName,
   type CheckedMount,
@@ -24,6 +23,14 @@ import {
 import type { PlanMetadata } from "../plan/plan.ts";
 import { type SandboxSettings, sandboxSettings } from "../sandbox/options.ts";
 import { chosenSandbox, type Sandbox } from "../sandbox/sandbox.ts";
+import {
+  folderMoved,
+  mountsNotList,
+  networkNotClosed,
+  projectBlocked,
+  projectIsRoot,
+  projectMissing,
+} from "./errors.ts";
 
 /** The sandbox of a plan's steps as found on this machine; nothing is started yet. */
 export type CheckedSandbox = {
@@ -74,18 +81,14 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const home = env.HOME ?? homedir();
   const rules: MountRules = { allowlist, home, cwd };
   const wanted = metadata.container?.additionalMounts ?? [];
-  if (!Array.isArray(wanted)) throw new ConfigError("container.additionalMounts must be a list");
+  if (!Array.isArray(wanted)) throw mountsNotList();
   const mounts = checkedMounts(wanted, rules);
   const sandbox = await chosenSandbox(settings, env, [
     ...[realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)],
     // Other plans' steps may write there. In the temporary folder a person may try out a program of the system.
     ...writableRoots(rules).filter((path) => !isInside(realOrNull(tmpdir()) ?? "", path)),
   ]);
-  if (sandbox.kind === "off" && settings.network === "none") {
-    throw new ConfigError("sandbox.network is none, and there is no sandbox that could hold it", {
-      hint: "install bubblewrap and set the sandbox's mode to it, or set sandbox.network to on",
-    });
-  }
+  if (sandbox.kind === "off" && settings.network === "none") throw networkNotClosed();
   const access = mayWriteProject(rules) ? "read-write" : "read-only";
   const project: CheckedSandbox["project"] =
     sandbox.kind === "off"
@@ -114,26 +117,14 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
 function realFolder(path: string): string {
   const real = realOrNull(path);
   if (real !== null) return real;
-  throw new ConfigError(`the folder ${path} was moved while a run uses it`, {
-    hint: "move it back",
-  });
+  throw folderMoved(path);
 }
 
 function realProject(rules: MountRules): string {
   const path = realOrNull(rules.cwd);
-  const problem =
-    path === null
-      ? "is not there"
-      : path === "/"
-        ? "is the whole file system"
-        : blockedName(path, rules) !== null
-          ? `has the blocked name ${blockedName(path, rules)} in it`
-          : null;
-  if (path !== null && problem === null) return path;
-  throw new ConfigError(
-    `a sandbox can't show the project: ${JSON.stringify(rules.cwd)} ${problem}`,
-    {
-      hint: "give the plan another directory (metadata.cwd), or set its sandbox to off",
-    },
-  );
+  if (path === null) throw projectMissing(rules.cwd);
+  if (path === "/") throw projectIsRoot(rules.cwd);
+  const blocked = blockedName(path, rules);
+  if (blocked !== null) throw projectBlocked(rules.cwd, blocked);
+  return path;
 }

@@ -1,5 +1,5 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { ConfigError } from "../error/error.ts";
+import { noPlanHome } from "./errors.ts";
 
 /** How to start the command line again, and the folders of code that it needs. */
 export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
@@ -21,7 +21,5 @@ export const workerEnv = (site: WorkerSite): Record<string, string> => ({
 export function workerSite(env: Environment): WorkerSite {
   const named = env[variable];
   if (named) return JSON.parse(named) as WorkerSite;
-  throw new ConfigError("this worker has no plan home for the steps of plans", {
-    hint: "start it with uncaged-workflow worker",
-  });
+  throw noPlanHome();
 }

@@ -6,8 +6,9 @@ import { dirname, join, resolve } from "node:path";
 import { projectFileName } from "../config/config.ts";
 import type { Workflow } from "../plan/plan.ts";
 import { agentFile } from "../step/agent-file.ts";
-import { checkFiles, type Confirmed, digestOf, readConfirmed, refused } from "../step/confirmed.ts";
+import { checkFiles, type Confirmed, digestOf, readConfirmed } from "../step/confirmed.ts";
 import type { SandboxReport } from "../step/report.ts";
+import { notConfirmedHere } from "../step/errors.ts";
 
 /** Options of {@link Confirmations}. */
 export type ConfirmationsOptions = {
@@ -82,7 +83,7 @@ export class Confirmations {
     const planConfirmed = this.#pathOf(id);
     const confirmed = readConfirmed(planConfirmed);
     if (confirmed === null || confirmed.bundle !== metadata?.bundle?.hash)
-      throw refused(id, `no confirmation of ${id} as it is now was kept by ${this.#user}`);
+      throw notConfirmedHere(id, this.#user);
     checkFiles(confirmed, this.#cwdOf(workflow));
     const { agent, command } = confirmed;
     const own = this.#command;

@@ -1,39 +1,12 @@
 import { Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
-import { ExecutorError } from "../error/error.ts";
 import { checkVersion, migrations } from "./schema.ts";
+import { databaseFailed, sqliteProblems } from "./errors.ts";
 
 const busyMs = 5_000;
 
 /** The path of a database in memory. */
 export const inMemory = ":memory:";
-
-/** By the prefix of SQLite's code: the problem and a hint. */
-const causes: readonly (readonly [code: string, message: string, hint: string])[] = [
-  ["SQLITE_BUSY", "is locked by another process", "try again when that is done"],
-  ["SQLITE_LOCKED", "is locked by another process", "try again when that is done"],
-  [
-    "SQLITE_READONLY",
-    "can't be written",
-    "check the owner and the mode of the file and its folder",
-  ],
-  ["SQLITE_CANTOPEN", "can't be opened", "check the owner and the mode of the file and its folder"],
-  ["SQLITE_PERM", "can't be opened", "check the owner and the mode of the file and its folder"],
-  ["SQLITE_FULL", "can't grow: the disk is full", "free some space; committed data is safe"],
-  // SQLite cannot enlarge the files that its processes share.
-  [
-    "SQLITE_IOERR_SHMSIZE",
-    "can't grow: the disk is full",
-    "free some space; committed data is safe",
-  ],
-  ["SQLITE_IOERR", "can't be read or written", "check the disk; committed data is safe"],
-  [
-    "SQLITE_CORRUPT",
-    "is damaged",
-    "put it back from a backup; runs are made again by plan rebuild",
-  ],
-  ["SQLITE_NOTADB", "is not a database", "put it back from a backup, or move it away"],
-];
 
 /**
  * The database that all processes of a plan home share. Each write is a short transaction, and no data is kept in
@@ -147,7 +120,6 @@ const modeOf = (database: Database): string =>
 function databaseError(error: unknown, path: string): unknown {
   const { code } = error as { code?: unknown };
   if (typeof code !== "string" || !code.startsWith("SQLITE_")) return error;
-  const [, message, hint] = causes.find(([one]) => code.startsWith(one)) ?? [];
-  if (message === undefined) return error;
-  return new ExecutorError(`${path} ${message}`, { hint, cause: error });
+  const problem = sqliteProblems.find(([one]) => code.startsWith(one));
+  return problem ? databaseFailed(path, problem, error) : error;
 }

@@ -1,7 +1,7 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ConfigError } from "../error/error.ts";
+import { homeNotFolder, homeNotMade, homeWritable } from "./errors.ts";
 
 /** The environment variable that moves the plan home. */
 export const homeVariable = "UNCAGED_PLAN_HOME";
@@ -20,8 +20,6 @@ export const databaseIn = (home: string): string => join(home, "plans.db");
  * @throws ConfigError when it is unusable, or others could write to it.
  */
 export function openHome(home: string): void {
-  const refuse = (what: string, hint: string, cause?: unknown) =>
-    new ConfigError(`the plan home ${home} ${what}`, { hint, cause });
   let mode: number;
   try {
     const made = mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -30,8 +28,8 @@ export function openHome(home: string): void {
     mode = statSync(home).mode;
   } catch (cause) {
     const { code = String(cause) } = cause as NodeJS.ErrnoException;
-    throw refuse(`can't be made: ${code}`, `set ${homeVariable} to a folder of your own`, cause);
+    throw homeNotMade(home, code, cause);
   }
-  if ((mode & 0o040000) === 0) throw refuse("is not a folder", `set ${homeVariable} to a folder`);
-  if ((mode & 0o022) !== 0) throw refuse("can be written by others", `run: chmod 700 ${home}`);
+  if ((mode & 0o040000) === 0) throw homeNotFolder(home);
+  if ((mode & 0o022) !== 0) throw homeWritable(home);
 }

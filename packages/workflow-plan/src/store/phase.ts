@@ -1,8 +1,8 @@
-import { ExecutorError } from "../error/error.ts";
 import type { Workflow, WorkflowPhase } from "../plan/plan.ts";
 import type { PlanDatabase } from "./database.ts";
 import { isOpen, lastRun } from "./last-run.ts";
 import type { WorkflowRow } from "./rows.ts";
+import { noPlan, phaseError } from "./errors.ts";
 
 /** All transitions between phases of a plan. Each is a compare-and-set in one transaction. */
 export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowPhase])[] = [
@@ -19,23 +19,6 @@ export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowP
   ["paused", "active"],
   ["failed", "executing"],
 ];
-
-/** The hint of a refusal, by the plan's phase. */
-const hints: Record<WorkflowPhase, string> = {
-  planning: "finish its planning first",
-  awaiting_confirmation: "confirm it first: uncaged-workflow plan confirm ID",
-  active: "it waits for its trigger; run it now: uncaged-workflow plan run ID",
-  executing: "wait for its run, or cancel it: uncaged-workflow plan cancel ID",
-  paused: "resume it first: uncaged-workflow plan resume ID",
-  completed: "run it again: uncaged-workflow plan run ID",
-  failed: "retry it: uncaged-workflow plan retry ID",
-};
-
-/** Returns the error of a plan whose phase does not allow a transition. */
-export const phaseError = (id: string, from: WorkflowPhase, to: WorkflowPhase): ExecutorError =>
-  new ExecutorError(`${id} is ${from} and can't become ${to}`, {
-    hint: hints[from].replace("ID", id),
-  });
 
 /** Returns whether a transition between two phases exists. */
 export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
@@ -61,16 +44,9 @@ export function move(
     "SELECT phase FROM workflows WHERE id = ?",
     id,
   );
-  if (!row) throw missing(id);
+  if (!row) throw noPlan(id);
   throw phaseError(id, row.phase, to);
 }
-
-/** Returns the error of a missing plan. */
-export const missing = (id: string): ExecutorError =>
-  new ExecutorError(`there is no plan ${JSON.stringify(id.slice(0, 100))}`, {
-    kind: "missing",
-    hint: "list them: uncaged-workflow plan list",
-  });
 
 /**
  * Moves a plan whose run has ended out of `executing`, in the caller's transaction. A plan with an unreadable trigger

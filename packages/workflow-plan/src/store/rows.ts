@@ -1,6 +1,6 @@
-import { ExecutorError } from "../error/error.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import type { RunStatus, StepStatus, WorkflowPhase } from "../plan/terms.ts";
+import { columnNotJson, columnType } from "./errors.ts";
 
 /* The rows of the tables: their columns are the protocol's. */
 
@@ -62,11 +62,11 @@ const isObject = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The types of values in the JSON columns. */
-const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, what: string]> = {
-  trigger_json: [isObject, "object"],
-  steps_json: [Array.isArray, "list"],
-  failure_policy_json: [isObject, "object"],
-  metadata_json: [(value) => value === null || isObject(value), "object"],
+const forms: Record<JsonColumn, [fits: (value: unknown) => boolean, type: string]> = {
+  trigger_json: [isObject, "an object"],
+  steps_json: [Array.isArray, "a list"],
+  failure_policy_json: [isObject, "an object"],
+  metadata_json: [(value) => value === null || isObject(value), "an object"],
 };
 
 /**
@@ -77,20 +77,15 @@ export function valueIn(
   { id, ...row }: Pick<WorkflowRow, "id"> & Partial<WorkflowRow>,
   column: JsonColumn,
 ): unknown {
-  const [fits, what] = forms[column];
+  const [fits, type] = forms[column];
   try {
     const value: unknown = JSON.parse(row[column] ?? "null");
     if (fits(value)) return value;
   } catch {
-    throw damaged(id, `${column} is not valid JSON`);
+    throw columnNotJson(id, column);
   }
-  throw damaged(id, `${column} has no ${what}`);
+  throw columnType(id, column, type);
 }
-
-const damaged = (id: string, what: string): ExecutorError =>
-  new ExecutorError(`the plan ${id} is damaged: ${what}`, {
-    hint: `put plans.db back from a backup, or remove the plan: uncaged-workflow plan delete ${id}`,
-  });
 
 /** Returns the plan of a row. @throws ExecutorError when a column is damaged. */
 export function workflowOf(row: WorkflowRow): Workflow {

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { ExecutorError } from "../error/error.ts";
+import { otherSchemaVersion } from "./errors.ts";
 
 /* The tables and indexes of the protocol, without deviations. */
 
@@ -115,9 +115,5 @@ export function checkVersion(database: Database, path: string): void {
     )
     .get(schemaVersion);
   if (newer === null) return;
-  const version = JSON.stringify(newer.schema_version);
-  throw new ExecutorError(
-    `${path} has plans of the schema version ${version}, and this program knows ${schemaVersion} alone`,
-    { hint: "use the program that has written it" },
-  );
+  throw otherSchemaVersion(path, JSON.stringify(newer.schema_version), schemaVersion);
 }

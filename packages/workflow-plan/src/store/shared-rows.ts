@@ -1,6 +1,6 @@
-import { ExecutorError } from "../error/error.ts";
 import { inMemory, PlanDatabase } from "./database.ts";
 import type { HeldLock, PlanStore, StoreLock } from "./store.ts";
+import { plansBusy } from "./errors.ts";
 
 /** The rows of plans by their keys, for the processes of several machines. A null row is removed. */
 export type SharedRows = {
@@ -91,9 +91,7 @@ export class SharedStore implements PlanStore {
         this.#write(rows);
         return result;
       }
-      throw new ExecutorError("the plans are being changed by others again and again", {
-        hint: "try again",
-      });
+      throw plansBusy();
     });
   }
 

@@ -1,11 +1,11 @@
 import { chatCommands } from "../router/commands.ts";
 import type { Channel } from "../channel/channel.ts";
-import { ExecutorError } from "../error/error.ts";
 import { decisions } from "../plan/terms.ts";
 import type { CueclawConfig } from "../config/settings.ts";
 import type { Router } from "../router/router.ts";
 import type { PlanDatabase } from "../store/database.ts";
 import type { ChatMessage } from "./message.ts";
+import { commandTaken, unknownBotAction } from "./errors.ts";
 
 /** The router of a service that runs in this process. */
 export type MessageRouter = Router;
@@ -60,7 +60,7 @@ const registered: SlashCommand[] = [];
 /** Adds a command. Refuses a name or alias that is in use. */
 export function registerCommand(command: SlashCommand): void {
   for (const name of [command.name, ...command.aliases]) {
-    if (findCommand(name)) throw new Error(`there is a command /${name} already`);
+    if (findCommand(name)) throw commandTaken(name);
   }
   registered.push(command);
 }
@@ -101,8 +101,7 @@ registerCommand({
   ...{ name: "bot", aliases: [], usage: "/bot [start|status]", completion: ["start", "status"] },
   description: "which bots answer, and where; start lets them answer here",
   async execute(args, { addMessage, bridge, startBots }) {
-    if (args !== "" && args !== "start" && args !== "status")
-      throw new ExecutorError(`/bot has no ${JSON.stringify(args)}: use start or status`);
+    if (args !== "" && args !== "start" && args !== "status") throw unknownBotAction(args);
     if (bridge?.isExternal) {
       return addMessage({ type: "system", text: "A service fires the triggers and answers bots." });
     }

@@ -15,6 +15,7 @@ import {
 } from "./commands.ts";
 import { Follower } from "./follow.ts";
 import { type ChatMessage, linesOf } from "./message.ts";
+import { unknownCommand } from "../router/errors.ts";
 
 export type TerminalChatOptions = {
   plans: Plans;
@@ -185,8 +186,8 @@ class TerminalChat {
     if (!command) return send(text);
     const found = command.to ? undefined : findCommand(command.name);
     if (!found) {
-      const unknown = `there is no command /${command.name}${command.to ?? ""}; /help lists them`;
-      return this.#show({ type: "error", text: unknown });
+      const { message } = unknownCommand(`${command.name}${command.to ?? ""}`);
+      return this.#show({ type: "error", text: message });
     }
     try {
       const startBots = () => this.#startBots();

@@ -1,5 +1,6 @@
 import { type ChildEnd, runChild } from "@uncaged/workflow-agents/interpreter";
 import { TriggerError } from "../error/error.ts";
+import { checkFailed, checkLimited, checkNotRun, outputTooLong } from "./errors.ts";
 
 /** A check script's command: `sh -c` with the script, in the sandbox of the plan's steps. */
 export type CheckCommand = {
@@ -43,7 +44,7 @@ export async function runCheck(
   const onOutput = (chunk: Uint8Array) => {
     output.push(chunk);
     length += chunk.length;
-    if (length > maxBytes) throw new TriggerError(`the check printed more than ${maxBytes} bytes`);
+    if (length > maxBytes) throw outputTooLong(maxBytes);
   };
   const onError = (chunk: Uint8Array) => {
     complaint = `${complaint}${Buffer.from(chunk).toString()}`.slice(-4 * mostErrorCharacters);
@@ -59,7 +60,7 @@ export async function runCheck(
   } finally {
     await onEnd?.();
   }
-  if (exceeded?.aborted) throw new TriggerError((exceeded.reason as Error).message);
+  if (exceeded?.aborted) throw checkLimited((exceeded.reason as Error).message);
   const problem = problemOf(end, timeoutMs);
   if (problem === null) return mask(Buffer.concat(output).toString());
   const shown = mask(complaint)
@@ -67,7 +68,7 @@ export async function runCheck(
     .trim()
     .slice(-mostErrorCharacters)
     .toWellFormed();
-  throw new TriggerError(`the check ${problem}${shown === "" ? "" : `: ${shown}`}`);
+  throw checkFailed(problem, shown);
 }
 
 function problemOf({ by, exitCode, signal }: ChildEnd, timeoutMs: number): string | null {
@@ -79,5 +80,5 @@ function problemOf({ by, exitCode, signal }: ChildEnd, timeoutMs: number): strin
 
 function cannotRun(cause: unknown): TriggerError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new TriggerError(`the check can't be run: ${reason}`, { cause });
+  return checkNotRun(reason, cause);
 }

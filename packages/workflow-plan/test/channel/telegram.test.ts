@@ -163,7 +163,7 @@ test("a refused token is an error that names the setting and not the token", asy
     ...{ token: "99:wrong-token", apiRoot: server.url },
     ...{ onMessage: () => {}, describe: () => "", log: (line: string) => void lines.push(line) },
   });
-  expect(await errorOf(channel.connect())).toContain("telegram.token is refused");
+  expect(await errorOf(channel.connect())).toContain("Telegram rejects telegram.token");
   expect(channel.isConnected()).toBe(false);
   expect(lines.join()).not.toContain("wrong-token");
 });

@@ -51,8 +51,8 @@ test("plans are listed, shown and confirmed, by any unique prefix of an id", asy
   expect(await write("yes")).toEqual(["Confirmed: At nine is active."]);
   expect((await write("/confirm wf_abc")).join()).toContain("more than one id");
   expect((await write("/confirm wf_abcdefghi2")).join()).toMatch(/active/);
-  expect((await write("/confirm nothing")).join()).toContain("there is no plan");
-  expect((await write("/confirm")).join()).toContain("the id of a plan is missing");
+  expect((await write("/confirm nothing")).join()).toContain('no plan "nothing" found');
+  expect((await write("/confirm")).join()).toContain("missing id of a plan");
 });
 
 test("plans are run, paused, resumed, cancelled and removed", async () => {
@@ -71,7 +71,7 @@ test("plans are run, paused, resumed, cancelled and removed", async () => {
   expect(await write("/status")).toEqual(["2 plans, 1 active"]);
   expect((await write(`/cancel ${id}`)).join()).toContain("has no run to cancel");
   expect(await write(`/delete ${id}`)).toEqual(["At nine was removed."]);
-  expect((await write(`/show ${id}`)).join()).toContain("there is no plan");
+  expect((await write(`/show ${id}`)).join()).toContain(`no plan "${id}" found`);
 });
 
 test("a run is cancelled, and a failed run is retried", async () => {
@@ -99,7 +99,7 @@ test("a plan is changed by its id, and stays unchanged without a confirmation", 
   expect(plans.get(id)).toMatchObject({ name: "At nine", phase: "active" });
   expect(await write("y")).toEqual(["Confirmed: At ten is active."]);
   expect(plans.get(id)).toMatchObject({ name: "At ten", phase: "active" });
-  expect((await write(`/modify ${id}`)).join()).toContain("the change is missing");
+  expect((await write(`/modify ${id}`)).join()).toContain("missing change");
 });
 
 test("an unconfirmed plan can be changed or removed", async () => {
@@ -119,7 +119,7 @@ test("help names every command, and unknown commands are refused", async () => {
     ...["pause", "resume", "cancel", "delete", "answer", "help"],
   ];
   for (const name of names) expect(help).toContain(`/${name}`);
-  expect(await write("!nothing")).toEqual(["there is no command /nothing; /help lists them"]);
-  expect((await write("/new")).join()).toContain("the request is missing");
+  expect(await write("!nothing")).toEqual(["unknown command /nothing; /help lists them"]);
+  expect((await write("/new")).join()).toContain("missing request");
   expect((await write("/answer run_x maybe")).join()).toMatch(/is not a decision/);
 });

@@ -93,7 +93,7 @@ test("a chat with a pipe as input answers every line, and only its hash confirms
     `Greeting: confirm it with /confirm ${hash}`,
     ...words.flatMap((word) => [`> ${word}`, refused]),
     ...["> /list", `${id.slice(0, 9)}  awaiting_confirmation  Greeting`],
-    ...["> /nothing", "there is no command /nothing; /help lists them", ""],
+    ...["> /nothing", "unknown command /nothing; /help lists them", ""],
   ]);
   const asked = await piped(home, [], [`/confirm ${id}`]);
   expect(asked).toContain(`Greeting: confirm it with /confirm ${hash}`);
@@ -154,7 +154,7 @@ test("at a terminal a run is shown step by step, and its end with its output", a
   expect(shown()).toContain("first: succeeded");
   expect(shown()).toContain("The planner has no model: set ANTHROPIC_API_KEY.");
   await type("/execution wf_mine", "last: succeeded");
-  await type("/execution nothing", "there is no plan");
+  await type("/execution nothing", 'no plan "nothing" found');
   await type("/exit", "");
   await ended;
 });

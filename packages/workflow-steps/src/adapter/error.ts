@@ -2,18 +2,18 @@ import { isWorkflowError, WorkflowError } from "@uncaged/workflow";
 
 /** Hints by the documented type of a failed call. */
 const hints = {
-  auth_error: "check the key and the address: they were not accepted",
-  bad_request: "change what was asked: the error says what is not accepted",
+  auth_error: "check the key and the address",
+  bad_request: "correct the request as the error says",
   rate_limit: "wait, and run the step again",
-  timeout: "run the step again, or allow it more time",
-  context_length_exceeded: "shorten what the model is given, or use a larger model",
+  timeout: "run the step again, or increase its timeout",
+  context_length_exceeded: "shorten the prompt, or use a larger model",
   content_policy_violation: "reword the prompt, or use another model",
   service_unavailable: "wait, and run the step again",
   connection_error: "check the address and the network, and run the step again",
-  json_parse_error: "run the step again, or ask for a simpler form",
-  schema_validation_error: "say in the prompt what the schema wants, or loosen the schema",
-  internal_error: "see what the service says of it, and report it if it stays",
-  unknown_error: "see the error's own text",
+  json_parse_error: "run the step again, or simplify the form of the answer",
+  schema_validation_error: "describe the schema in the prompt, or loosen the schema",
+  internal_error: "check the state of the service, and report the error if it persists",
+  unknown_error: "read the error message",
 };
 
 export type LLMErrorType = keyof typeof hints;

@@ -1,8 +1,20 @@
 import { parseExact } from "@uncaged/workflow/interpreter";
 import { fetchWithinOrigin, RedirectError } from "@uncaged/workflow-agents/interpreter";
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
-import { LLMError, messageOf } from "../adapter/error.ts";
+import { LLMError } from "../adapter/error.ts";
 import { decoded } from "../expression/value.ts";
+import {
+  answerNotJSON,
+  answerTooLarge,
+  apiTimeout,
+  badHeaderName,
+  badHeaderValue,
+  badMethod,
+  badURL,
+  redirected,
+  unexpectedBody,
+  unreachable,
+} from "./errors.ts";
 
 /**
  * `timeoutMs` applies to requests whose step sets no timeout (2 minutes). `mostBytes` limits the size of a response.
@@ -27,10 +39,10 @@ export function apiAdapter({
         return await answered(request, signal, mostBytes);
       } catch (error) {
         request.signal.throwIfAborted();
-        if (late.aborted) throw new LLMError("timeout", `${request.id} did not answer in ${ms} ms`);
+        if (late.aborted) throw apiTimeout(request.id, ms);
         if (error instanceof LLMError) throw error;
-        if (error instanceof RedirectError) throw redirected(request, error);
-        throw unreachable(request, error);
+        if (error instanceof RedirectError) throw redirected(request.id, error);
+        throw connectionError(request, error);
       }
     },
   };
@@ -63,20 +75,18 @@ const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Rejects an invalid request before it is sent. Messages never quote values, which may be secrets. */
 function checkSendable({ headers, id, method }: ApiRequest): void {
-  const bad = (what: string) =>
-    new LLMError("bad_request", `${id} can't be sent: ${what}`, { code: "BAD_PARAMS" });
   for (const [name, value] of Object.entries(headers)) {
-    if (!token.test(name)) throw bad(`${JSON.stringify(name)} is not the name of a header`);
+    if (!token.test(name)) throw badHeaderName(id, name);
     if (headerValue.test(value.trim())) continue;
-    throw bad(`its header ${name} has a line end, or a character beyond Latin-1`);
+    throw badHeaderValue(id, name);
   }
-  if (!token.test(method)) throw bad(`${JSON.stringify(method)} is not a method of HTTP`);
+  if (!token.test(method)) throw badMethod(id, method);
 }
 
 function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
-    throw new LLMError("bad_request", `${id} has no http address`, { code: "BAD_URL" });
+    throw badURL(id);
   }
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
@@ -89,9 +99,7 @@ function urlOf({ id, url: given, query = {} }: ApiRequest): URL {
 
 function bodyOf({ id, method, body }: ApiRequest): { body?: RequestInit["body"]; type?: string } {
   if (body === undefined) return {};
-  if (method === "GET" || method === "HEAD") {
-    throw new LLMError("bad_request", `${id}: a ${method} has no body`, { code: "BAD_PARAMS" });
-  }
+  if (method === "GET" || method === "HEAD") throw unexpectedBody(id, method);
   if (typeof body === "string") return { body, type: "text/plain; charset=utf-8" };
   const isBytes = body instanceof Uint8Array;
   if (isBytes) return { body: new Uint8Array(body), type: "application/octet-stream" };
@@ -103,10 +111,7 @@ async function bytesOf(id: string, { body }: Response, most: number): Promise<Ui
   let length = 0;
   for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
     length += piece.length;
-    if (length > most) {
-      const message = `${id} answered with more than ${most} bytes`;
-      throw new LLMError("bad_request", message, { code: "ANSWER_TOO_LARGE" });
-    }
+    if (length > most) throw answerTooLarge(id, most);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -123,17 +128,12 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   } catch {
     // The text of an error response is more useful than a parse error.
     if (!isOk) return text;
-    throw new LLMError("json_parse_error", `${id} answered with ${type} that is not valid JSON`);
+    throw answerNotJSON(id, type);
   }
 }
 
-const redirected = ({ id }: ApiRequest, { code, hint, message }: RedirectError): LLMError =>
-  new LLMError("bad_request", `${id}: ${message}`, { code, hint });
-
-function unreachable({ id, url }: ApiRequest, error: unknown): LLMError {
-  const { code } = error as { code?: unknown };
-  const known = typeof code === "string" ? code : undefined;
+function connectionError({ id, url }: ApiRequest, cause: unknown): LLMError {
+  const { code } = cause as { code?: unknown };
   const host = URL.canParse(url) ? new URL(url).host : "its address";
-  const message = `${id} can't reach ${host}: ${known ?? messageOf(error)}`;
-  return new LLMError("connection_error", message, { code: known });
+  return unreachable(id, host, { code: typeof code === "string" ? code : undefined, cause });
 }

@@ -1,6 +1,7 @@
 import { readConfined } from "@uncaged/workflow-agents/interpreter";
 import type { DocAdapter } from "../adapter/adapter.ts";
-import { LLMError, nullIfMissing } from "../adapter/error.ts";
+import { nullIfMissing } from "../adapter/error.ts";
+import { noDocument } from "./errors.ts";
 
 /** `docs` maps a document's id to its title, as in `registry.docs`. */
 export type DocAdapterOptions = { cwd: string; docs?: Readonly<Record<string, string>> };
@@ -30,6 +31,5 @@ async function textOf(cwd: string, id: number | string): Promise<string> {
     const read = await readConfined(cwd, path).catch(nullIfMissing);
     if (read !== null) return new TextDecoder().decode(read.bytes);
   }
-  const message = `there is no document ${name}: no file docs/${name}.md`;
-  throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
+  throw noDocument(name);
 }

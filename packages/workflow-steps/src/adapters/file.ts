@@ -6,8 +6,8 @@ import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import picomatch from "picomatch/posix.js";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
-import { messageOf, nullIfMissing } from "../adapter/error.ts";
-import { failure } from "../document/document.ts";
+import { nullIfMissing } from "../adapter/error.ts";
+import { brokenZip, pathOutside, zipTooLarge } from "./errors.ts";
 
 /** `cwd` is the root folder. `mostBytes` limits the size of a file to read or write (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
@@ -59,11 +59,7 @@ export function fileAdapter({
 function checked(path: string): string {
   const isText = typeof path === "string" && path.trim() !== "" && !path.includes("\0");
   if (isText && !isAbsolute(path) && !/^\.\.?(\/|$)/.test(normalize(path))) return path;
-  throw failure(
-    "PATH_OUTSIDE",
-    `${JSON.stringify(path).slice(0, 300)} is not a file path inside the run's directory`,
-    "give a path inside the run's directory, relative to it",
-  );
+  throw pathOutside(path);
 }
 
 async function joined(
@@ -136,8 +132,8 @@ export function unzipped(
       filter({ size, originalSize }) {
         files += 1;
         total += Math.max(size, originalSize);
-        if (files > mostFiles) throw tooLarge(`more than ${mostFiles} files`);
-        if (!(total <= mostBytes)) throw tooLarge(`more than ${mostBytes} bytes when unpacked`);
+        if (files > mostFiles) throw zipTooLarge(`more than ${mostFiles} files`);
+        if (!(total <= mostBytes)) throw zipTooLarge(`more than ${mostBytes} bytes when unpacked`);
         return true;
       },
     });
@@ -146,15 +142,6 @@ export function unzipped(
       .map(([path, data]) => ({ path, data }));
   } catch (error) {
     if (isWorkflowError(error)) throw error;
-    const message = `the archive can't be read: ${messageOf(error)}`;
-    const hint = "see whether it is a zip archive, whole and without a password";
-    throw failure("ZIP_BROKEN", message, hint);
+    throw brokenZip(error);
   }
 }
-
-const tooLarge = (what: string) =>
-  failure(
-    "ZIP_TOO_LARGE",
-    `the archive has ${what}`,
-    "do not trust this archive, or unpack it with a tool of your own",
-  );

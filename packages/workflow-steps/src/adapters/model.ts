@@ -21,8 +21,14 @@ import {
   type Toolbox,
 } from "@uncaged/workflow-agents/interpreter";
 import type { LLMAdapter, LLMParams, LLMTool } from "../adapter/adapter.ts";
-import { LLMError } from "../adapter/error.ts";
-import { failure } from "../document/document.ts";
+import {
+  badTools,
+  mixedTools,
+  noProvider,
+  noProviderFor,
+  noTools,
+  noWorkingDirectory,
+} from "./errors.ts";
 
 /**
  * `options` are the options of `run`. `steps` are the thread's steps at its start or resume; their spending counts.
@@ -107,9 +113,8 @@ function chosen(models: readonly Models[], { provider, model }: LLMParams): Mode
       ? (models.find((one) => one.serves(model)) ?? models[0])
       : models.find(({ name }) => name === provider);
   if (found) return found;
-  const names = models.map(({ name }) => name).join(", ") || "none";
-  const message = `there is no provider ${provider ?? `for the model ${model}`}; there are: ${names}`;
-  throw new LLMError("bad_request", message, { code: "PROVIDER_UNKNOWN" });
+  const names = models.map(({ name }) => name);
+  throw provider === undefined ? noProviderFor(model, names) : noProvider(provider, names);
 }
 
 function requestOf(params: LLMParams, tools: readonly LLMTool[]): ModelRequest {
@@ -153,21 +158,13 @@ async function toolboxOf(
 ): Promise<Toolbox | undefined> {
   const named = (tools ?? []).filter(({ input_schema }) => input_schema === undefined);
   if (named.length === 0) return undefined;
-  if (named.length !== tools?.length) {
-    throw bad("some of the step's tools have an input_schema and some have none: give either");
-  }
-  if (!registry) throw bad(`there are no tools, and the step names ${named[0]?.name}`);
-  if (cwd === undefined) {
-    const message = "the run has no working directory, and the model's tools need one";
-    throw failure("NO_CWD", message, "give cwd in the options of the run");
-  }
+  if (named.length !== tools?.length) throw mixedTools();
+  if (!registry) throw noTools(String(named[0]?.name));
+  if (cwd === undefined) throw noWorkingDirectory();
   const context = { cwd, env, signal, blobs };
   const names = named.map(({ name }) => name);
   const runner = await namedTools(registry, names, context).catch((error: unknown) => {
-    throw isWorkflowError(error) && error.code === "TOOL_UNKNOWN" ? bad(error.message) : error;
+    throw isWorkflowError(error) && error.code === "TOOL_UNKNOWN" ? badTools(error.message) : error;
   });
   return { runner, context };
 }
-
-const bad = (message: string): LLMError =>
-  new LLMError("bad_request", message, { code: "BAD_TOOLS" });

@@ -16,8 +16,8 @@ import { ownToolName } from "@uncaged/workflow-agents/interpreter";
 import type { Blobs } from "@uncaged/workflow";
 import type { ToolAdapter, ToolRuntime } from "../adapter/adapter.ts";
 import { isPlain } from "../expression/value.ts";
-import { failure } from "../document/document.ts";
 import { isBuiltInTool, ownFieldNames } from "../document/tools.ts";
+import { toolTimeout } from "./errors.ts";
 
 /**
  * Returns the built-in tools: `readFile`, `writeFile`, `editFile`, `undoEdit`, `listFiles`, `search` and `runCommand`.
@@ -58,9 +58,7 @@ export function toolAdapter(
       } catch (error) {
         runtime.signal.throwIfAborted();
         if (!late?.aborted) throw error;
-        const message = `the tool ${name} was stopped after ${ms} ms`;
-        const hint = "allow it more with timeout, or ask for less at once";
-        throw failure("TOOL_TIMEOUT", message, hint);
+        throw toolTimeout(name, ms);
       }
     },
   };

@@ -3,10 +3,10 @@ import type { ThreadInput, WorkflowOptions } from "@uncaged/workflow";
 import type { Adapters, FileAdapter } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
 import type { RecordedRuns } from "../context/run.ts";
-import { failure } from "../document/document.ts";
 import { RunError } from "../interpreter/parallel.ts";
 import type { Commit, StepAt, Write } from "../state/state.ts";
 import { isCommit } from "./thread.ts";
+import { noRecordedAnswer } from "./errors.ts";
 
 type Naming = (role: string, path: readonly unknown[]) => string;
 
@@ -87,11 +87,7 @@ export class RecordedSteps implements RecordedRuns {
     const [name, n] = this.#counts.next(at);
     const found = this.#byName.get(name)?.[n - 1];
     if (found && "commit" in found) return found.commit;
-    const missing = failure(
-      "NO_RECORDED_ANSWER",
-      `the fixture of ${this.#threadId} has no answer for run ${n} of step ${name}`,
-      "give the case the fixture of a thread that went this way, or none to have the step executed",
-    );
+    const missing = noRecordedAnswer(this.#threadId, name, n);
     this.#missing ??= new RunError(at.stepID, missing);
     throw missing;
   }

@@ -25,7 +25,8 @@ import type { RunEvent } from "../document/event.ts";
 import { drive, type RunResult } from "../interpreter/drive.ts";
 import type { DriveOptions } from "../interpreter/interpreter.ts";
 import { copyTemporary, isEvent } from "../interpreter/output.ts";
-import { errorsIn, invalidWorkflow } from "../interpreter/subflow.ts";
+import { invalidWorkflow } from "../interpreter/errors.ts";
+import { errorsIn } from "../interpreter/subflow.ts";
 import { currentOf } from "../state/position.ts";
 import { type Resumable, restoredState } from "../state/checkpoint.ts";
 import {

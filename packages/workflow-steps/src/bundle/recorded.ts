@@ -1,7 +1,7 @@
 import { INPUT, isWorkflowError, WAIT } from "@uncaged/workflow";
 import type { PathPart } from "@uncaged/workflow/interpreter";
 import { valuesOf, type WorkflowSnapshot } from "../context/context.ts";
-import { ExecutionStatus, failure, RETURN } from "../document/document.ts";
+import { ExecutionStatus, RETURN } from "../document/document.ts";
 import { isPlain, sameValue } from "../expression/value.ts";
 import { checkCheckpoint, type Checkpoint, records } from "../state/checkpoint.ts";
 import { localsAt, runAt } from "../state/fold.ts";
@@ -16,6 +16,7 @@ import {
 } from "../state/state.ts";
 import { documentsIn } from "./describe.ts";
 import { fold, type FoldedThread, foldSteps, type RerunMeta } from "./thread.ts";
+import { checkpointAhead, documentTooLong, notStepWorkflow } from "./errors.ts";
 
 /** A recorded thread with its status. */
 export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { status: string };
@@ -28,18 +29,7 @@ export type RecordedThread = Omit<FoldedThread, "status" | "subflows"> & { statu
 export function documentsOf(hash: string, descriptor: object | null): Documents {
   const { document, subflows } = (descriptor && documentsIn(descriptor)) ?? {};
   if (document && subflows) return { document, subflows };
-  if (subflows) {
-    throw failure(
-      "DOCUMENT_TOO_LONG",
-      `the step workflow of ${hash} is too long to stand in the bundle's descriptor`,
-      "512 Ki characters are the most; go on from its steps: uncaged-workflow fork <id> --at-step N",
-    );
-  }
-  throw failure(
-    "NO_STEP_WORKFLOW",
-    `the bundle ${hash} was made of no step workflow`,
-    "see a thread's steps: uncaged-workflow thread <id> --steps; go on from one: uncaged-workflow fork <id>",
-  );
+  throw subflows ? documentTooLong(hash) : notStepWorkflow(hash);
 }
 
 /** Returns the checkpoint of a recorded thread: the state after its committed steps. */
@@ -211,10 +201,7 @@ export function planRerun(
   if (!thread) return planned(workflow, null, [], { stepID, overrides, checkpoint });
   if (isReference(checkpoint)) {
     const [count, most] = [checkpoint.steps, thread.steps.length];
-    if (count > most) {
-      const message = `the checkpoint can't be used: it is of ${count} steps, and the thread has ${most}`;
-      throw failure("CHECKPOINT_INVALID", message, "take a checkpoint of this thread");
-    }
+    if (count > most) throw checkpointAhead(count, most);
     return planned(workflow, thread, first(count), { stepID, path, overrides });
   }
   checkCheckpoint(workflow, checkpoint);

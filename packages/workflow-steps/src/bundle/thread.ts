@@ -1,7 +1,7 @@
 import { INPUT, type RoleOutput, type ThreadInput, WAIT } from "@uncaged/workflow";
 import { type PathPart, roundedIn } from "@uncaged/workflow/interpreter";
 import type { PauseRequest } from "../context/run.ts";
-import { type ExecutionStatus, failure } from "../document/document.ts";
+import type { ExecutionStatus } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import type { Registry } from "../document/registry.ts";
@@ -24,6 +24,7 @@ import {
   type StepAt,
   type Workflow,
 } from "../state/state.ts";
+import { foreignStep, roundedParam } from "./errors.ts";
 
 /** The input and the committed steps of a step workflow's thread. */
 export type FoldedThread = ThreadInput & {
@@ -68,11 +69,7 @@ export function foldSteps(
     } else if (isCommit(meta)) {
       folded.apply(role, meta);
     } else {
-      throw failure(
-        "NOT_STEPS",
-        `step ${index + 1} (${role}) was not made by a step workflow`,
-        "a step workflow can go on only from steps of its own",
-      );
+      throw foreignStep(index + 1, role);
     }
   }
   return folded.state;
@@ -142,8 +139,7 @@ function objectIn(prompt: string): Record<string, unknown> | null {
   }
   const rounded = roundedIn(prompt);
   if (!rounded) return isPlain(value) ? value : null;
-  const message = `params: the number ${rounded.text} can't be kept exactly`;
-  throw failure("PARAMS_INVALID", message, "write it as a text, in quotes");
+  throw roundedParam(rounded.text);
 }
 
 function textParam({ params }: Registry, prompt: string): Record<string, unknown> {

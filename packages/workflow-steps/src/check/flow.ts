@@ -16,7 +16,7 @@ export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) =>
   for (const { to, path } of referencesOf(fields)) {
     if (outline.steps.has(to)) continue;
     const isEnd = to === RETURN || to === BREAK;
-    const why = isEnd ? `${to} can only stand in next` : `there is no step ${quoted(to)}`;
+    const why = isEnd ? `${to} can only stand in next` : `no step ${quoted(to)} found`;
     error(path, `${showPath(path)}: ${why}`);
   }
 };
@@ -74,7 +74,7 @@ const constructsDoNotContainThemselves: DocumentRule = ({ steps, outline }) => {
 const hasEntry: DocumentRule = ({ steps, outline, error }) => {
   if (outline.steps.size === 0 || outline.entries.length > 0 || steps.length === 0) return;
   const remedy = "put a Noop before the first";
-  error(["steps"], `there is no entry: each step is named by another, so ${remedy}`);
+  error(["steps"], `no entry found: each step is named by another, so ${remedy}`);
 };
 
 const reachesAll: DocumentRule = ({ steps, outline }) => {

@@ -1,5 +1,5 @@
 import type { LLMAdapter } from "../adapter/adapter.ts";
-import { type ExecutionStatus, failure } from "../document/document.ts";
+import type { ExecutionStatus } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import type { StepDocument } from "../document/format.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
@@ -9,6 +9,7 @@ import type { Checkpoint } from "../state/checkpoint.ts";
 import { type RunState, writable } from "../state/state.ts";
 import type { ResolvedTarget } from "../document/target.ts";
 import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
+import { undeclaredVariable } from "./errors.ts";
 
 /** The handler of a custom type of step. Its return value becomes `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
@@ -88,10 +89,7 @@ export class ExecutionContext {
     if (this.isOver) return;
     const { run } = this;
     const name = String(path[0]);
-    if (!Object.hasOwn(run.state.variables, name)) {
-      const message = `the workflow declares no variable ${JSON.stringify(name)}`;
-      throw failure("VARIABLE_UNKNOWN", message, "declare it in registry.vars");
-    }
+    if (!Object.hasOwn(run.state.variables, name)) throw undeclaredVariable(name);
     const write = { path, value: writable(value, name), seq: run.state.writeSeq + 1 };
     const change = run.variables.write(write);
     run.state.writeSeq = write.seq;

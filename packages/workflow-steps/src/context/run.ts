@@ -2,7 +2,7 @@ import { type Attempts, type Path, type PathPart, Scheduler } from "@uncaged/wor
 import type { JsonSchema } from "@uncaged/workflow";
 import type { Adapters } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
-import { type ExecutionStatus, failure, type ParallelErrorStrategy } from "../document/document.ts";
+import type { ExecutionStatus, ParallelErrorStrategy } from "../document/document.ts";
 import type { Origin, RunEvent, RunEventType } from "../document/event.ts";
 import { type Checkpoint, checkpointOf } from "../state/checkpoint.ts";
 import type {
@@ -16,6 +16,7 @@ import type {
   Write,
 } from "../state/state.ts";
 import { Variables } from "../state/variables.ts";
+import { controlInThread } from "./errors.ts";
 
 /** The reply to an answer to a Pause. */
 export type ResumeReply = { ok: true } | { ok: false; reason: string };
@@ -34,19 +35,15 @@ export type RunControl = {
 };
 
 const threadControl: RunControl = {
-  checkpoint: () => refuse("read the checkpoint"),
-  onEvent: () => refuse("listen to the events"),
+  checkpoint: () => refuse("read the checkpoint of"),
+  onEvent: () => refuse("listen to the events of"),
   abort: () => refuse("abort"),
   resume: () => refuse("resume"),
-  done: () => refuse("wait for the end"),
+  done: () => refuse("wait for the end of"),
 };
 
-function refuse(what: string): never {
-  throw failure(
-    "THREAD_CONTROL",
-    `a step in a thread can't ${what} of its own run`,
-    "a thread is controlled from outside: uncaged-workflow, or its client",
-  );
+function refuse(action: string): never {
+  throw controlInThread(action);
 }
 
 /** A question of a Pause. Times are in milliseconds since the epoch. */

@@ -56,8 +56,8 @@ describe("the declaration of a param", () => {
 
 test("the name of a variable must begin with $, and keeps it", () => {
   expect(parseVariableDeclaration("$n (INT) = 0")).toEqual({ name: "$n", type: "INT", default: 0 });
-  expect(() => parseVariableDeclaration("n(INT)")).toThrow("begins with $");
-  expect(() => parseVariableDeclaration("$(INT)")).toThrow("no name");
+  expect(() => parseVariableDeclaration("n(INT)")).toThrow("must begin with $");
+  expect(() => parseVariableDeclaration("$(INT)")).toThrow("missing name");
 });
 
 describe("the signature of a service", () => {

@@ -90,7 +90,7 @@ test("paramTypes and varTypes return the types by name", () => {
 test("a param that no expression can read is refused", () => {
   for (const name of ["_item", "_mine", "__proto__", "SYSVAR", "true"]) {
     expect(() => new Registry({ params: [`${name}(STRING)`] })).toThrow(
-      `no expression can read the name ${name}`,
+      `the name ${name} is reserved`,
     );
   }
 });

@@ -1,10 +1,10 @@
 import { roundedIn } from "@uncaged/workflow/interpreter";
 import type { JsonSchema } from "@uncaged/workflow";
 import * as z from "zod/mini";
-import { failure } from "./document.ts";
 import { type Form, quoted } from "./form.ts";
 import type { RegistryDocument } from "./format.ts";
 import { copyOf, isPlain } from "../expression/value.ts";
+import { badDeclaration, badParams } from "./errors.ts";
 
 /**
  * The parsed registry of a step workflow. The constructor throws a `WorkflowError` (`DECLARATION_INVALID`) for the
@@ -57,12 +57,7 @@ export class Registry {
 
   #invalid(problems: string[]) {
     const all = this.params.map(({ name, type }) => `${name} (${type})`).join(", ");
-    return failure(
-      "PARAMS_INVALID",
-      `params: ${problems.join("; ")}`,
-      all ? `the workflow has the params ${all}` : "the workflow has no params",
-      { details: problems.length > 1 ? problems : undefined },
-    );
+    return badParams(problems, all);
   }
 
   /** Returns the initial variables of a run: a copy of each default, or null. */
@@ -139,36 +134,36 @@ export function parseParamDeclaration(text: string): Declaration {
   const declaration = declarationIn(text, 'write "name(TYPE)" or "name(TYPE) = default"');
   const { name } = declaration;
   if (name.startsWith("$")) {
-    throw invalid(text, "the name of a param has no $", 'write "name(TYPE)"');
+    throw badDeclaration(text, "the name of a param must not begin with $", 'write "name(TYPE)"');
   }
   // Names that begin with _ are reserved for locals.
   if (!unreadable.has(name) && !name.startsWith("_")) return declaration;
-  throw invalid(text, `no expression can read the name ${name}`, "choose another name");
+  throw badDeclaration(text, `the name ${name} is reserved`, "choose another name");
 }
 
 /** Reads the declaration of a variable: `$plan(OBJECT)`, `$n(INT) = 0`. The name keeps its `$`. */
 export function parseVariableDeclaration(text: string): Declaration {
   const declaration = declarationIn(text, 'write "$name(TYPE)" or "$name(TYPE) = default"');
   if (declaration.name.startsWith("$")) return declaration;
-  throw invalid(text, "the name of a variable begins with $", 'write "$name(TYPE)"');
+  throw badDeclaration(text, "the name of a variable must begin with $", 'write "$name(TYPE)"');
 }
 
 function declarationIn(text: string, hint: string): Declaration {
   const found = typeof text === "string" ? form.exec(text) : null;
   const [, name, written, value] = found ?? [];
-  if (!name || written === undefined) throw invalid(text, "it has no name and type", hint);
+  if (!name || written === undefined) throw badDeclaration(text, "missing name or type", hint);
   const type = canonicalType(written);
-  if (type === "") throw invalid(text, "its type is empty", hint);
+  if (type === "") throw badDeclaration(text, "the type is empty", hint);
   if (value === undefined) return { name, type };
   const given = defaultOf(value.trim(), type);
   if (given === null || isOfType(given, type)) return { name, type, default: given };
   const rounded = roundedIn(value);
   if (rounded && !isOfType("", type)) {
     const wanted = "give a smaller number, or declare a STRING";
-    throw invalid(text, `the number ${rounded.text} can't be kept exactly`, wanted);
+    throw badDeclaration(text, `the number ${rounded.text} can't be kept exactly`, wanted);
   }
   const wanted = "give a default of the type, as JSON";
-  throw invalid(text, `its default is not of type ${type}`, wanted);
+  throw badDeclaration(text, `invalid default for ${type}`, wanted);
 }
 
 /** Parses a default. A text needs no quotes. */
@@ -182,11 +177,6 @@ function defaultOf(text: string, type: string): unknown {
   } catch {
     return text;
   }
-}
-
-function invalid(text: unknown, message: string, hint: string) {
-  const shown = quoted(typeof text === "string" ? text : `a ${typeof text}`);
-  return failure("DECLARATION_INVALID", `declaration ${shown}: ${message}`, hint);
 }
 
 export type ServiceSignature = {
@@ -207,19 +197,19 @@ const item = /^\s*([\p{ID_Start}_][\p{ID_Continue}]*)\s*\(([^()]*)\)\s*$/u;
  */
 export function parseServiceSignature(text: string): ServiceSignature {
   const refused = (message: string) =>
-    invalid(text, message, 'write "Name(a(TYPE), b(TYPE)) RETURN r(TYPE)"');
-  if (typeof text !== "string") throw refused("it is not a text");
+    badDeclaration(text, message, 'write "Name(a(TYPE), b(TYPE)) RETURN r(TYPE)"');
+  if (typeof text !== "string") throw refused("not a text");
   const [, name, params = "", close, returns, rest] = signature.exec(text) ?? [];
-  if (name === undefined) throw refused("it has no name and (");
-  if (!close) throw refused('the "(" has no ")"');
-  if (rest) throw refused("more follows than a signature has");
+  if (name === undefined) throw refused('missing name or "("');
+  if (!close) throw refused('missing closing ")"');
+  if (rest) throw refused("unexpected text after the signature");
   const read = (list: string) =>
     list.split(/,(?![^(]*\))/).map((one) => {
       const [, itemName, type] = item.exec(one) ?? [];
       if (itemName !== undefined && type !== undefined) {
         return { name: itemName, type: canonicalType(type) };
       }
-      throw refused("a name with its (TYPE) is missing");
+      throw refused("missing name with its (TYPE)");
     });
   return {
     name,

@@ -48,25 +48,25 @@ describe("a file as target", () => {
 });
 
 test.each([
-  ["", "neither"],
-  ["x", "neither"],
-  ["$", "neither"],
-  ["=$x", "neither"],
-  ["../x", "neither"],
-  ["/", "no name"],
-  ["$a.", "a key must follow"],
-  ["$a..b", "a key must follow"],
-  ["$a b", "stands where"],
-  ["$a{_index}", "stands where"],
-  ["$a[0", 'the "[" has no "]"'],
-  ["$a['0]", "offset 3: the text that begins here has no end"],
-  ["$a.{_item", 'the "{" has no "}"'],
-  ["/x{_item", 'the "{" has no "}"'],
-  ["$a[]", "offset 3: a value is missing"],
-  ["/x{1 +}", "offset 6: a value is missing"],
-  ["$a.__proto__.x", "__proto__ is refused"],
-  ["$a.b.constructor", "constructor is refused"],
-  ["$a.prototype", "prototype is refused"],
+  ["", "not a $variable or a /path"],
+  ["x", "not a $variable or a /path"],
+  ["$", "not a $variable or a /path"],
+  ["=$x", "not a $variable or a /path"],
+  ["../x", "not a $variable or a /path"],
+  ["/", "missing name"],
+  ["$a.", 'missing key after "."'],
+  ["$a..b", 'missing key after "."'],
+  ["$a b", "expected a .key or an [index]"],
+  ["$a{_index}", "expected a .key or an [index]"],
+  ["$a[0", 'missing closing "]"'],
+  ["$a['0]", "offset 3: unterminated string"],
+  ["$a.{_item", 'missing closing "}"'],
+  ["/x{_item", 'missing closing "}"'],
+  ["$a[]", "offset 3: missing value"],
+  ["/x{1 +}", "offset 6: missing value"],
+  ["$a.__proto__.x", "__proto__ is not allowed"],
+  ["$a.b.constructor", "constructor is not allowed"],
+  ["$a.prototype", "prototype is not allowed"],
   [`$a${".b".repeat(101)}`, "more than 100 keys"],
   [`/${"a".repeat(10_000)}`, "more than 10000 characters"],
 ])("the target %p is refused", (text, message) => {
@@ -74,19 +74,19 @@ test.each([
 });
 
 test.each([
-  ["$a.{$none}", "{$none} is without a value"],
-  ["$a.{$missing.x}", "{$missing.x} is without a value"],
-  ["/out/{$o}.md", "{$o} is of type object"],
+  ["$a.{$none}", "{$none} is missing"],
+  ["$a.{$missing.x}", "{$missing.x} is missing"],
+  ["/out/{$o}.md", "{$o} is a value of type object"],
   ["/out/{$o.list}.md", "{$o.list} is an array"],
   ["/{''}", "empty"],
   ["$a.{''}", "empty"],
-  ["$a[$missing]", "[$missing] is without a value"],
+  ["$a[$missing]", "[$missing] is missing"],
   ["$a[-1]", "is -1"],
   ["$a[0.5]", "is 0.5"],
   ["$a[_item.on]", "of type boolean"],
   ["$a['']", "an empty text"],
-  ["$a.{$key}", "__proto__ is refused"],
-  ["$a[$key].polluted", "__proto__ is refused"],
+  ["$a.{$key}", "__proto__ is not allowed"],
+  ["$a[$key].polluted", "__proto__ is not allowed"],
 ])("the target %p names no place", (text, message) => {
   expect(() => place(text)).toThrow(message);
 });
@@ -143,8 +143,8 @@ test("outEntries returns targets with their values", () => {
     ["$x", "=_result.a"],
     ["/f", null],
   ]);
-  expect(() => outEntries(["$x"])).toThrow("out is an array");
-  expect(() => outEntries(3)).toThrow("out is a number");
+  expect(() => outEntries(["$x"])).toThrow("out is not a target or an object: an array");
+  expect(() => outEntries(3)).toThrow("out is not a target or an object: a number");
 });
 
 /** Freezes a value deeply, so that changes throw. */
@@ -207,10 +207,10 @@ describe("a value at a path", () => {
 });
 
 test.each([
-  [null, ["__proto__", "x"], "__proto__ is refused"],
-  ["text", ["a"], "at its beginning stands a value of type string"],
-  [{ a: { b: 5 } }, ["a", "b", "c"], "at a.b stands a value of type number"],
-  [{ a: new Date() }, ["a", "x"], "at a stands a value of type object"],
+  [null, ["__proto__", "x"], "__proto__ is not allowed"],
+  ["text", ["a"], "the variable is a value of type string"],
+  [{ a: { b: 5 } }, ["a", "b", "c"], "a.b is a value of type number"],
+  [{ a: new Date() }, ["a", "x"], "a is a value of type object"],
   [[], ["x"], "not an index"],
   [[], ["01"], "not an index"],
   [[], [-1], "not an index"],

@@ -1,8 +1,7 @@
-import { failure } from "./document.ts";
-import { quoted } from "./form.ts";
 import { evaluate, problemIn, remembered } from "../expression/expression.ts";
 import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
+import { badOut, badPath, badTarget, unresolvedTarget } from "./errors.ts";
 
 /** A part of a target: literal text, or an expression that is replaced by its value. */
 type Part = { text: string } | { expression: string };
@@ -39,19 +38,19 @@ export function expressionsIn(target: Target): string[] {
 
 function read(source: string): Target {
   if (source.length > longest) {
-    throw targetError(source, `it has more than ${longest} characters`);
+    throw badTarget(source, `more than ${longest} characters`);
   }
   if (source.startsWith("/")) {
     const { parts } = partsAt(source, 1, fileText, "{[");
-    if (parts.length === 0) throw targetError(source, "the file has no name");
+    if (parts.length === 0) throw badTarget(source, "missing name of the file");
     return { kind: "file", source, parts };
   }
   const name = variable.exec(source)?.[0];
-  if (!name) throw targetError(source, "it is neither a $variable nor a /path");
+  if (!name) throw badTarget(source, "not a $variable or a /path");
   const segments: Segment[] = [];
   let position = name.length;
   while (position < source.length) {
-    if (segments.length >= deepest) throw targetError(source, `it has more than ${deepest} keys`);
+    if (segments.length >= deepest) throw badTarget(source, `more than ${deepest} keys`);
     const { segment, end } = segmentAt(source, position);
     segments.push(segment);
     position = end;
@@ -66,13 +65,13 @@ function segmentAt(source: string, start: number): { segment: Segment; end: numb
   }
   if (source[start] !== ".") {
     const found = JSON.stringify(source.slice(start, start + 10).toWellFormed());
-    throw targetError(source, `${found} stands where a .key or an [index] must`);
+    throw badTarget(source, `expected a .key or an [index], found ${found}`);
   }
   const { parts, end } = partsAt(source, start + 1, keyText, "{");
   const [only, ...others] = parts;
-  if (!only) throw targetError(source, "a key must follow the point");
+  if (!only) throw badTarget(source, 'missing key after "."');
   if (others.length === 0 && "text" in only && refused.has(only.text)) {
-    throw targetError(source, `the key ${only.text} is refused`);
+    throw badTarget(source, `the key ${only.text} is not allowed`);
   }
   return { segment: { kind: "key", parts }, end };
 }
@@ -103,11 +102,11 @@ function partsAt(
 function enclosed(source: string, start: number): { part: Part; end: number } {
   const close = source[start] === "{" ? "}" : "]";
   const last = partnerOf(source, start, close);
-  if (last === -1) throw targetError(source, `the "${source[start]}" has no "${close}"`);
+  if (last === -1) throw badTarget(source, `missing closing "${close}"`);
   const expression = source.slice(start + 1, last);
   const problem = problemIn(expression);
   if (problem) {
-    throw targetError(source, `offset ${start + 1 + problem.offset}: ${problem.message}`);
+    throw badTarget(source, `offset ${start + 1 + problem.offset}: ${problem.message}`);
   }
   return { part: { expression }, end: last + 1 };
 }
@@ -132,11 +131,7 @@ export function outEntries(out: unknown): [target: string, value: unknown][] {
   if (out === undefined || out === null) return [];
   if (typeof out === "string") return [[out, "=_result"]];
   if (typeof out === "object" && !Array.isArray(out)) return Object.entries(out);
-  throw failure(
-    "OUT_INVALID",
-    `out is ${Array.isArray(out) ? "an array" : `a ${typeof out}`}, no target and no object`,
-    'write "$x", or an object such as {"$x": "=_result"}',
-  );
+  throw badOut(Array.isArray(out) ? "an array" : `a ${typeof out}`);
 }
 
 /** A resolved target. A variable's `path` begins with its `$name`; a file's path has no leading slash. */
@@ -154,7 +149,7 @@ export function resolveTarget(text: string, scope: Scope): ResolvedTarget {
   if (target.kind === "file") return { kind: "file", path: joined(target.parts, text, scope) };
   const path = target.segments.map(({ kind, parts }) => {
     const key = kind === "key" ? joined(parts, text, scope) : indexFrom(parts, text, scope);
-    if (key === prototypeKey) throw unresolved(text, `the key ${key} is refused`);
+    if (key === prototypeKey) throw unresolvedTarget(text, `the key ${key} is not allowed`);
     return key;
   });
   return { kind: "variable", path: [target.name, ...path] };
@@ -165,7 +160,7 @@ function indexFrom([part]: readonly Part[], source: string, scope: Scope): strin
   const value = evaluate(expression, scope);
   if (typeof value === "string" && value !== "") return value;
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
-  throw unresolved(source, `[${expression}] is ${kindOf(value)}, no index and no key`);
+  throw unresolvedTarget(source, `[${expression}] is ${kindOf(value)}, not an index or a key`);
 }
 
 function joined(parts: readonly Part[], source: string, scope: Scope): string {
@@ -173,18 +168,18 @@ function joined(parts: readonly Part[], source: string, scope: Scope): string {
     if ("text" in part) return part.text;
     const value = evaluate(part.expression, scope);
     if (["string", "number", "boolean"].includes(typeof value)) return String(value);
-    throw unresolved(source, `{${part.expression}} is ${kindOf(value)}`);
+    throw unresolvedTarget(source, `{${part.expression}} is ${kindOf(value)}`);
   });
   const text = texts.join("");
-  if (text === "") throw unresolved(source, "all of it is empty");
+  if (text === "") throw unresolvedTarget(source, "it is empty");
   return text;
 }
 
 function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return "without a value";
+  if (value === null || value === undefined) return "missing";
   if (typeof value === "number") return String(value);
   if (typeof value === "string") return "an empty text";
-  return Array.isArray(value) ? "an array" : `of type ${typeof value}`;
+  return Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
 }
 
 /** Assigning to this key replaces an object's prototype. */
@@ -192,27 +187,6 @@ const prototypeKey = "__proto__";
 
 /** Keys that targets can't write. Values may still contain the keys `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
-
-const targetError = (source: string, message: string) =>
-  failure(
-    "TARGET_INVALID",
-    `target ${quoted(source)}: ${message}`,
-    "a target is a $variable with .key and [index], or a /path; both may have {placeholders}",
-  );
-
-const unresolved = (source: string, message: string) =>
-  failure(
-    "TARGET_UNRESOLVED",
-    `target ${quoted(source)}: ${message}`,
-    "a placeholder needs a text or a number, an index a whole number from 0 or a key",
-  );
-
-const pathError = (path: readonly (string | number)[], message: string) =>
-  failure(
-    "PATH_REFUSED",
-    `path ${quoted(path.join("."))}: ${message}`,
-    "write to a key of an object, to an index of an array, or replace the whole value",
-  );
 
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
@@ -236,7 +210,7 @@ export function setPath(
 ): unknown {
   const segment = path[depth];
   if (segment === undefined) return newValue;
-  if (segment === prototypeKey) throw pathError(path, `the key ${segment} is refused`);
+  if (segment === prototypeKey) throw badPath(path, `the key ${segment} is not allowed`);
   const container = containerAt(root, path, depth, owned) as Record<string | number, unknown>;
   const before = Object.hasOwn(container, segment) ? container[segment] : undefined;
   const below = setPath(before, path, newValue, owned, depth + 1);
@@ -263,17 +237,16 @@ function containerAt(
     return owned.has(existing) ? existing : existing.slice();
   }
   if (isPlain(existing)) return owned.has(existing) ? existing : { ...existing };
-  const at = depth === 0 ? "at its beginning" : `at ${path.slice(0, depth).join(".")}`;
-  const found = `a value of type ${typeof existing}, which has no keys to write to`;
-  throw pathError(path, `${at} stands ${found}`);
+  const at = depth === 0 ? "the variable" : path.slice(0, depth).join(".");
+  throw badPath(path, `${at} is a value of type ${typeof existing}, not an object or an array`);
 }
 
 function indexIn(array: unknown[], path: readonly (string | number)[], depth: number): number {
   const segment = path[depth] ?? "";
   const at = typeof segment === "string" && index.test(segment) ? Number(segment) : segment;
   if (typeof at !== "number" || !Number.isSafeInteger(at) || at < 0) {
-    throw pathError(path, `${JSON.stringify(segment)} is not an index of an array`);
+    throw badPath(path, `${JSON.stringify(segment)} is not an index of an array`);
   }
   if (at <= array.length + farthest) return at;
-  throw pathError(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);
+  throw badPath(path, `the index ${at} is over ${farthest} beyond the array's ${array.length}`);
 }

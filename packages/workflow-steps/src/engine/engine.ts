@@ -12,11 +12,10 @@ import {
   Run,
   type RunOptions,
 } from "../context/run.ts";
-import { failure } from "../document/document.ts";
 import type { RunEvent } from "../document/event.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { drive } from "../interpreter/drive.ts";
-import { invalidWorkflow } from "../interpreter/subflow.ts";
+import { invalidWorkflow } from "../interpreter/errors.ts";
 import { type Checkpoint, type Resumable, restoredState } from "../state/checkpoint.ts";
 import { Fold } from "../state/fold.ts";
 import {
@@ -27,6 +26,7 @@ import {
   type RunState,
   type Workflow,
 } from "../state/state.ts";
+import { unknownTool } from "./errors.ts";
 
 /**
  * Runs a custom step. Its return value becomes `_result`. `out` is mapped afterwards, unless the handler already mapped
@@ -373,7 +373,6 @@ const toolsOf = (tools: Tools): ToolAdapter => ({
       : undefined;
     const tool = typeof tools.get === "function" ? tools.get(name) : own;
     if (tool) return await tool.execute(input, runtime);
-    const message = `there is no tool ${JSON.stringify(name)}`;
-    throw failure("TOOL_UNKNOWN", message, "give it in tools, or check the step's tool");
+    throw unknownTool(name);
   },
 });

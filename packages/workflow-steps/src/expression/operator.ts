@@ -46,7 +46,7 @@ export const operations: Readonly<Record<string, { power: number; run: Operation
     power: 6,
     run: arithmetic((a, b, fail) => {
       if (b !== 0) return a / b;
-      return fail("a division by zero", "test the divisor first, as in $n > 0 && $a / $n");
+      return fail("division by zero", "test the divisor first, as in $n > 0 && $a / $n");
     }),
   },
 };

@@ -163,24 +163,24 @@ class Parser {
       this.#names.add(text);
       return (scope) => scope(text);
     }
-    if (kind === "end") throw this.#invalid("a value is missing at the end", offset);
-    throw this.#invalid(`a value is missing before ${JSON.stringify(text)}`, offset);
+    if (kind === "end") throw this.#invalid("missing value at the end", offset);
+    throw this.#invalid(`missing value before ${JSON.stringify(text)}`, offset);
   }
 
   #enclosed(close: string): Evaluate {
-    const { text: open, offset: start } = this.#next();
+    const { offset: start } = this.#next();
     const inner = this.#deeper(start, () => this.#binary(0));
     const { kind, text, offset } = this.#next();
     if (kind === "sign" && text === close) return inner;
-    if (kind === "end") throw this.#invalid(`the "${open}" has no "${close}"`, start);
+    if (kind === "end") throw this.#invalid(`missing closing "${close}"`, start);
     if (text === "(") throw this.#invalid("function calls are not supported", offset);
     const found = JSON.stringify(text.toWellFormed());
-    throw this.#invalid(`${found} stands where "${close}" must`, offset);
+    throw this.#invalid(`expected "${close}", found ${found}`, offset);
   }
 
   #deeper(offset: number, inner: () => Evaluate): Evaluate {
     if (this.#depth >= deepest) {
-      throw this.#invalid(`it has more than ${deepest} levels`, offset, lengthHint);
+      throw this.#invalid(`more than ${deepest} levels`, offset, lengthHint);
     }
     this.#depth += 1;
     const evaluate = inner();
@@ -287,17 +287,17 @@ const signs: ReadonlySet<string> = new Set([
 ]);
 
 const foreign: Readonly<Record<string, string>> = {
-  "=": "a value can't be assigned here; == compares",
-  "===": "there is no ===; == compares",
-  "!==": "there is no !==; != compares",
-  "?": "there is no conditional; && and || choose",
-  "%": "there is no %",
-  "{": "an object can't be written here",
-  ",": "a comma has no place here",
-  "'": "the text that begins here has no end",
-  '"': "the text that begins here has no end",
-  ".": "a key must follow the point",
+  "=": "assignment is not supported; == compares",
+  "===": "=== is not supported; == compares",
+  "!==": "!== is not supported; != compares",
+  "?": "?: is not supported; && and || choose",
+  "%": "% is not supported",
+  "{": "object literals are not supported",
+  ",": "unexpected comma",
+  "'": "unterminated string",
+  '"': "unterminated string",
+  ".": 'missing key after "."',
 };
 
 const foreignText = (sign: string): string =>
-  foreign[sign] ?? `${JSON.stringify(sign.toWellFormed())} has no meaning`;
+  foreign[sign] ?? `unexpected ${JSON.stringify(sign.toWellFormed())}`;

@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow";
+import { valueTooDeep } from "./errors.ts";
 
 const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
@@ -107,11 +107,7 @@ const deepest = 1000;
  * `WorkflowError` (`VALUE_TOO_DEEP`) beyond 1,000 levels and for a cycle.
  */
 export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth = 0): unknown {
-  if (depth > deepest) {
-    const message = `a value has more than ${deepest} levels, or contains itself`;
-    const hint = "use values that JSON can hold, less deeply nested";
-    throw new WorkflowError({ code: "VALUE_TOO_DEEP", message, hint });
-  }
+  if (depth > deepest) throw valueTooDeep(deepest);
   if (Array.isArray(value)) return value.map((item) => mapped(item, leaf, depth + 1));
   if (!isPlain(value)) return leaf(value);
   // fromEntries defines own properties, also for the key `__proto__`.

@@ -1,15 +1,10 @@
-import {
-  BREAK,
-  ENTRY,
-  failure,
-  LoopMode,
-  type ParallelErrorStrategy,
-} from "../document/document.ts";
+import { BREAK, ENTRY, LoopMode, type ParallelErrorStrategy } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { chainKey, hasEnded, insideOf, startAt } from "../state/position.ts";
 import type { Inside } from "../state/state.ts";
 import { type Chain, chainAt, type Done, type Interpreter, type Task } from "./interpreter.ts";
 import { ParallelExecutor, type ParallelTask } from "./parallel.ts";
+import { sourceNotArray } from "./errors.ts";
 
 /** Runs the children of a step concurrently. Returns whether a child ended with a BREAK. */
 export function runFork({ chain, inside, interpreter, step, turn }: Task): Promise<boolean> {
@@ -142,6 +137,5 @@ function sourceOf({ context, step }: Task): readonly unknown[] {
   // Copied, because the body may write to the source.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
-  const message = `the source of ${step.id} is not an array but ${typeof source}`;
-  throw failure("BAD_SOURCE", message, "give an array, or nothing for no iteration");
+  throw sourceNotArray(step.id, typeof source);
 }

@@ -2,7 +2,7 @@ import { truncated } from "@uncaged/workflow/interpreter";
 import { buildErrorMap, messageOf } from "../adapter/error.ts";
 import type { ExecutionContext } from "../context/context.ts";
 import type { EngineEvent } from "../context/run.ts";
-import { BREAK, callTypes, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
+import { BREAK, callTypes, ENTRY, getStepType, RETURN } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import { copyOf, ownValue } from "../expression/value.ts";
 import { runsWorkflow } from "../document/outline.ts";
@@ -40,6 +40,7 @@ import {
 import { Failure, ParallelError, RunError } from "./parallel.ts";
 import { runPause, stop } from "./pause.ts";
 import { runSubflow } from "./subflow.ts";
+import { idleCycle, noHandler, noNextStep } from "./errors.ts";
 
 /** The end of a run that did not fail. `reason` is the Stop's reason. */
 export type RunResult =
@@ -127,17 +128,10 @@ async function runChain(interpreter: Interpreter, chain: Chain): Promise<ChainEn
       continue;
     }
     const step = steps.get(next);
-    if (!step) {
-      const message = `the workflow has no step ${JSON.stringify(next)}`;
-      throw new Failure(next, failure("NO_SUCH_STEP", message, "check next, children and cases"));
-    }
+    if (!step) throw new Failure(next, noNextStep(next));
     const done = await runStep(interpreter, chain, step);
     skipped = done.isSkipped ? skipped + 1 : 0;
-    if (skipped > steps.size) {
-      const message = `the steps around ${next} follow each other for ever, and each is left out by its if`;
-      const hint = "let one of them lead out of the cycle";
-      throw new Failure(next, failure("IDLE_CYCLE", message, hint));
-    }
+    if (skipped > steps.size) throw new Failure(next, idleCycle(next));
     moveOn(chain.position, done.next);
   }
 }
@@ -337,11 +331,7 @@ async function called(task: Task): Promise<Called> {
     return { locals: { _result: await handled } };
   }
   const execute = type !== null && callTypes.has(type) ? executors[type] : undefined;
-  if (!execute) {
-    const message = `nothing carries out ${step.id}: there is no handler for ${typeName(step)}`;
-    const hint = `give customHandlers.${typeName(step)}, or use a type of the format`;
-    throw failure("NO_HANDLER", message, hint);
-  }
+  if (!execute) throw noHandler(step.id, typeName(step));
   announceFiles(task);
   return await execute(callOf(task));
 }

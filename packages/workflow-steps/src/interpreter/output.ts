@@ -3,14 +3,24 @@ import picomatch from "picomatch/posix.js";
 import type { FileAdapter, FileMode } from "../adapter/adapter.ts";
 import type { ChildExecutionContext, ExecutionContext } from "../context/context.ts";
 import type { Run } from "../context/run.ts";
-import { failure, getStepType, WriteMode } from "../document/document.ts";
+import { getStepType, WriteMode } from "../document/document.ts";
 import type { StepDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { read } from "../expression/parse.ts";
 import { isPlain, toText } from "../expression/value.ts";
 import { type Called, pathFromRoot, untilAborted, whole } from "../step/call.ts";
+import { noAdapter } from "../step/errors.ts";
 import { outEntries, resolveTarget } from "../document/target.ts";
 import type { Task } from "./interpreter.ts";
+import {
+  badWriteMode,
+  pathLeadsOut,
+  pathNotAllowed,
+  reservedFileName,
+  setToFile,
+  emptyTarget,
+  targetNotPath,
+} from "./errors.ts";
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
@@ -55,7 +65,7 @@ export async function writeTarget(writer: Writer): Promise<void> {
   const value = context.resolve(step.value ?? null);
   if (type === "Set") {
     const variable = resolveTarget(textOf(step.target), context.scope);
-    if (variable.kind === "file") throw badTarget(step.id, "a Set writes a $variable");
+    if (variable.kind === "file") throw setToFile(step.id);
     context.set(variable.path, value, step.id);
     return;
   }
@@ -70,9 +80,9 @@ function pathOf({ context, step }: Writer): string {
   if (target.startsWith("=")) {
     const path = context.evaluate(target);
     if (typeof path === "string" && path !== "") return path;
-    throw badTarget(step.id, `its target is not a path but ${JSON.stringify(path ?? null)}`);
+    throw targetNotPath(step.id, path ?? null);
   }
-  if (target === "") throw badTarget(step.id, "its target is empty");
+  if (target === "") throw emptyTarget(step.id);
   const { path } = resolveTarget(target.startsWith("/") ? target : `/${target}`, context.scope);
   return String(path);
 }
@@ -106,11 +116,8 @@ export async function writeFile(
 ): Promise<void> {
   const { context, step } = writer;
   const { file } = context.run.setup.adapters;
-  if (!file) {
-    const message = `${step.id} writes ${path}, and there is no adapter "file"`;
-    throw failure("NO_ADAPTER", message, "give the run the adapter file");
-  }
-  if (!isMode(mode)) throw badTarget(step.id, `${JSON.stringify(mode)} is not a mode of a Write`);
+  if (!file) throw noAdapter(step.id, "file");
+  if (!isMode(mode)) throw badWriteMode(step.id, mode);
   const inside = rooted(writer, path);
   if (getStepType(step) !== "LLM") context.emit("file_start", step.id, { path: inside });
   const written = await untilAborted(writer.signal, () => file.write(inside, data, mode));
@@ -125,16 +132,16 @@ function rooted({ context, step }: Writer, given: string): string {
   const path = pathFromRoot(given);
   const parts = path.split("/");
   if (path === "" || parts.includes("..") || path.includes("\0")) {
-    throw badTarget(step.id, `${JSON.stringify(given)} leads out of the folder of the run`);
+    throw pathLeadsOut(step.id, given);
   }
   // File paths become keys of a record.
-  if (path === "__proto__") throw badTarget(step.id, "a file can't have the name __proto__");
+  if (path === "__proto__") throw reservedFileName(step.id);
   const { state, workflow } = context.run;
   if (parts[0] === ".tmp") return [temporaryFolder(state.runID), ...parts.slice(1)].join("/");
   const globs = workflow.document.registry.files?.artifacts ?? [];
   if (globs.length === 0 || picomatch.isMatch(path, globs.map(pathFromRoot), { dot: true }))
     return path;
-  throw badTarget(step.id, `${path} is outside of registry.files.artifacts (${globs.join(", ")})`);
+  throw pathNotAllowed(step.id, path, globs);
 }
 
 /** Returns a file's content for a value. A JSON file is never empty, because that would be invalid JSON. */
@@ -151,13 +158,6 @@ function sizeOf(written: unknown, data: string | Uint8Array): number {
 }
 
 const isMode = (mode: string): mode is FileMode => Object.hasOwn(WriteMode, mode);
-
-const badTarget = (id: string, what: string) =>
-  failure(
-    "PATH_REFUSED",
-    `${id}: ${what}`,
-    "write to a $variable, or to a path under the run's folder that the registry allows",
-  );
 
 /** Lets a custom handler map a result through its step's `out`, so that the engine does not map it again. */
 export async function applyOutputMapping(

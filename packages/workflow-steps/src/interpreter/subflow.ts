@@ -4,7 +4,6 @@ import { messageOf } from "../adapter/error.ts";
 import { validate } from "../check/check.ts";
 import { ExecutionContext } from "../context/context.ts";
 import { type EngineEvent, Run } from "../context/run.ts";
-import { failure, failures } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import type { RunEvent } from "../document/event.ts";
 import { isPlain } from "../expression/value.ts";
@@ -25,6 +24,14 @@ import { callTool } from "../step/tool.ts";
 import { type Reached, type Task, typeName } from "./interpreter.ts";
 import { shownEvent } from "./output.ts";
 import { waiting } from "./pause.ts";
+import {
+  badMode,
+  childTimeout,
+  childTooDeep,
+  invalidChild,
+  noWorkflowPath,
+  unreadableWorkflow,
+} from "./errors.ts";
 
 const mostDepth = 8;
 
@@ -48,10 +55,7 @@ async function runWorkflow(
     const errors = errorsIn((await documentOf(task, input)).document, []);
     return { result: { valid: errors.length === 0, errors } };
   }
-  if (mode !== "sync") {
-    const message = `${task.step.id}: the mode ${JSON.stringify(mode)} can't be used here`;
-    throw failure("BAD_MODE", message, "use sync or validate");
-  }
+  if (mode !== "sync") throw badMode(task.step.id, mode);
   const open = task.inside?.child;
   // A child that began before a resume continues with its recorded workflow and state.
   const child = open
@@ -75,9 +79,7 @@ function deadline(ms: number | null): Deadline {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const go = (): void => {
     startedAt = Date.now();
-    const message = `the workflow was stopped after ${ms} ms`;
-    const hint = "allow it more with timeout";
-    const end = (): void => late.abort(failure("SUBFLOW_TIMEOUT", message, hint));
+    const end = (): void => late.abort(childTimeout(ms));
     if (ms !== null) timer = setTimeout(end, Math.min(left, 2 ** 31 - 1));
   };
   const hold = (): void => {
@@ -90,16 +92,10 @@ function deadline(ms: number | null): Deadline {
 async function begin(task: Task, input: Record<string, unknown>): Promise<Child> {
   const { chain, interpreter, step } = task;
   const { setup, state, workflow: parent } = interpreter.run;
-  if (setup.depth >= mostDepth) {
-    const message = `${step.id}: workflows may run each other ${mostDepth} deep, and this would be deeper`;
-    throw failure("SUBFLOW_TOO_DEEP", message, "see that no workflow comes to run itself");
-  }
+  if (setup.depth >= mostDepth) throw childTooDeep(step.id, mostDepth);
   const { path, document, isBuiltIn } = await documentOf(task, input);
   const errors = errorsIn(document, Object.keys(interpreter.handlers));
-  if (errors.length > 0) {
-    const message = `${step.id}: ${path} is not a valid workflow: ${errors[0]}`;
-    throw failure("WORKFLOW_INVALID", message, "fix that workflow", { details: errors });
-  }
+  if (errors.length > 0) throw invalidChild(step.id, path, errors);
   const workflow = readWorkflow({ document, subflows: parent.subflows });
   const params = workflow.registry.startParams(input.params ?? {});
   const runID = `${state.runID}-${state.eventSeq}`;
@@ -124,14 +120,11 @@ async function documentOf(
   const { setup, workflow } = interpreter.run;
   const { subflows } = workflow;
   const path = input[pathInput];
-  if (typeof path !== "string" || path === "") {
-    const message = `${step.id}: its ${pathInput} is not a path`;
-    throw failure("NO_WORKFLOW_PATH", message, "give the path of a JSON file");
-  }
+  if (typeof path !== "string" || path === "") throw noWorkflowPath(step.id, pathInput);
   const builtIn = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
   if (builtIn) return { path, document: builtIn, isBuiltIn: true };
   const { file } = setup.adapters;
-  if (!file) throw unreadable(step.id, path, 'there is no adapter "file"');
+  if (!file) throw unreadableWorkflow(step.id, path, 'missing adapter "file"');
   try {
     const read = await untilAborted(signal, () => file.read(path.replace(/^\/+/, "")));
     const text = typeof read === "string" ? read : new TextDecoder().decode(read);
@@ -140,7 +133,7 @@ async function documentOf(
     return { path, document: JSON.parse(text) as WorkflowDocument, isBuiltIn: false };
   } catch (error) {
     signal.throwIfAborted();
-    throw unreadable(step.id, path, messageOf(error));
+    throw unreadableWorkflow(step.id, path, messageOf(error));
   }
 }
 
@@ -148,16 +141,6 @@ async function documentOf(
 export const errorsIn = (document: unknown, customTypes: string[]): string[] =>
   validate(document, { customTypes }).flatMap(({ severity, message }) =>
     severity === "error" ? message : [],
-  );
-
-export const invalidWorkflow = (errors: readonly string[], hint: string) =>
-  failures("WORKFLOW_INVALID", errors, hint);
-
-const unreadable = (id: string, path: string, why: string) =>
-  failure(
-    "WORKFLOW_UNREADABLE",
-    `${id}: the workflow ${path} can't be read: ${why}`,
-    "check the path; it counts from the folder of the run",
   );
 
 type Child = { workflow: Workflow; state: RunState };

@@ -134,7 +134,7 @@ describe("an invalid step workflow", () => {
     const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
     const message = await codeOf(flow(step)).catch((error: Error) => error.message);
     expect(message).toBe(
-      `${join(folder, "flow.json")}: Subflow_A: the workflow ${join(folder, "none.json")} can't be read`,
+      `${join(folder, "flow.json")}: Subflow_A: can't read the workflow ${join(folder, "none.json")}`,
     );
   });
 

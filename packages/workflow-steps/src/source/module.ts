@@ -2,12 +2,13 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { entryFiles } from "@uncaged/workflow/document";
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
-import { failure, getStepType, modelSides, type StepType } from "../document/document.ts";
+import { getStepType, modelSides, type StepType } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { builtInTools } from "../document/tools.ts";
 import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
 import type { Documents } from "../state/state.ts";
 import { checkedDocument, gather, type Gathered, type StepPositions } from "./source.ts";
+import { unreadableChild } from "./errors.ts";
 
 /** A kind of source for `addWorkflow` and `buildSource` of `@uncaged/workflow/host`. */
 export type StepsSource = {
@@ -52,7 +53,7 @@ export function stepsSource(
         const parent = join(dirname(file), by);
         const part = known.get(path);
         if (part) return part;
-        if (isClosed && path.startsWith("../")) throw unreadable(child, step, parent);
+        if (isClosed && path.startsWith("../")) throw unreadableChild(child, step, parent);
         const beside = await readChild(child);
         if ("text" in beside) {
           inputs.push(child);
@@ -60,7 +61,7 @@ export function stepsSource(
         }
         const name = literal.replace(/^\/+/, "");
         const found = await find?.(name);
-        if (!found) throw unreadable(child, step, parent, beside.cause);
+        if (!found) throw unreadableChild(child, step, parent, beside.cause);
         if ("text" in found) {
           if (found.file !== undefined) inputs.push(found.file);
           return checked(found.text, name);
@@ -121,14 +122,6 @@ async function readChild(path: string): Promise<{ text: string } | { cause: unkn
     return { cause };
   }
 }
-
-const unreadable = (path: string, step: string, by: string, cause?: unknown) =>
-  failure(
-    "SUBFLOW_MISSING",
-    `${by}: ${step}: the workflow ${path} can't be read`,
-    "a literal workflow_path is relative to the file that names it, else to the project's folder, else a registered name",
-    { cause },
-  );
 
 const packageName = "@uncaged/workflow-steps";
 const adaptersName = `${packageName}/adapters`;

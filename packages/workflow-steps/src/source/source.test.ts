@@ -41,7 +41,7 @@ describe("a checked document", () => {
     "refuses other JSON: the hint for %s lists the fields of a step workflow",
     (text) => {
       const { message, hint } = errorOf(() => checkedDocument(text, "p.json"));
-      expect(message).toBe("p.json:1:1: not a step workflow: it has neither version nor steps");
+      expect(message).toBe("p.json:1:1: not a step workflow: missing version and steps");
       expect(hint).toBe(
         'a step workflow has "version" ("3.0" to "3.18"), "name", "registry" and an array "steps"; an agent graph has arrays "nodes" and "connections"',
       );
@@ -152,13 +152,13 @@ describe("the workflows that a document runs", () => {
         ]),
       );
     expect(Object.keys((await gathered(chain(8))).subflows)).toHaveLength(8);
-    expect(await refusal(gathered(chain(9)))).toContain("8 workflows deep is the most");
+    expect(await refusal(gathered(chain(9)))).toContain("more than 8 levels deep");
     const late = {
       ...chain(8),
       "flow.json": running("2.json", "0.json"),
       "0.json": running("1.json"),
     };
-    expect(await refusal(gathered(late))).toContain("8 workflows deep is the most");
+    expect(await refusal(gathered(late))).toContain("more than 8 levels deep");
   });
 
   test("are each read only once, in any number", async () => {

@@ -2,10 +2,10 @@ import { posix } from "node:path";
 import { locatedProblems, type Position, readDocument } from "@uncaged/workflow/document";
 import { validate } from "../check/check.ts";
 import type { CheckOptions, Violation } from "../check/subject.ts";
-import { failure, failures, SUPPORTED_VERSIONS } from "../document/document.ts";
 import type { StepDocument, WorkflowDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
 import { literalPath, runsWorkflow, withPath } from "../document/outline.ts";
+import { childCycle, childrenTooDeep, invalidSteps, notSteps } from "./errors.ts";
 
 /** The position of each step in the text, by the step's id. */
 export type StepPositions = Record<string, Position>;
@@ -16,8 +16,6 @@ export type CheckedDocument = {
   warnings: string[];
   positions: StepPositions;
 };
-
-const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${SUPPORTED_VERSIONS.at(-1)}"), "name", "registry" and an array "steps"; an agent graph has arrays "nodes" and "connections"`;
 
 /**
  * Reads and checks a step workflow. Throws `STEPS_INVALID` with the file's first error as `file:line:column: message`;
@@ -31,10 +29,7 @@ export function checkedDocument(
   const { document, positionOf } = readDocument(text, file, "STEPS_INVALID");
   const messagesOf = (found: readonly Violation[]) => locatedProblems(found, file, positionOf);
   const { version, steps } = isPlain(document) ? document : {};
-  if (version === undefined && steps === undefined) {
-    const message = `${file}:1:1: not a step workflow: it has neither version nor steps`;
-    throw failure("STEPS_INVALID", message, needs);
-  }
+  if (version === undefined && steps === undefined) throw notSteps(file);
   const violations = validate(document, options);
   const errors = messagesOf(violations.filter(({ severity }) => severity === "error"));
   if (errors.length === 0) {
@@ -44,7 +39,7 @@ export function checkedDocument(
     return { document: valid, warnings: messagesOf(violations), positions };
   }
   const isOurs = typeof version === "string" && version.startsWith("3.") && Array.isArray(steps);
-  throw failures("STEPS_INVALID", errors, isOurs ? "fix the workflow and try again" : needs);
+  throw invalidSteps(errors, isOurs);
 }
 
 const mostDepth = 8;
@@ -82,10 +77,10 @@ export async function gather(
       const home = literal.startsWith("/") ? "." : posix.dirname(by);
       const path = posix.join(home, literal);
       const way = [...chain, path];
-      if (chain.includes(path)) throw cycle(way);
-      if (chain.length > mostDepth) throw tooDeep(way);
+      if (chain.includes(path)) throw childCycle(way);
+      if (chain.length > mostDepth) throw childrenTooDeep(way, mostDepth);
       const child = linked.get(path) ?? (await link(await read(path, step.id, by, literal), way));
-      if (chain.length + child.depth > mostDepth) throw tooDeep(way);
+      if (chain.length + child.depth > mostDepth) throw childrenTooDeep(way, mostDepth);
       linked.set(path, child);
       depth = Math.max(depth, child.depth + 1);
       steps.push(withPath(step, path));
@@ -100,15 +95,3 @@ export async function gather(
     subflows: new Map(subflows.map(([path, child]) => [path, child.document])),
   };
 }
-
-const hint = "let the workflow that is run not run others in turn";
-
-const cycle = (way: string[]) =>
-  failure("SUBFLOW_CYCLE", `${way.join(" runs ")}: a workflow can't run itself`, hint);
-
-const tooDeep = (way: string[]) =>
-  failure(
-    "SUBFLOW_TOO_DEEP",
-    `${way.join(" runs ")}: ${mostDepth} workflows deep is the most`,
-    hint,
-  );

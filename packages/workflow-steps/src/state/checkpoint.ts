@@ -1,5 +1,5 @@
 import { messageOf } from "../adapter/error.ts";
-import { BREAK, ENTRY, type ExecutionStatus, failures, RETURN } from "../document/document.ts";
+import { BREAK, ENTRY, type ExecutionStatus, RETURN } from "../document/document.ts";
 import * as z from "zod/mini";
 import { violationsOf } from "../document/form.ts";
 import { isPlain } from "../expression/value.ts";
@@ -7,6 +7,7 @@ import { type Marks, marksAt, marksOf, positionFrom, resumeStepOf } from "./mark
 import { comingStep } from "./position.ts";
 import { giveAt } from "./fold.ts";
 import { type Artifact, newState, type RunState, type Workflow, writable } from "./state.ts";
+import { badCheckpoint } from "./errors.ts";
 
 const checkpointType = "vl_workflow_checkpoint";
 
@@ -147,7 +148,7 @@ const whole = z.extend(resumable, { params: object, variables: object });
 
 /** Returns a copy of a checkpoint that fits the workflow. @throws WorkflowError `CHECKPOINT_INVALID` */
 export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
-  if (!isPlain(given)) throw invalid(["a checkpoint must be an object"]);
+  if (!isPlain(given)) throw badCheckpoint(["a checkpoint must be an object"]);
   const form = given._type === undefined ? resumable : whole;
   refuse([...violationsOf(form, given, []).map(({ text }) => text), ...forbiddenKeys(given)]);
   const copy = Object.entries(given).map(([name, part]): [string, unknown] => [
@@ -180,8 +181,8 @@ function ofWorkflow({ outline, registry }: Workflow, checkpoint: Resumable): str
     (name) => !registry.vars.some((one) => one.name === name),
   );
   return [
-    ...strangers.map((id) => `the workflow has no step ${JSON.stringify(id)}`),
-    ...undeclared.map((name) => `the workflow declares no variable ${JSON.stringify(name)}`),
+    ...strangers.map((id) => `no step ${JSON.stringify(id)} found in the workflow`),
+    ...undeclared.map((name) => `no variable ${JSON.stringify(name)} found in the workflow`),
   ];
 }
 
@@ -190,15 +191,10 @@ function copied(part: Record<string, unknown>): Record<string, unknown> {
     const entries = Object.entries(part).map(([key, value]) => [key, writable(value, key)]);
     return Object.fromEntries(entries) as Record<string, unknown>;
   } catch (error) {
-    throw invalid([messageOf(error)]);
+    throw badCheckpoint([messageOf(error)]);
   }
 }
 
 function refuse(problems: string[]): void {
-  if (problems.length > 0) throw invalid(problems);
-}
-
-function invalid(problems: string[]) {
-  const hint = "take a complete checkpoint of this workflow";
-  return failures("CHECKPOINT_INVALID", problems, hint, "the checkpoint can't be used: ");
+  if (problems.length > 0) throw badCheckpoint(problems);
 }

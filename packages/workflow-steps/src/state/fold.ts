@@ -1,5 +1,4 @@
 import type { PathPart } from "@uncaged/workflow/interpreter";
-import { WorkflowError } from "@uncaged/workflow";
 import { ENTRY } from "../document/document.ts";
 import { ExpressionEvaluator } from "../expression/expression.ts";
 import { isPlain } from "../expression/value.ts";
@@ -18,6 +17,13 @@ import {
   writable,
   type Write,
 } from "./state.ts";
+import {
+  iterationOver,
+  noStepOnPath,
+  overridesNotObject,
+  runNotOpen,
+  unknownOverride,
+} from "./errors.ts";
 
 /** Folds the commits of a run to its state, in time linear in their size. */
 export class Fold {
@@ -162,7 +168,7 @@ export function runAt({ workflow, state, path }: RunAt): RunAt {
   if (!part || !("run" in part)) return { workflow, state, path };
   const child = openAt(state.position, path.slice(0, at), part.in)?.child;
   if (child?.state.runID !== part.run) {
-    throw unknownPath(`no workflow ${part.run} that ${part.in} runs is open`);
+    throw runNotOpen(part.run, part.in);
   }
   const inner = childWorkflow(workflow, child.begun);
   return runAt({ workflow: inner, state: child.state, path: path.slice(at + 1) });
@@ -189,25 +195,16 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
   const named = path.flatMap((part) => ("child" in part ? [part.in, part.child] : [part.in]));
   const { steps } = workflow.outline;
   const unknown = [id, ...named].find((one) => one !== ENTRY && !steps.has(one));
-  if (unknown !== undefined) throw unknownPath(`there is no step ${unknown}`);
+  if (unknown !== undefined) throw noStepOnPath(unknown);
   for (const [depth, part] of path.entries()) {
     const inside = openAt(state.position, path.slice(0, depth), part.in);
     const { iteration = 0 } = part as { iteration?: number };
-    if (inside && iteration < inside.finished) {
-      throw unknownPath(`iteration ${iteration} of ${part.in} is done`);
-    }
+    if (inside && iteration < inside.finished) throw iterationOver(iteration, part.in);
     if (inside) continue;
     // The construct begins again, without progress.
     forget(state.position, path.slice(0, depth), part.in);
   }
 }
-
-const unknownPath = (why: string): WorkflowError =>
-  WorkflowError.missing(
-    "PLACE_UNKNOWN",
-    `the run can't go on at that path: ${why}`,
-    "take the path as the thread's own steps have it, and keep the steps before it",
-  );
 
 const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
 
@@ -220,10 +217,7 @@ export function giveAt(
   { workflow: { registry }, state, path }: RunAt,
   overrides: Record<string, unknown>,
 ): void {
-  if (!isPlain(overrides)) {
-    const message = "overrides must be an object, with a new value for each name";
-    throw badOverride(message, "give { $variable: value }");
-  }
+  if (!isPlain(overrides)) throw overridesNotObject();
   const given = givenAt(state, path);
   for (const [name, value] of Object.entries(overrides)) {
     const written = writable(value, name);
@@ -234,9 +228,8 @@ export function giveAt(
       const values = given && ofIteration.has(name) ? given : state.localVars;
       values[name] = written;
     } else {
-      const names = [...registry.vars, ...registry.params].map((one) => one.name).slice(0, 20);
-      const message = `the workflow declares no ${JSON.stringify(name)} that could get another value`;
-      throw badOverride(message, `it declares ${names.join(", ") || "no names"}`);
+      const declared = [...registry.vars, ...registry.params].map((one) => one.name);
+      throw unknownOverride(name, declared);
     }
   }
 }
@@ -251,9 +244,6 @@ function givenAt(state: RunState, path: readonly PathPart[]): Record<string, unk
   given.set(part.iteration, locals);
   return locals;
 }
-
-const badOverride = (message: string, hint: string): WorkflowError =>
-  WorkflowError.missing("OVERRIDE_UNKNOWN", message, hint);
 
 /** Returns the locals of a step at a path, from its run and the enclosing iterations. */
 export function localsAt({ workflow, state, path }: RunAt): Record<string, unknown> {

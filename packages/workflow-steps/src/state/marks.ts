@@ -1,9 +1,9 @@
-import { WorkflowError } from "@uncaged/workflow";
-import { BREAK, ENTRY, failure, getStepType, RETURN } from "../document/document.ts";
+import { BREAK, ENTRY, getStepType, RETURN } from "../document/document.ts";
 import { distinctWays, type Enclosure, type Outline } from "../document/outline.ts";
 import { ownValue } from "../expression/value.ts";
 import { chainKey, entered, hasEnded, insideOf, isLoop, isParallel, startAt } from "./position.ts";
 import type { Inside, Position } from "./state.ts";
+import { ambiguousStep, noSuchStep } from "./errors.ts";
 
 /*
  * The marks of a checkpoint: the progress of constructs, by the ids of their steps. An export derives them from a
@@ -161,16 +161,12 @@ export function positionFrom(outline: Outline, id: string, marks: Marks): Positi
 
 function wayTo(outline: Outline, id: string): Enclosure[] {
   if (id !== ENTRY && !outline.steps.has(id)) {
-    const ids = [...outline.steps.keys()];
-    const hint = `its steps: ${ids.slice(0, 20).join(", ")}${ids.length > 20 ? ", …" : ""}`;
-    const message = `the workflow has no step ${JSON.stringify(id)}`;
-    throw WorkflowError.missing("NO_SUCH_STEP", message, hint);
+    throw noSuchStep(id, [...outline.steps.keys()]);
   }
   const ways = id === ENTRY ? [[]] : distinctWays(outline.enclosuresOf(id));
   if (ways.length > 1) {
     const places = ways.map((one) => one.map((part) => part.in).join(" > ") || "the top");
-    const message = `${id} lies in several constructs: ${places.slice(0, 10).join("; ")}`;
-    throw failure("STEP_AMBIGUOUS", message, "begin at one of these constructs instead");
+    throw ambiguousStep(id, places);
   }
   return ways[0] ?? [];
 }

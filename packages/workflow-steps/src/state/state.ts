@@ -1,10 +1,11 @@
 import type { PathPart } from "@uncaged/workflow/interpreter";
 import type { LLMUsage } from "../adapter/adapter.ts";
 import type { ErrorMap } from "../adapter/error.ts";
-import { ENTRY, failure } from "../document/document.ts";
+import { ENTRY } from "../document/document.ts";
 import type { WorkflowDocument } from "../document/format.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 import { Registry } from "../document/registry.ts";
+import { tooDeepForJSON, wrongTypeForJSON } from "./errors.ts";
 
 /** The documents of a step workflow: its own, and its children's by the path that a step names. */
 export type Documents = {
@@ -187,7 +188,7 @@ const deepest = 950;
  * @throws WorkflowError `VALUE_NOT_JSON`, also beyond 950 levels.
  */
 export function writable(value: unknown, name: string, depth = 0): unknown {
-  if (depth > deepest) throw notJson(name, `has more than ${deepest} levels, or contains itself`);
+  if (depth > deepest) throw tooDeepForJSON(name, deepest);
   switch (typeof value) {
     case "string":
       return value.toWellFormed();
@@ -200,7 +201,7 @@ export function writable(value: unknown, name: string, depth = 0): unknown {
     case "object":
       break;
     default:
-      throw notJson(name, `holds a ${typeof value}`);
+      throw wrongTypeForJSON(name, typeof value);
   }
   if (value === null) return null;
   const copied = (part: unknown): unknown => writable(part, name, depth + 1);
@@ -209,10 +210,3 @@ export function writable(value: unknown, name: string, depth = 0): unknown {
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   return Object.fromEntries(entries.map(([key, item]) => [key.toWellFormed(), copied(item)]));
 }
-
-const notJson = (name: string, what: string) =>
-  failure(
-    "VALUE_NOT_JSON",
-    `what ${name} is to get ${what}, and JSON can't hold that`,
-    "write a value that JSON can hold",
-  );

@@ -1,9 +1,19 @@
 import { parseExact } from "@uncaged/workflow/interpreter";
 import type { ErrorObject, Options, ValidateFunction } from "ajv";
 import type { OutputConfig } from "../adapter/adapter.ts";
-import { LLMError, messageOf } from "../adapter/error.ts";
 import { isPlain } from "../expression/value.ts";
 import type { Call } from "./call.ts";
+import {
+  answerNotJSON,
+  answerNotObject,
+  badSchema,
+  missingSchema,
+  outputConfigNotObject,
+  schemaMismatch,
+  twoSchemas,
+  unknownOutputType,
+  unknownSchema,
+} from "./errors.ts";
 
 /**
  * Returns the form that `output_config` requires of a model's answer, flat or nested in `format`. Includes the schema
@@ -13,23 +23,21 @@ export function formOf({ inputs, registry, step }: Call): OutputConfig | null {
   const config = inputs.output_config ?? null;
   if (config === null) return null;
   const flat = isPlain(config) && isPlain(config.format) ? config.format : config;
-  const bad = (what: string) =>
-    new LLMError("bad_request", `${step.id}: output_config ${what}`, { code: "BAD_OUTPUT_CONFIG" });
-  if (!isPlain(flat)) throw bad("is not an object");
+  if (!isPlain(flat)) throw outputConfigNotObject(step.id);
   const { schemaRef } = flat;
   let { schema } = flat;
   if (schemaRef !== undefined) {
-    if (schema !== undefined) throw bad("has a schema and a schemaRef");
+    if (schema !== undefined) throw twoSchemas(step.id);
     const { schemas = {} } = registry;
     if (typeof schemaRef !== "string" || !Object.hasOwn(schemas, schemaRef)) {
-      throw bad(`names the schema ${JSON.stringify(schemaRef)}, which the registry does not have`);
+      throw unknownSchema(step.id, schemaRef);
     }
     schema = schemas[schemaRef];
   }
   const { type = schema === undefined ? "text" : "json_schema" } = flat;
   if (type === "text" || type === "json_object") return { type };
-  if (type !== "json_schema") throw bad(`has the unknown type ${JSON.stringify(type)}`);
-  if (!isPlain(schema)) throw bad("asks for a json_schema and has no schema");
+  if (type !== "json_schema") throw unknownOutputType(step.id, type);
+  if (!isPlain(schema)) throw missingSchema(step.id);
   return { type, schema, ...(typeof schemaRef === "string" && { schemaRef }) };
 }
 
@@ -42,7 +50,7 @@ export async function formed(content: unknown, form: OutputConfig | null): Promi
   const value = typeof content === "string" ? parsed(content) : content;
   if (form.type === "json_schema" && form.schema) await checkSchema(value, form.schema);
   else if (typeof value !== "object" || value === null) {
-    throw new LLMError("json_parse_error", `the answer is JSON, but no object: ${start(content)}`);
+    throw answerNotObject(start(content));
   }
   return value;
 }
@@ -51,7 +59,7 @@ function parsed(text: string): unknown {
   try {
     return parseExact(fence.exec(text)?.[1] ?? text);
   } catch {
-    throw new LLMError("json_parse_error", `the answer is not valid JSON: ${start(text)}`);
+    throw answerNotJSON(start(text));
   }
 }
 
@@ -68,8 +76,7 @@ async function checkSchema(value: unknown, schema: object): Promise<void> {
   const errors = check.errors ?? [];
   const texts = errors.slice(0, mostViolations).map(violation);
   if (errors.length > mostViolations) texts.push(`and ${errors.length - mostViolations} more`);
-  const message = `the answer does not fit its schema: ${texts.join("; ")}`;
-  throw new LLMError("schema_validation_error", message);
+  throw schemaMismatch(texts);
 }
 
 function violation({ instancePath, message, params }: ErrorObject): string {
@@ -101,7 +108,6 @@ async function compiled(schema: object): Promise<ValidateFunction> {
     }
     return new (await import("ajv/dist/2020.js")).Ajv2020(options).compile(rest);
   } catch (error) {
-    const message = `the schema of the answer can't be used: ${messageOf(error)}`;
-    throw new LLMError("bad_request", message, { code: "BAD_SCHEMA" });
+    throw badSchema(error);
   }
 }

@@ -1,18 +1,22 @@
 import type { ApiAdapter, ApiRequest } from "../adapter/adapter.ts";
-import { LLMError, typeOfStatus } from "../adapter/error.ts";
-import { failure, nameOf } from "../document/document.ts";
+import { nameOf } from "../document/document.ts";
 import type { ApiDocument } from "../document/format.ts";
 import { isPlain } from "../expression/value.ts";
+import { ask, type Call, type Called, fieldOf, plain, summary, typedField } from "./call.ts";
 import {
-  ask,
-  badField,
-  type Call,
-  type Called,
-  fieldOf,
-  plain,
-  summary,
-  typedField,
-} from "./call.ts";
+  badAPIURL,
+  badAuth,
+  badAuthType,
+  badHeader,
+  bytesFromAPI,
+  dotPathParam,
+  failedStatus,
+  missingAuth,
+  missingPathParam,
+  noResponse,
+  unknownAPI,
+  unsetVariable,
+} from "./errors.ts";
 
 /**
  * Calls an endpoint of the registry with `body`, `query`, `pathParams`, `headers` and `timeout` (in milliseconds) from
@@ -30,9 +34,7 @@ export async function callApi(call: Call): Promise<Called> {
     ...(query && { query }),
     ...(body !== undefined && { body }),
   });
-  if (data instanceof Uint8Array) {
-    throw badField(call, `${api.id} answered with bytes: fetch them with a Download step`);
-  }
+  if (data instanceof Uint8Array) throw bytesFromAPI(call.step.id, api.id);
   const _result = plain(data, `the API ${api.id}`);
   return { locals: { _result, _meta: plain({ status, headers }, `the API ${api.id}`) } };
 }
@@ -49,16 +51,13 @@ export async function answerOf(
   const answer: Partial<Answer> | null = await ask(call, "api", (api) =>
     api.request({ ...request, ...(timeout !== undefined && { timeout }), signal }),
   );
-  if (typeof answer !== "object" || answer === null) {
-    throw new LLMError("internal_error", `the adapter api gave no answer to ${request.id}`);
-  }
+  if (typeof answer !== "object" || answer === null) throw noResponse(request.id);
   const { data = null } = answer;
   const status = answer.status ?? 200;
   const headers = answer.headers ?? {};
   if (!(status >= 400)) return { status, headers, data };
   const body = data instanceof Uint8Array ? "" : summary(data);
-  const message = `${request.id} answered ${status}${body && `: ${body}`}`;
-  throw new LLMError(typeOfStatus(status), message, { code: `HTTP_${status}`, status });
+  throw failedStatus(request.id, status, body);
 }
 
 function apiOf({ registry, step }: Call): ApiDocument {
@@ -67,17 +66,13 @@ function apiOf({ registry, step }: Call): ApiDocument {
   const id = nameOf(step.id, ids);
   const api = apis.find((one) => one.id === id);
   if (api) return api;
-  throw failure(
-    "API_UNKNOWN",
-    `${step.id}: the registry has no API ${id}`,
-    `declare it in registry.apis: {"id": "${id}", "method": "GET", "url": "https://…"}`,
-  );
+  throw unknownAPI(step.id, id);
 }
 
 function addressOf(call: Call, api: ApiDocument): string {
   const url = call.value(api.url);
   if (typeof url === "string") return url;
-  throw badField(call, "the url of its API is not text");
+  throw badAPIURL(call.step.id);
 }
 
 // Matches `{name}` anywhere, and `:name` as a whole segment, but not the colon of a port or a scheme.
@@ -89,12 +84,10 @@ function urlOf(call: Call, url: string): string {
     const name = braced ?? colon ?? "";
     const given = Object.hasOwn(params, name) ? params[name] : undefined;
     if (typeof given === "number" || typeof given === "boolean") return String(given);
-    if (typeof given !== "string" || given === "") {
-      throw badField(call, `its pathParams have no ${name}`);
-    }
+    if (typeof given !== "string" || given === "") throw missingPathParam(call.step.id, name);
     // URLs resolve dot segments even if they are escaped.
     if (given !== "." && given !== "..") return encodeURIComponent(given);
-    throw badField(call, `its pathParams lead away with ${name}`);
+    throw dotPathParam(call.step.id, name);
   });
 }
 
@@ -128,7 +121,7 @@ export function headersIn(call: Call, given: object = {}): [name: string, value:
     if (typeof text === "string" || typeof text === "number") {
       return [name.toLowerCase(), String(text)];
     }
-    throw badField(call, `its header ${name} is not a text`);
+    throw badHeader(call.step.id, name);
   });
 }
 
@@ -138,8 +131,7 @@ function expanded({ env, step }: Call, text: string): string {
   return text.replaceAll(new RegExp(variable, "g"), (_, name: string) => {
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     if (found) return found;
-    const message = `${step.id}: the variable ${name}, which its API needs, is not set`;
-    throw new LLMError("auth_error", message, { code: "ENV_MISSING" });
+    throw unsetVariable(step.id, name);
   });
 }
 
@@ -151,11 +143,11 @@ function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
   const given = call.value(auth);
   if (given === undefined || given === null || given === "") return [];
   if (typeof given === "string") return [["authorization", expanded(call, given)]];
-  if (!isPlain(given)) throw badField(call, "the auth of its API is neither a text nor an object");
+  if (!isPlain(given)) throw badAuth(call.step.id);
   const part = (name: string): string => {
     const text = call.value(given[name]);
     if (typeof text === "string") return expanded(call, text);
-    throw badField(call, `the auth of its API has no ${name}`);
+    throw missingAuth(call.step.id, name);
   };
   if (given.type === "bearer") return [["authorization", `Bearer ${part("token")}`]];
   if (given.type === "header") return [[part("name").toLowerCase(), part("value")]];
@@ -163,5 +155,5 @@ function authOf(call: Call, { auth }: ApiDocument): [string, string][] {
     const bytes = new TextEncoder().encode(`${part("username")}:${part("password")}`);
     return [["authorization", `Basic ${btoa(String.fromCharCode(...bytes))}`]];
   }
-  throw badField(call, "the auth of its API has none of the types bearer, basic and header");
+  throw badAuthType(call.step.id);
 }

@@ -1,10 +1,9 @@
 import { truncated } from "@uncaged/workflow/interpreter";
 import type { Adapters, CallSurroundings, LLMUsage } from "../adapter/adapter.ts";
-import { LLMError, messageOf } from "../adapter/error.ts";
 import { isPlain } from "../expression/value.ts";
-import { failure } from "../document/document.ts";
 import type { RegistryDocument, StepDocument } from "../document/format.ts";
 import type { Emit } from "../document/event.ts";
+import { badField, noAdapter, resultNotJSON, resultTooLarge } from "./errors.ts";
 
 /** The context of a step that makes a call. `inputs` is a copy of its evaluated `in`. */
 export type Call = {
@@ -55,11 +54,7 @@ export async function ask<Name extends keyof Adapters, T>(
   const adapter = adapters[name];
   const surroundings = { signal, runID, stepID, ...(key !== undefined && { key }) };
   if (adapter) return await untilAborted(signal, () => work(adapter, surroundings));
-  throw failure(
-    "NO_ADAPTER",
-    `${step.id} needs the adapter ${name}, and there is none`,
-    hints[name] ?? `give the run the adapter ${name}`,
-  );
+  throw noAdapter(step.id, name, hints[name]);
 }
 
 /**
@@ -118,11 +113,8 @@ export function typedField<Kind extends keyof Kinds>(
 ): Kinds[Kind] | undefined {
   if (value === null) return undefined;
   if (kinds[kind].is(value)) return value as Kinds[Kind];
-  throw badField(call, `its ${name} ${kinds[kind].not}`);
+  throw badField(call.step.id, name, kinds[kind].not);
 }
-
-export const badField = ({ step }: Call, what: string): LLMError =>
-  new LLMError("bad_request", `${step.id}: ${what}`, { code: "BAD_PARAMS" });
 
 /** Returns a path relative to the root, without leading slashes. */
 export const pathFromRoot = (path: string): string => path.replace(/^\/+/, "");
@@ -186,8 +178,7 @@ export function plain(value: unknown, what: string): unknown {
     copy === null
       ? `${json.length} characters of JSON; ${longestResult} is the most`
       : `a value of more than ${deepestResult} levels`;
-  const hint = "write it to a file, and give the file's path";
-  throw failure("RESULT_TOO_LARGE", `${what} gave ${size}`, hint);
+  throw resultTooLarge(what, size);
 }
 
 function dataOf(value: unknown, what: string): string {
@@ -196,9 +187,7 @@ function dataOf(value: unknown, what: string): string {
     if (typeof json === "string") return json;
     throw new TypeError(`it is a ${typeof value}`);
   } catch (cause) {
-    const message = `${what} gave a value that can't be written as JSON: ${messageOf(cause)}`;
-    const hint = "give text, numbers, true, false, null, arrays and plain objects";
-    throw failure("RESULT_NO_JSON", message, hint);
+    throw resultNotJSON(what, cause);
   }
 }
 

@@ -85,7 +85,7 @@ describe("an Unzip step", () => {
   test("needs a file adapter with unzip", async () => {
     const around = { inputs: { source: "a.zip" } };
     const none = await carryOut({ id: "Unzip_A" }, {}, around);
-    expect(String(none.error)).toContain("needs the adapter file");
+    expect(String(none.error)).toContain('missing adapter "file"');
     const unable = await carryOut({ id: "Unzip_A" }, { file: {} as FileAdapter }, around);
     expect(String(unable.error)).toContain("can't unpack archives");
   });

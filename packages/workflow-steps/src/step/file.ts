@@ -1,11 +1,9 @@
-import { failure } from "../document/document.ts";
 import { decoded, isPlain } from "../expression/value.ts";
 import { outEntries } from "../document/target.ts";
 import { answerOf, headersIn } from "./api.ts";
 import {
   archivePath,
   ask,
-  badField,
   type Call,
   type Called,
   fieldOf,
@@ -13,6 +11,15 @@ import {
   plain,
   typedField,
 } from "./call.ts";
+import {
+  badArchive,
+  badRoute,
+  badSourceURL,
+  binaryResult,
+  missingSource,
+  noUnzip,
+  unsafeArchive,
+} from "./errors.ts";
 
 /**
  * Fetches the URL in `source` through the API adapter. With a `target` it writes the file there, and `_result` is
@@ -22,7 +29,7 @@ import {
 export async function callDownload(call: Call): Promise<Called> {
   const url = sourceOf(call);
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
-    throw badField(call, `its source is not an HTTP URL: ${JSON.stringify(url.slice(0, 200))}`);
+    throw badSourceURL(call.step.id, url);
   }
   const target = typedField(call, "text", "target");
   const { status, headers, data } = await answerOf(call, {
@@ -44,7 +51,7 @@ export async function callDownload(call: Call): Promise<Called> {
 
 function sourceOf(call: Call): string {
   const source = typedField(call, "text", "source");
-  if (source === undefined) throw badField(call, "it has no source");
+  if (source === undefined) throw missingSource(call.step.id);
   return source;
 }
 
@@ -55,10 +62,7 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
     ([target, value]) => target.startsWith("$") && String(value).includes("_result"),
   );
   if (!wanted) return bytes;
-  throw badField(
-    call,
-    `the fetched file is binary, and ${wanted[0]} needs text: give the step a target`,
-  );
+  throw binaryResult(call.step.id, wanted[0]);
 }
 
 /**
@@ -72,7 +76,7 @@ export async function callUnzip(call: Call): Promise<Called> {
   const routes = routesOf(call);
   const archive: unknown = await ask(call, "file", (adapter) => {
     if (adapter.unzip) return adapter.unzip(archivePath(call, source));
-    throw badField(call, "the adapter file can't unpack archives: it has no unzip");
+    throw noUnzip(call.step.id);
   });
   const plan = filesIn(call, archive).map(({ path, data }) => ({
     path: routes(checked(call, path)),
@@ -99,7 +103,7 @@ function filesIn(call: Call, archive: unknown): { path: string; data: Uint8Array
   const isFile = (one: unknown) =>
     isPlain(one) && typeof one.path === "string" && one.data instanceof Uint8Array;
   if (Array.isArray(archive) && archive.every(isFile)) return archive;
-  throw badField(call, "the adapter file gave no list of {path, data} for the archive");
+  throw badArchive(call.step.id);
 }
 
 /** Returns a function that maps a path in the archive to its destination. */
@@ -109,7 +113,7 @@ function routesOf(call: Call): (path: string) => string {
   const byEnding = new Map(
     Object.entries(routes).map(([ending, to]) => {
       if (typeof to === "string") return [ending.replace(/^\./, "").toLowerCase(), to];
-      throw badField(call, `its routeByExt has no folder for ${ending}`);
+      throw badRoute(call.step.id, ending);
     }),
   );
   return (path) => {
@@ -123,9 +127,5 @@ function checked({ step }: Call, given: string): string {
   const path = given.replace(/^(\.\/)+/, "");
   const leadsOut = path.split(/[\\/]/).some((part) => ["", ".", ".."].includes(part));
   if (!leadsOut && !/^[A-Za-z]:/.test(path) && !path.includes("\0")) return path;
-  throw failure(
-    "UNZIP_OUTSIDE",
-    `${step.id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out`,
-    "do not trust this archive: nothing of it was written",
-  );
+  throw unsafeArchive(step.id, path);
 }

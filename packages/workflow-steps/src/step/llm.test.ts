@@ -177,7 +177,7 @@ describe("the events of an LLM step", () => {
     const went = await carryOut({ id: "LLM_A" }, {});
     expect(typesOf(went)).toBe("llm_error");
     expect(went.error).toMatchObject({ code: "NO_ADAPTER" });
-    expect(String(went.error)).toContain("LLM_A needs the adapter llm");
+    expect(String(went.error)).toContain('LLM_A: missing adapter "llm"');
   });
 
   test("have the beginning of a long value, and the adapter receives the whole value", async () => {

@@ -1,9 +1,22 @@
 import type { LLMCallbacks, LLMMessage, LLMParams, LLMTool, LLMUsage } from "../adapter/adapter.ts";
-import { buildErrorMap, LLMError } from "../adapter/error.ts";
+import { buildErrorMap } from "../adapter/error.ts";
 import { modelSides } from "../document/document.ts";
 import { isPlain, numberIn, toText } from "../expression/value.ts";
 import { formed, formOf } from "./answer.ts";
-import { ask, badField, type Call, type Called, plain, typedField } from "./call.ts";
+import { ask, type Call, type Called, plain, typedField } from "./call.ts";
+import {
+  badDocs,
+  documentNotText,
+  emptyMessages,
+  emptyName,
+  emptyPrompt,
+  halfModel,
+  incompleteMessage,
+  nameNotText,
+  noDocuments,
+  noModelResult,
+  unnamedTool,
+} from "./errors.ts";
 
 /**
  * Calls a model. Emits `llm_thinking`, `llm_token` (if the step streams), `llm_tool_use` and `llm_tool_result` as they
@@ -26,9 +39,7 @@ export async function callLLM(call: Call): Promise<Called> {
     const given = await ask(call, "llm", (llm, surroundings) =>
       llm.call(params, onToken, callbacks, surroundings),
     );
-    if (typeof given !== "object" || given === null) {
-      throw new LLMError("internal_error", "the adapter llm gave no result");
-    }
+    if (typeof given !== "object" || given === null) throw noModelResult();
     // An adapter that does not stream returns its thinking at the end.
     if (given.thinking && !answer.hasThinking) callbacks.onThinking(given.thinking);
     answer.isOver = true;
@@ -130,7 +141,7 @@ function paramsOf(call: Call, documents: string): Omit<LLMParams, "model"> {
   const tools = inputField(call, "list", "tools")?.map((tool): LLMTool => {
     if (typeof tool === "string" && tool !== "") return { name: tool };
     if (isPlain(tool) && typeof tool.name === "string") return tool as LLMTool;
-    throw badField(call, "one of its tools has no name");
+    throw unnamedTool(call.step.id);
   });
   const params: Omit<LLMParams, "model"> = {
     system: system || undefined,
@@ -156,11 +167,11 @@ function messagesOf(call: Call, rest: Record<string, unknown>): LLMMessage[] {
     if (isPlain(one) && typeof one.role === "string" && (one.content ?? null) !== null) {
       return one as LLMMessage;
     }
-    throw badField(call, "it has a message without a role or content");
+    throw incompleteMessage(call.step.id);
   });
   if ("prompt" in call.inputs) return [...messages, { role: "user", content: promptOf(call) }];
   if (messages.length > 0) return messages;
-  if (given) throw badField(call, "its messages are an empty list");
+  if (given) throw emptyMessages(call.step.id);
   return [{ role: "user", content: JSON.stringify(rest) }];
 }
 
@@ -168,7 +179,7 @@ function promptOf(call: Call): string {
   const prompt = call.inputs.prompt ?? "";
   const text = typeof prompt === "string" ? prompt : JSON.stringify(prompt);
   if (text.trim() !== "") return text;
-  throw badField(call, "its prompt is empty");
+  throw emptyPrompt(call.step.id);
 }
 
 const defaultModel = "claude-opus-4-6";
@@ -187,19 +198,16 @@ function modelOf(call: Call): Pick<LLMParams, "model" | "provider"> {
   const sides = modelSides(model);
   if (!sides) return { model };
   if (!sides.includes("")) return { model: sides[1], provider: sides[0] };
-  throw badModel(`${step.id}: its model ${JSON.stringify(model)} has an empty side`);
+  throw halfModel(step.id, model);
 }
 
 function nameIn({ inputs, step, value }: Call, field: "model" | "provider"): string | null {
   const given = inputs[field] ?? value(step[field]) ?? null;
   if (given === null) return null;
   if (typeof given === "string" && given.trim() !== "") return given.trim();
-  const found = typeof given === "string" ? "empty" : `no text but ${typeof given}`;
-  throw badModel(`${step.id}: its ${field} is ${found}`);
+  if (typeof given === "string") throw emptyName(step.id, field);
+  throw nameNotText(step.id, field, typeof given);
 }
-
-const badModel = (message: string): LLMError =>
-  new LLMError("bad_request", message, { code: "BAD_MODEL" });
 
 /** Returns a step's documents as one text, each under its title. */
 async function docsOf(call: Call): Promise<string> {
@@ -208,23 +216,18 @@ async function docsOf(call: Call): Promise<string> {
   const isId = (id: unknown): id is number | string =>
     typeof id === "number" || typeof id === "string";
   const ids = docs.filter(isId);
-  if (ids.length < docs.length)
-    throw badField(call, "one of its docs is neither a number nor a text");
+  if (ids.length < docs.length) throw badDocs(call.step.id);
   const found: unknown = await ask(call, "doc", (adapter) => adapter.get(ids));
   const known = new Map(
     (Array.isArray(found) ? found : []).filter(isPlain).map((doc) => [String(doc.id), doc]),
   );
   const lost = ids.filter((id) => !known.has(String(id)));
-  if (lost.length > 0) {
-    const message = `${call.step.id}: there is no document ${lost.join(", ")}`;
-    throw new LLMError("bad_request", message, { code: "DOC_MISSING" });
-  }
+  if (lost.length > 0) throw noDocuments(call.step.id, lost);
   return ids.map((id) => textOfDoc(call, known.get(String(id)) ?? {})).join("\n\n");
 }
 
 function textOfDoc({ step }: Call, doc: { id?: unknown; title?: unknown; text?: unknown }): string {
   const { text = "", title = "" } = doc;
   if (typeof text === "string") return `# ${toText(title)}\n\n${text}`;
-  const message = `${step.id}: the adapter doc gave no text for the document ${toText(doc.id)}`;
-  throw new LLMError("bad_request", message, { code: "DOC_NOT_TEXT" });
+  throw documentNotText(step.id, toText(doc.id));
 }

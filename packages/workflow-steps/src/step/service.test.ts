@@ -50,7 +50,7 @@ describe("a service", () => {
     const failing = { service: { call: () => Promise.reject("down") } };
     expect((await carryOut({ id: "Service_Users" }, failing)).error).toBe("down");
     expect(String((await carryOut({ id: "Service_Users" }, {})).error)).toContain(
-      "adapter service",
+      'adapter "service"',
     );
   });
 

@@ -166,7 +166,7 @@ describe("a failure", () => {
   test("names a missing adapter", async () => {
     const went = await carryOut({ id: "Tool_010_Try" }, {});
     expect(typesOf(went)).toBe("tool_start tool_error");
-    expect(String(went.error)).toContain("needs the adapter tool");
+    expect(String(went.error)).toContain('missing adapter "tool"');
   });
 });
 

@@ -1,6 +1,6 @@
 import type { ToolRuntime } from "../adapter/adapter.ts";
 import { messageOf } from "../adapter/error.ts";
-import { failure, nameOf, type StepType } from "../document/document.ts";
+import { nameOf, type StepType } from "../document/document.ts";
 import { isPlain } from "../expression/value.ts";
 import { callApi } from "./api.ts";
 import {
@@ -14,6 +14,7 @@ import {
 } from "./call.ts";
 import { callDownload, callUnzip } from "./file.ts";
 import { callLLM } from "./llm.ts";
+import { toolFailed } from "./errors.ts";
 
 /**
  * Runs a tool. Emits `tool_start`, `tool_message` for each progress report, then `tool_done` or `tool_error`. Emits
@@ -29,10 +30,7 @@ export async function callTool(call: Call): Promise<Called> {
   try {
     envelope = await run(call, name, input);
     const problem = failureOf(envelope);
-    if (problem !== null) {
-      const hint = "see the tool's own result, or let the step go on with allowError";
-      throw failure("TOOL_FAILED", problem, hint);
-    }
+    if (problem !== null) throw toolFailed(problem);
   } catch (error) {
     signal.throwIfAborted();
     const allowError = [step.allowError, step.continueOnError].some((one) => value(one) === true);
@@ -97,7 +95,7 @@ function failureOf(envelope: unknown): string | null {
   if (!isPlain(envelope)) return null;
   const { error = null } = envelope;
   if (error === null || error === false || error === "") return null;
-  return error === true ? "the tool says that it failed" : messageOf(error);
+  return error === true ? "the tool reported a failure" : messageOf(error);
 }
 
 async function callNamed(

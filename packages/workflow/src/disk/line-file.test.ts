@@ -98,7 +98,7 @@ describe("the lines of a file, forward", () => {
 
   test("do not wait for a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
-    expect(() => values()).toThrow("not a plain file");
+    expect(() => values()).toThrow("not a regular file");
   });
 });
 

@@ -180,7 +180,7 @@ describe("a path that is not a plain file", () => {
 
   test("does not block when it is a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
-    expect(() => readLog(path)).toThrow("not a plain file");
+    expect(() => readLog(path)).toThrow("not a regular file");
   });
 
   test("is not read when it is a folder", () => {

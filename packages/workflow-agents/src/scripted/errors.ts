@@ -1,0 +1,26 @@
+import type { WorkflowError } from "@uncaged/workflow";
+import { failure } from "../run/error.ts";
+
+/* The errors of scripts without a fitting answer. */
+
+const noAnswer = (message: string, hint?: string): WorkflowError =>
+  failure("NO_ANSWER", message, hint);
+
+/** `what`: the part of the agent's or provider's script to add. */
+export const noAnswerFor = (system: string, what: string): WorkflowError =>
+  noAnswer(
+    `the script has no answer to the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
+    `add ${what}`,
+  );
+
+export const turnsEnded = (system: string): WorkflowError =>
+  noAnswer(
+    `the script ends too early for the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
+    "add a turn to the scripted provider's script",
+  );
+
+export const stepsEnded = (step: number): WorkflowError =>
+  noAnswer(`the script ends before step ${step}`, "add an answer to the scripted agent's script");
+
+export const toolNotFound = (wanted: string, names: readonly string[]): WorkflowError =>
+  noAnswer(`the script calls ${wanted}, but the tools are: ${names.join(", ") || "none"}`);

@@ -1,0 +1,104 @@
+import type { WorkflowError } from "@uncaged/workflow";
+import { failure, misuse } from "../run/error.ts";
+
+/* The errors of worktrees and of git. */
+
+export const invalidTreeName = (name: string): WorkflowError =>
+  misuse(
+    "BAD_WORKTREE",
+    `invalid name of a worktree: ${JSON.stringify(name)}`,
+    "use letters, digits, - and _, at most 64 characters",
+  );
+
+export const worktreeField = (): WorkflowError =>
+  misuse(
+    "RESERVED_FIELD",
+    "the schema of a role in a worktree has the field worktree, which records its commit",
+    "give the field another name",
+  );
+
+export const noTreesFolder = (): WorkflowError =>
+  failure(
+    "NO_WORKTREES",
+    "the thread has no folder for worktrees",
+    "run it by a host, or set a folder in the option worktrees of run",
+  );
+
+/** `made`: the repository that the commit was made in, if it is another one. */
+export const commitMissing = (
+  threadId: string,
+  commit: string,
+  { gitDir, made }: { gitDir: string; made: string | null },
+): WorkflowError =>
+  failure(
+    "COMMIT_MISSING",
+    `the repository ${gitDir} does not have the files of the last step of ${threadId}: commit ${commit}${made === null ? "" : `, which was made in ${made}`}`,
+    "fetch that commit from the machine on which the step was done, or fork the thread before it",
+  );
+
+export const worktreeBusy = (path: string): WorkflowError =>
+  failure(
+    "WORKTREE_BUSY",
+    `another role uses the worktree ${path}`,
+    'give roles that run concurrently one each: of: "role"',
+  );
+
+export const gitMissing = (cause: WorkflowError): WorkflowError =>
+  failure(
+    "GIT_MISSING",
+    "a worktree needs git, which is not found",
+    "install git, or add its folder to PATH",
+    { cause },
+  );
+
+export const gitTooOld = (oldest: string, found: string): WorkflowError =>
+  failure(
+    "GIT_TOO_OLD",
+    `a worktree needs git ${oldest} or later: this is ${found}`,
+    "install a later git",
+  );
+
+export const gitFailed = (command: string, folder: string, reason: string): WorkflowError =>
+  failure(
+    "GIT_FAILED",
+    `git ${command} in ${folder} failed: ${reason}`,
+    "fix the problem, then retry the thread",
+  );
+
+export const worktreeNotMade = (path: string): WorkflowError =>
+  failure(
+    "GIT_FAILED",
+    `git has made no worktree in ${path}`,
+    "look into that folder, then retry the thread",
+  );
+
+const noRepository = (folder: string, problem: string, cause: WorkflowError): WorkflowError =>
+  failure(
+    "NO_REPOSITORY",
+    `a worktree needs a git repository, but ${JSON.stringify(folder)} ${problem}`,
+    "start the thread in a repository, or set the worktree's `repository`; if it was moved, to its new path",
+    { cause },
+  );
+
+export const folderMissing = (folder: string, cause: WorkflowError): WorkflowError =>
+  noRepository(folder, "does not exist", cause);
+
+export const othersRepository = (folder: string, cause: WorkflowError): WorkflowError =>
+  noRepository(folder, "belongs to another user", cause);
+
+export const notInRepository = (folder: string, cause: WorkflowError): WorkflowError =>
+  noRepository(folder, "is not in one", cause);
+
+export const noCommitYet = (gitDir: string): WorkflowError =>
+  failure(
+    "NO_COMMIT_YET",
+    `the repository ${gitDir} has no commit for a worktree to start from`,
+    "commit something: git commit --allow-empty",
+  );
+
+export const noSuchCommit = (gitDir: string, name: string): WorkflowError =>
+  failure(
+    "NO_SUCH_COMMIT",
+    `no commit ${JSON.stringify(name)} found in the repository ${gitDir}`,
+    "see its branches: git branch --all",
+  );

@@ -1,0 +1,14 @@
+import { WorkflowError } from "@uncaged/workflow";
+
+/* The errors of a graph's bundle. */
+
+/** `message` is logged too; the graph format prescribes it. */
+export const noStartNode = (message: string): WorkflowError =>
+  WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
+
+export const noAgents = (): WorkflowError =>
+  WorkflowError.failed(
+    "GRAPH_NO_AGENTS",
+    "missing agents to run the graph",
+    "give graphBundle agents: modelAgents(), or your own agents",
+  );

@@ -1,0 +1,33 @@
+import { ConfigError, ExecutorError } from "../error/error.ts";
+
+/* The errors of a plan home: its plans, its runs and its secrets. */
+
+export const noRun = (id: string): ExecutorError =>
+  new ExecutorError(`no run ${JSON.stringify(id.slice(0, 100))} found`, { kind: "missing" });
+
+export const planExists = (id: string): ExecutorError =>
+  new ExecutorError(`plan ${id} already exists`);
+
+/** The beginning of several ids; `more`: whether there are more than the given ones. */
+export const ambiguousId = (id: string, ids: readonly string[], more: boolean): ExecutorError =>
+  new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
+    kind: "usage",
+    hint: `write more of it: ${ids.join(", ")}${more ? " and more" : ""}`,
+  });
+
+/** A plan that differs from the shown one. */
+export const planChanged = (id: string): ExecutorError =>
+  new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
+
+export const nothingToCancel = (id: string, phase: string): ExecutorError =>
+  new ExecutorError(`${id} is ${phase} and has no run to cancel`);
+
+export const removedWhileExecuting = (id: string): ExecutorError =>
+  new ExecutorError(`${id} is executing and can't be removed`, {
+    hint: `cancel its run first: uncaged-workflow plan cancel ${id}`,
+  });
+
+export const invalidSecretValue = (name: string): ConfigError =>
+  new ConfigError(`the value of ${name} is empty or has a zero byte`, {
+    hint: "enter the whole value, as text",
+  });

@@ -1,0 +1,18 @@
+import { WorkflowError } from "@uncaged/workflow";
+import { ExecutorError } from "../error/error.ts";
+
+/* The errors of a run of a plan. */
+
+/** `ids`: the steps that are left, none of which can start. */
+export const stuck = (ids: readonly string[]): ExecutorError =>
+  new ExecutorError(`no step can start: ${ids.join(", ")} depend on missing steps`);
+
+export const outOfRounds = (maxRounds: number): WorkflowError =>
+  WorkflowError.failed(
+    "ROUND_LIMIT",
+    `the run has reached its limit of ${maxRounds} records`,
+    "retry it, or start it with more rounds",
+  );
+
+export const tooManyNotices = (limit: number): ExecutorError =>
+  new ExecutorError(`the run has reached its limit of ${limit} notices`);

@@ -1,0 +1,14 @@
+import { ExecutorError } from "../error/error.ts";
+
+/* The errors of a tool's call that a step sends to its host. */
+
+export const callTooLong = (): ExecutorError => new ExecutorError("the call is longer than 1 MiB");
+
+/** `reason`: the host's. */
+export const callRefused = (reason: string): ExecutorError => new ExecutorError(reason);
+
+/** An answer to another kind of message. */
+export const otherAnswer = (): ExecutorError => new ExecutorError("the call has no answer");
+
+export const noAnswer = (): ExecutorError =>
+  new ExecutorError("no answer: the step has ended, or its process is gone");

@@ -1,0 +1,56 @@
+import { ConfigError } from "../error/error.ts";
+
+/* The errors of mounts and of their allowlist. */
+
+/** The file of allowed and blocked mounts in a plan home. */
+export const allowlistFile = "mount-allowlist.json";
+
+/** `problem`: follows the path, as in "must be an object". */
+export const invalidAllowlist = (path: string, problem: string): ConfigError =>
+  new ConfigError(`${path} ${problem}`, {
+    hint: "repair it, or delete it: a new one is made",
+  });
+
+const invalid = (hostPath: unknown, problem: string): ConfigError =>
+  new ConfigError(`invalid mount ${JSON.stringify(hostPath)}: ${problem}`, {
+    hint: `change the plan's mounts, or ${allowlistFile} in the plan home`,
+  });
+
+export const mountNotObject = (mount: unknown): ConfigError => invalid(mount, "must be an object");
+
+export const relativeMount = (hostPath: unknown): ConfigError =>
+  invalid(hostPath, "must be an absolute path, or begin with ~");
+
+export const mountMissing = (hostPath: string): ConfigError => invalid(hostPath, "not found");
+
+export const mountNotFolder = (hostPath: string): ConfigError =>
+  invalid(hostPath, "not a directory");
+
+export const wholeFileSystem = (hostPath: string): ConfigError =>
+  invalid(hostPath, "the whole file system can't be mounted");
+
+export const blockedMount = (hostPath: string, name: string): ConfigError =>
+  invalid(hostPath, `${name} is a blocked name`);
+
+export const outsideRoots = (hostPath: string): ConfigError =>
+  invalid(hostPath, "outside the allowed roots");
+
+/** A writable mount with the home directory in it. */
+export const writableHome = (hostPath: string): ConfigError =>
+  invalid(hostPath, "contains your home directory, so it must be read-only");
+
+/** A writable mount in a root that allows reading only. */
+export const readOnlyRoot = (hostPath: string): ConfigError =>
+  invalid(hostPath, "must be read-only");
+
+export const mountPathTaken = (hostPath: string, containerPath: string): ConfigError =>
+  invalid(hostPath, `another mount has the path ${containerPath}`);
+
+export const containerPathNotText = (hostPath: string): ConfigError =>
+  invalid(hostPath, "containerPath must be a string");
+
+export const containerPathUp = (hostPath: string): ConfigError =>
+  invalid(hostPath, "containerPath must not contain ..");
+
+export const containerPathEmpty = (hostPath: string): ConfigError =>
+  invalid(hostPath, "containerPath must name a folder");

@@ -1,0 +1,13 @@
+import { ExecutorError } from "../error/error.ts";
+
+/* The errors of a plan's definition when it is run. Its other problems are found by checkPlan. */
+
+const notRunnable = (problem: string): ExecutorError =>
+  new ExecutorError(`the plan can't be run: ${problem}`, { hint: "check it with checkPlan" });
+
+export const reservedId = (id: string): ExecutorError => notRunnable(`the id ${id} is reserved`);
+
+export const duplicateId = (): ExecutorError => notRunnable("two steps have the same id");
+
+export const unknownReaction = (known: readonly string[]): ExecutorError =>
+  notRunnable(`failure_policy.on_step_failure must be ${known.join(" or ")}`);
