@@ -44,15 +44,19 @@ export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): str
 }
 
 export function questionText(question: Step): string {
-  const { content, meta } = question;
-  const { expiresAt } = meta;
-  const isTimed = typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime;
-  if (!isTimed) return content;
+  const { content } = question;
+  const expiresAt = expiryOf(question);
+  if (expiresAt === null) return content;
   if (sleepsUntil(question) === null) return `${content} (until ${isoTime(expiresAt)})`;
   const sleep = `sleeping until ${isoTime(expiresAt)}`;
   return content === "" || content.includes("sleeping until")
     ? content || sleep
     : `${content}; ${sleep}`;
+}
+
+/** Returns the time until which a question can be answered, or a sleep lasts; null without one. */
+export function expiryOf({ meta: { expiresAt } }: Step): number | null {
+  return typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime ? expiresAt : null;
 }
 
 /** The question of a waiting thread, for programs. An answer refers to `step`. */
