@@ -71,15 +71,15 @@ test("the next action is a complete command", () => {
       steps: [caught],
       workflow: "review",
     }) as unknown as ThreadView;
-  const corrected = `uncaged-workflow retry ${id} --on review`;
-  const next = `continue in a new thread: uncaged-workflow retry ${id}; on a corrected version: ${corrected}`;
+  const corrected = `continue on a corrected version: uncaged-workflow retry ${id} --on review`;
+  const next = `continue in a new thread: uncaged-workflow retry ${id}; ${corrected}`;
   expect(whatNext(id, viewOf(null))).toBe(
     `do step 1, whose failure was caught, again: uncaged-workflow fork ${id} --at-step 0; ${next}`,
   );
   const badSleep = { name: "WorkflowError", code: "BAD_SLEEP", hint: "give a duration", step: 2 };
   expect(whatNext(id, viewOf(badSleep))).toBe(next);
   const diverged = { ...badSleep, code: "DIVERGED" };
-  expect(whatNext(id, viewOf(diverged))).toBe(`continue on a corrected version: ${corrected}`);
+  expect(whatNext(id, viewOf(diverged))).toBe(corrected);
   expect(whatNext(id, ended("completed", 0))).toBeNull();
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);
 });

@@ -116,10 +116,10 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed": {
-      const corrected = `${retry} --on ${"workflow" in state ? state.workflow : "<name>"}`;
+      const corrected = `continue on a corrected version: ${retry} --on ${"workflow" in state ? state.workflow : "<name>"}`;
       // A retry replays the same log.
-      if (state.error?.code === "DIVERGED") return `continue on a corrected version: ${corrected}`;
-      const next = `continue in a new thread: ${retry}; on a corrected version: ${corrected}`;
+      if (state.error?.code === "DIVERGED") return corrected;
+      const next = `continue in a new thread: ${retry}; ${corrected}`;
       // An error with its own hint is not a consequence of the failure that was caught.
       const isOther = state.error?.hint !== undefined;
       const kept = "steps" in state && !isOther ? replayedFailure(state) : null;
