@@ -78,7 +78,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
 
   test("has its file, line, text, calls and cause in the output of --wait", () => {
     for (const text of shown) expect(stderr).toContain(text);
-    expect(stderr).toContain(`retry ${id} --on <name>`);
+    expect(stderr).toContain(`retry ${id} --on reads`);
   });
 
   test.each(["thread", "thread --attempts", "logs", "follow"])(

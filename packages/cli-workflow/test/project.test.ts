@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -228,10 +229,6 @@ export async function* run() {
       code: 4,
       stderr: expect.stringContaining("did you mean good?"),
     });
-    expect(await run("add", "good.ts")).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("add <name> good.ts"),
-    });
   });
 
   test("can't be added if there are none", async () => {
@@ -370,6 +367,19 @@ describe("an edited source that the project lists", () => {
     expect(await noteOf("flow")).toStartWith("part.json differs");
     expect(await noteOf("made")).toStartWith("made.esm.js differs");
   });
+});
+
+test("add of a file takes the name that the project lists for it", async () => {
+  const store = new Projects();
+  const folder = store.project("one", { workflows: { review: "flows/review.esm.js" } });
+  mkdirSync(join(folder, "flows"));
+  copyFileSync(playBundle, join(folder, "flows/review.esm.js"));
+  copyFileSync(playBundle, join(folder, "flows/other.esm.js"));
+  const at = store.at(join(folder, "flows"));
+  expect(await at.json<object>("add", "review.esm.js")).toMatchObject({ name: "review" });
+  const add = async (file: string) => (await at.run("add", file)).stderr;
+  expect(await add("other.esm.js")).toContain('the workflow of "other.esm.js" has no name');
+  expect(await add("nope.ts")).toContain('no file "nope.ts" found');
 });
 
 test("run --add is refused for a file and for an unlisted workflow", async () => {

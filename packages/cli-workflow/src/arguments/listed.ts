@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { nearestName } from "@uncaged/workflow/document";
 import type { ErrorRecord, Project } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
@@ -5,7 +7,7 @@ import { exitCodes } from "../output/exit-code.ts";
 import { wrongUse } from "../session/errors.ts";
 import { errorEnvelope, errorText, recordOf } from "../session/failure.ts";
 import type { Session } from "../session/session.ts";
-import { noProject, notListed, nothingListed } from "./errors.ts";
+import { noProject, noSuchFile, notListed, nothingListed } from "./errors.ts";
 
 /** A workflow listed by the project, with the path of its source. */
 export type Listed = { name: string; file: string };
@@ -22,13 +24,17 @@ export function listedWorkflows(session: Session): Listed[] {
 }
 
 /**
- * Returns the path of the source that the project lists under a name.
- * @throws WorkflowError `NOT_LISTED` (missing), `NO_PROJECT`.
+ * Returns the workflow that the project lists under a name, or with a file as its source.
+ * @throws WorkflowError `NOT_LISTED`, `NO_SUCH_FILE` (missing), `NO_PROJECT`.
  */
-export function listedSource(session: Session, name: string): string {
+export function listedOne(session: Session, name: string): Listed {
   const source = sourceListed(session, name);
-  if (source !== null) return source;
+  if (source !== null) return { name, file: source };
   if (/[./]/.test(name)) {
+    const path = resolve(session.cwd, name);
+    const listed = Object.entries(listedFor(session)).find(([, file]) => file === path);
+    if (listed) return { name: listed[0], file: name };
+    if (!existsSync(path)) throw noSuchFile(name);
     const hint = `give it one: uncaged-workflow add <name> ${name}`;
     throw wrongUse(`the workflow of ${show(name)} has no name`, hint);
   }

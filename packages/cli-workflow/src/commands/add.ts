@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { RegisterOptions } from "@uncaged/workflow/host";
 import { addFile } from "../arguments/added.ts";
-import { forEachListed, listedSource, listedWorkflows } from "../arguments/listed.ts";
+import { forEachListed, listedOne, listedWorkflows } from "../arguments/listed.ts";
 import { defineCommand } from "../session/command.ts";
 import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
 import { wrongUse } from "../session/errors.ts";
@@ -33,9 +33,10 @@ export default defineCommand({
     "uncaged-workflow add review flow.json",
     "uncaged-workflow add review review.esm.js",
   ],
-  async run(session, { sandbox, types }: Options, name?: string, path?: string) {
-    if (name !== undefined) {
-      const source = path ?? listedSource(session, name);
+  async run(session, { sandbox, types }: Options, given?: string, path?: string) {
+    if (given !== undefined) {
+      const { name, file: source } =
+        path === undefined ? listedOne(session, given) : { name: given, file: path };
       const plan = await addPlan(session, name, source);
       if (plan) {
         session.show(plan, () => `${plan.workflow.id}\n`);

@@ -1,5 +1,5 @@
 import { addFile, editedSource } from "../arguments/added.ts";
-import { listedSource } from "../arguments/listed.ts";
+import { listedOne } from "../arguments/listed.ts";
 import { withName } from "../arguments/names.ts";
 import {
   changesOf,
@@ -67,7 +67,7 @@ async function addListed(session: Session, name: string, file: string | null): P
     const hint = "leave it out: a file is built each time it runs";
     throw wrongUse(`--add is for a name, and ${show(name)} is a file`, hint);
   }
-  const source = listedSource(session, name);
+  const { file: source } = listedOne(session, name);
   if ((await triggeredPlan(source)) !== null) {
     const hint = `add it: uncaged-workflow add ${name}`;
     throw wrongUse(`${show(name)} is a plan with a trigger, which its confirmation starts`, hint);

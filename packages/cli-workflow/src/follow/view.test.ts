@@ -55,6 +55,12 @@ test("a step copied by a fork has no duration and no cost", () => {
   expect(textOf(items, pipe)).toBe("  1  planner       kept  a\n  2  coder         0.2s  b\n");
 });
 
+test("a failure copied by a fork is shown as failed", () => {
+  const meta = { __durable__: { failure: { name: "Error", message: "answered 503" } } };
+  const items = [start(1), step(1, "checker", "answered 503", 10, { meta, attempt: opened(5) })];
+  expect(textOf(items, pipe)).toBe("  1  checker       kept  failed: answered 503\n");
+});
+
 test("text is shown as it arrives, and the next step begins on a new line", () => {
   const a = opened(1000);
   const items = [

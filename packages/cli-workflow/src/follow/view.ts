@@ -143,7 +143,7 @@ export class View {
     const spent = attemptSpent(attempt);
     if (spent !== "") cells.push(spent);
     const head = `${cells.join("  ")}  `;
-    const isFailed = attempt.status === "failed" && !attempt.saved;
+    const isFailed = attempt.status === "failed";
     const isReported = this.#reported.delete(attempt);
     const outcome = failedTryText(step) ?? "failed";
     const content = isFailed

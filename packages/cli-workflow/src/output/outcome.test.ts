@@ -64,9 +64,22 @@ test("the next action is a complete command", () => {
   expect(whatNext(id, ended("failed", 1))).toContain(`retry ${id} --on <name>`);
   const failure = { name: "Error", message: "down" };
   const caught = { role: "work", content: "down", meta: { __durable__: { failure } } };
-  expect(whatNext(id, { ...ended("failed", 1), steps: [caught] } as unknown as ThreadView)).toBe(
-    `do the failed step again: uncaged-workflow fork ${id} --at-step 0; ${whatNext(id, ended("failed", 1))}`,
+  const viewOf = (error: object | null) =>
+    ({
+      ...ended("failed", 1),
+      error,
+      steps: [caught],
+      workflow: "review",
+    }) as unknown as ThreadView;
+  const corrected = `continue on a corrected version: uncaged-workflow retry ${id} --on review`;
+  const next = `continue in a new thread: uncaged-workflow retry ${id}; ${corrected}`;
+  expect(whatNext(id, viewOf(null))).toBe(
+    `do step 1, whose failure was caught, again: uncaged-workflow fork ${id} --at-step 0; ${next}`,
   );
+  const badSleep = { name: "WorkflowError", code: "BAD_SLEEP", hint: "give a duration", step: 2 };
+  expect(whatNext(id, viewOf(badSleep))).toBe(next);
+  const diverged = { ...badSleep, code: "DIVERGED" };
+  expect(whatNext(id, viewOf(diverged))).toBe(corrected);
   expect(whatNext(id, ended("completed", 0))).toBeNull();
   expect(whatNext(id, stopped)).toContain(`retry ${id} --max-rounds N`);
 });

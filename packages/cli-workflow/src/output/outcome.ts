@@ -44,15 +44,19 @@ export function outcomeText(state: ThreadStatus, { paint, terminal }: Look): str
 }
 
 export function questionText(question: Step): string {
-  const { content, meta } = question;
-  const { expiresAt } = meta;
-  const isTimed = typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime;
-  if (!isTimed) return content;
+  const { content } = question;
+  const expiresAt = expiryOf(question);
+  if (expiresAt === null) return content;
   if (sleepsUntil(question) === null) return `${content} (until ${isoTime(expiresAt)})`;
   const sleep = `sleeping until ${isoTime(expiresAt)}`;
   return content === "" || content.includes("sleeping until")
     ? content || sleep
     : `${content}; ${sleep}`;
+}
+
+/** Returns the time until which a question can be answered, or a sleep lasts; null without one. */
+export function expiryOf({ meta: { expiresAt } }: Step): number | null {
+  return typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime ? expiresAt : null;
 }
 
 /** The question of a waiting thread, for programs. An answer refers to `step`. */
@@ -112,10 +116,15 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed": {
-      const kept = "steps" in state ? replayedFailure(state) : null;
-      const redo = `do the failed step again: uncaged-workflow fork ${threadId} --at-step ${kept}`;
-      const next = `continue in a new thread: ${retry}; on a corrected version: ${retry} --on <name>`;
-      return kept === null ? next : `${redo}; ${next}`;
+      const corrected = `continue on a corrected version: ${retry} --on ${"workflow" in state ? state.workflow : "<name>"}`;
+      // A retry replays the same log.
+      if (state.error?.code === "DIVERGED") return corrected;
+      const next = `continue in a new thread: ${retry}; ${corrected}`;
+      // An error with its own hint is not a consequence of the failure that was caught.
+      const isOther = state.error?.hint !== undefined;
+      const kept = "steps" in state && !isOther ? replayedFailure(state) : null;
+      if (kept === null) return next;
+      return `do step ${kept + 1}, whose failure was caught, again: uncaged-workflow fork ${threadId} --at-step ${kept}; ${next}`;
     }
     case "killed":
       return `continue in a new thread: ${retry}`;

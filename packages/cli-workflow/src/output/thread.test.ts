@@ -76,6 +76,25 @@ test("a pipe shows a whole thread, each step under its number", () => {
   );
 });
 
+test("a waiting thread shows its params and the deadline of its question", () => {
+  const question: Step = {
+    role: "__wait__",
+    content: "Go on?",
+    meta: { for: "word", expiresAt: now + 60_000 },
+    timestamp: now,
+  };
+  const { result: _, ...others } = view as ThreadView & { result: unknown };
+  const waiting: ThreadView = {
+    ...others,
+    ...{ status: "waiting", question, pid: null, steps: [question], params: { list: "a b" } },
+  };
+  const lines = threadText(wholeOf(waiting), pipe).split("\n");
+  expect(lines).toContain("status    waiting: for an answer until 2026-05-06T12:01:00.000Z");
+  expect(lines).toContain('params    {"list":"a b"}');
+  const full = threadText(wholeOf(waiting), { ...pipe, full: true });
+  expect(full).toContain('params    {\n            "list": "a b"\n          }');
+});
+
 test("each own step shows its usage, and so does the failed step", () => {
   const usage = { input_tokens: 1000, output_tokens: 200 };
   const spent = steps.map((step, index) => {

@@ -26,7 +26,7 @@ import {
 } from "./attempt.ts";
 import { ledgerLine, ledgerText, spentText } from "./ledger.ts";
 import { positionLine } from "./error.ts";
-import { failureText, questionText, resultOf } from "./outcome.ts";
+import { expiryOf, failureText, questionText, resultOf } from "./outcome.ts";
 import { jsonOf } from "./output.ts";
 import { type Look, statusStyle, statusText } from "./style.ts";
 import { pairs } from "./table.ts";
@@ -64,13 +64,13 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
   const result = resultOf(view);
   const lost = spentText(ledger.lost);
   const isStopped = result?.reason === "maxRounds";
-  const sleep = view.status === "waiting" && goesOn(view) ? `: ${questionText(view.question)}` : "";
-  const stopped = isStopped ? `: ${stoppedText(view.steps.length)}` : sleep;
+  const stopped = isStopped ? `: ${stoppedText(view.steps.length)}` : waitText(view);
   const entries: [string, string][] = [
     ["thread", paint("bold", view.threadId)],
     ["workflow", versionText(view.workflow, view.hash, terminal)],
     ["status", `${paint(statusStyle(status), statusText(status, terminal))}${stopped}`],
     ["prompt", prompt && shortened(prompt, look, labelWidth)],
+    ["params", paramsText(view, look)],
     ["rounds", `${view.steps.length} of ${view.maxRounds}`],
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
     ["time", timesText(view)],
@@ -92,6 +92,18 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ledgerText(ledger, look),
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+function paramsText({ params }: ThreadView, look: ThreadLook): string {
+  if (params === undefined) return "";
+  return shortened(look.full ? jsonOf(params, 2) : JSON.stringify(params), look, labelWidth);
+}
+
+function waitText(view: ThreadView): string {
+  if (view.status !== "waiting") return "";
+  if (goesOn(view)) return `: ${questionText(view.question)}`;
+  const until = expiryOf(view.question);
+  return until === null ? "" : `: for an answer until ${isoTime(until)}`;
 }
 
 const timesText = ({ workedMs, waitedMs }: ThreadView): string =>

@@ -67,7 +67,7 @@ describe("a descriptor is checked as data", () => {
     [
       "an input that does not compile",
       { ...sound, input: { type: "nothing" } },
-      "descriptor.input.type must be equal to one of the allowed values",
+      'descriptor.input.type must be "array", "boolean", "integer", "null", "number", "object" or "string"',
     ],
     ["no description", { roles: {} }, "descriptor.description must be a string, and is missing"],
     [
@@ -97,7 +97,7 @@ describe("a descriptor is checked as data", () => {
     [
       "a type that JSON Schema does not know",
       withSchema({ properties: { p: { type: "text" } } }),
-      "descriptor.roles.a.schema.properties.p.type must be equal to one of the allowed values",
+      'descriptor.roles.a.schema.properties.p.type must be "array", "boolean", "integer", "null", "number", "object" or "string"',
     ],
     [
       "a dangling reference",

@@ -69,11 +69,28 @@ export async function compileSchema(
 }
 
 function reason(error: ErrorObject, name: string, of: string | undefined): string {
-  const { instancePath, schemaPath, message = "", params } = error;
+  const { instancePath, schemaPath, params } = error;
   const { additionalProperty: extra } = params as { additionalProperty?: string };
-  const text = `${name}${instancePath} ${message}`;
+  const text = `${name}${instancePath} ${problemIn(error)}`;
   const which = extra === undefined ? text : `${text}: ${show(extra)}`;
   return of === undefined ? which : `${which} (${of}${schemaPath})`;
+}
+
+const mostAllowed = 10;
+
+/** Returns the message of an error; names the allowed values, which the message of ajv lacks. */
+function problemIn({ keyword, message = "", params }: ErrorObject): string {
+  const { allowedValue, allowedValues } = params as {
+    allowedValue?: unknown;
+    allowedValues?: unknown[];
+  };
+  if (keyword === "const") return `must be ${JSON.stringify(allowedValue)}`;
+  if (keyword !== "enum" || allowedValues === undefined) return message;
+  const values = allowedValues.slice(0, mostAllowed).map((value) => JSON.stringify(value));
+  const others = allowedValues.length - values.length;
+  if (others > 0) values.push(`${others} others`);
+  const last = values.pop() ?? "";
+  return `must be ${values.length === 0 ? last : `${values.join(", ")} or ${last}`}`;
 }
 
 function draftOf(named: unknown): Draft | null {
@@ -94,7 +111,10 @@ function loadDraft(draft: Draft, allErrors: boolean): Promise<Ajv> {
 function problemOf(ajv: Ajv, error: unknown): { path: JsonPath; message: string } {
   const first = ajv.errors?.[0];
   if (first && messageOf(error).startsWith("schema is invalid")) {
-    return { path: keysOf(first.instancePath), message: first.message ?? "is not a JSON Schema" };
+    return {
+      path: keysOf(first.instancePath),
+      message: problemIn(first) || "is not a JSON Schema",
+    };
   }
   return { path: [], message: `does not compile: ${messageOf(error)}` };
 }

@@ -31,16 +31,21 @@ export type Answer<T = unknown> = {
  * Returns the `__wait__` step that asks for `what`. @throws WorkflowError `BAD_WAIT` (usage) for an invalid `within`.
  */
 export function waitOutput(what: string, request: WaitRequest): RoleOutput {
-  const { content = what, within, ...meta } = request;
-  if (within === undefined) return { role: WAIT, content, meta: { ...meta, for: what } };
-  const expiresAt = deadlineOf(what, within, meta.expiresAt);
-  return { role: WAIT, content, meta: { ...meta, expiresAt, for: what } };
+  const { content = what, within: _, ...meta } = request;
+  const ms = withinMs(what, request);
+  if (ms === null) return { role: WAIT, content, meta: { ...meta, for: what } };
+  return { role: WAIT, content, meta: { ...meta, expiresAt: Date.now() + ms, for: what } };
 }
 
-function deadlineOf(what: string, within: Duration, expiresAt: number | undefined): number {
+/**
+ * Returns the time to answer in milliseconds; null without `within`. @throws WorkflowError `BAD_WAIT` (usage) for an
+ * invalid `within`.
+ */
+export function withinMs(what: string, { within, expiresAt }: WaitRequest): number | null {
+  if (within === undefined) return null;
   if (expiresAt !== undefined) throw twoDeadlines(what);
   const ms = durationMs(within);
-  if (ms !== null && ms > 0 && ms < latestTime / 2) return Date.now() + Math.ceil(ms);
+  if (ms !== null && ms > 0 && ms < latestTime / 2) return Math.ceil(ms);
   throw badDeadline(what, shown(within), durationHint);
 }
 

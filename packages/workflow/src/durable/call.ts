@@ -31,8 +31,8 @@ export type StepFn<T> = (context: StepContext) => T | Promise<T>;
 /** A part of a durable workflow that returns a `T`, for custom generators: `yield* part(step)`. */
 export type Steps<T> = AsyncGenerator<RoleOutput, T, unknown>;
 
-/** A step that has not run yet: `yield*` runs it, `step.all` takes a list of them. */
-export type StepCall<T> = { [Symbol.asyncIterator](): Steps<T> };
+/** A step that has not run yet: `yield*` runs it, `step.all` takes a list of them, and `await` throws. */
+export type StepCall<T> = { [Symbol.asyncIterator](): Steps<T>; then(use: never): never };
 
 type Result<C> = C extends StepCall<infer T> ? T : never;
 type Results<F> = {

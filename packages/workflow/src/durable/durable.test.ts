@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { INPUT, type RoleOutput, WAIT } from "../contract/contract.ts";
-import type { DurableStep, Steps } from "./call.ts";
+import type { DurableStep, StepCall, Steps } from "./call.ts";
 import { type DurableProgram, durable } from "./durable.ts";
 import { roles, run, summary, text } from "../testing/run-thread.ts";
 
@@ -109,6 +109,46 @@ describe("a step", () => {
     };
     expect(summary(await run(program))).toContain('step \\"second\\" was described but never run');
   });
+
+  const misuses: [keyword: string, misuse: (call: StepCall<string>) => AsyncGenerator<never>][] = [
+    [
+      "await",
+      async function* (call) {
+        await (call as unknown);
+      },
+    ],
+    [
+      "yield",
+      async function* (call) {
+        yield call as never;
+      },
+    ],
+    [
+      "return",
+      async function* (call) {
+        return call as unknown;
+      },
+    ],
+  ];
+  for (const [keyword, misuse] of misuses) {
+    test(`that is given to ${keyword} fails the thread`, async () => {
+      let ran = 0;
+      const program: DurableProgram = async function* (step) {
+        const call = step("lister", () => {
+          ran += 1;
+          return "";
+        });
+        yield* misuse(call);
+        return "";
+      };
+      const outcome = await run(program);
+      expect("error" in outcome && outcome.error).toMatchObject({
+        code: "STEP_NOT_RUN",
+        message: 'step "lister" needs yield*, not await, yield or return',
+      });
+      expect(ran).toBe(0);
+    });
+  }
 
   test("may be factored out into custom generators", async () => {
     async function* twice(step: DurableStep, role: string): Steps<string> {

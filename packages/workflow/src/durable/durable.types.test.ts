@@ -85,9 +85,11 @@ test("misuse does not compile", () => {
     const wrong: string = a;
     return wrong;
   });
-  // @ts-expect-error: a call is not a step; it needs yield*
   const plain = durable(async function* (step) {
+    // @ts-expect-error: a call is not a step; it needs yield*
     yield step("a", () => "");
+    // @ts-expect-error: a call is not a promise; it needs yield*
+    await step("b", () => "");
     return "";
   });
   // @ts-expect-error: a workflow returns a summary or a result

@@ -63,6 +63,14 @@ export const stepNotRun = (role: string): WorkflowError =>
     "write yield* before it, or pass it to step.all",
   );
 
+/** A call of `step` as the operand of `await`, `yield` or `return`. */
+export const stepAwaited = (role: string): WorkflowError =>
+  WorkflowError.failed(
+    "STEP_NOT_RUN",
+    `step ${show(role)} needs yield*, not await, yield or return`,
+    "write yield* before it, or pass it to step.all",
+  );
+
 export const stepTimeout = (role: string, ms: number): WorkflowError =>
   WorkflowError.failed("STEP_TIMEOUT", `step ${show(role)} took longer than ${ms} ms`);
 

@@ -9,10 +9,12 @@ import {
   type WaitRequest,
   waitOutput,
   wakesAt,
+  withinMs,
 } from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberKey, memberOf, valueOf } from "./output.ts";
 import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
+import { stepAwaited } from "./errors.ts";
 import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 import { policyOf, type StepOptions, type Tries } from "./tries.ts";
@@ -27,10 +29,12 @@ type Member = StepWork | { ask: () => Steps<unknown> };
 class Call implements StepCall<unknown> {
   readonly member: Member | null;
   readonly #progress: Progress;
+  readonly #name: string;
   readonly #run: () => Steps<unknown>;
 
   constructor(progress: Progress, name: string, member: Member | null, run: () => Steps<unknown>) {
     this.#progress = progress;
+    this.#name = name;
     this.member = member;
     this.#run = run;
     progress.described(this, name);
@@ -39,6 +43,11 @@ class Call implements StepCall<unknown> {
   [Symbol.asyncIterator](): Steps<unknown> {
     this.#progress.started(this);
     return this.#run();
+  }
+
+  // Called by `await` and by `yield` without a star, which would otherwise go on without running the step.
+  then(): never {
+    throw stepAwaited(this.#name);
   }
 }
 
@@ -63,6 +72,8 @@ export function stepFor(progress: Progress): DurableStep {
 
   const wait = (given: string | (WaitRequest & { for: string }), request?: WaitRequest): Call => {
     const { for: what, ...rest } = typeof given === "string" ? { ...request, for: given } : given;
+    // Checked here, where the stack has the position of the call.
+    withinMs(what, rest);
     const ask = (): Steps<unknown> => runWait(progress, what, rest);
     return new Call(progress, what, { ask }, ask);
   };

@@ -125,6 +125,8 @@ describe("step.wait", () => {
       const outcome = await run(within({ within: bad }));
       expect(outcome).toMatchObject({ status: "failed", error: { code: "BAD_WAIT" } });
     }
+    const soon = await run(within({ within: "soon" }));
+    expect(String("error" in soon && (soon.error as Error).stack)).toContain("wait.test.ts");
     const odd = await run(within({ within: Object.create(null) as string }));
     expect(odd).toMatchObject({
       message: `the question for "word": invalid within an object`,

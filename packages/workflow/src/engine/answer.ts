@@ -228,7 +228,7 @@ export async function answerStep(
   if (token !== undefined && token !== wait.token) throw wrongToken(threadId, wait.for);
   if (isOver(wait, now())) throw lateAnswer(threadId, wait.for, isoTime(wait.expiresAt));
   const { input, violation } = await readAnswer(wait, given, judge);
-  if (violation !== null) throw invalidAnswer(threadId, wait.for, violation);
+  if (violation !== null) throw invalidAnswer(threadId, wait, violation);
   const meta: InputMeta = { ...input.meta, for: wait.for, by: answererOf(given) };
   if ("value" in input) meta.value = input.value;
   return { role: INPUT, content: input.content, meta };
@@ -255,8 +255,10 @@ export async function readAnswer(
   const asText = validate(content);
   const json = asText === null || takesAll(schema) ? null : losslessJson(content);
   if (json === null) {
-    const isJson = asText !== null && !takesText(schema);
-    return { input: decided, violation: (isJson ? roundedNumber(content) : null) ?? asText };
+    if (asText === null || takesText(schema)) return { input: decided, violation: asText };
+    const isTyped = isRecord(schema) && schema.type !== undefined;
+    const notJson = isTyped ? `${asText}, and the text is not JSON` : asText;
+    return { input: decided, violation: roundedNumber(content) ?? notJson };
   }
   const asJson = validate(json.value);
   if (asJson !== null && takesText(schema)) return { input: decided, violation: asText };

@@ -159,6 +159,10 @@ describe("the text of an answer", () => {
     expect(await read({ enum: ["yes", "no"] }, '"yes"')).toEqual({ json: "yes" });
     expect(await read({ type: "array", items: string }, '["1"]')).toEqual({ json: ["1"] });
     expect(await read({ type: "number", maximum: 5 }, "7")).toContain("5");
+    expect(await read({ type: "object" }, "{action:remove}")).toBe(
+      "value must be object, and the text is not JSON",
+    );
+    expect(await read({ enum: ["yes", "no"] }, "maybe")).toBe('value must be "yes" or "no"');
   });
 });
 

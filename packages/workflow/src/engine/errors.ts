@@ -1,5 +1,7 @@
+import type { WaitMeta } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
+import { answerHint } from "../record/thread.ts";
 
 /* The errors of driving a thread: its questions, its answers and its steps. */
 
@@ -29,8 +31,12 @@ export const lateAnswer = (threadId: string, question: string, until: string): W
     `the answer is too late: ${question} could be answered until ${until}`,
   );
 
-export const invalidAnswer = (threadId: string, question: string, problem: string): WorkflowError =>
-  refused("ANSWER_INVALID", threadId, `invalid answer to ${question}: ${problem}`);
+export const invalidAnswer = (threadId: string, wait: WaitMeta, problem: string): WorkflowError =>
+  WorkflowError.failed(
+    "ANSWER_INVALID",
+    `invalid answer to ${wait.for}: ${problem}`,
+    answerHint(threadId, { meta: wait }),
+  );
 
 export const notADecision = (question: string, given: string): WorkflowError =>
   WorkflowError.usage(

@@ -1,9 +1,10 @@
-import { INPUT, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
+import { INPUT, type JsonSchema, type Step, WAIT, type WaitMeta } from "../contract/contract.ts";
 import { isApproval } from "../contract/decision.ts";
 import { isRecord } from "../contract/show.ts";
 import type { AttemptError } from "../contract/event.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import type { LiveStatus } from "../control/control.ts";
+import { exampleOf } from "./example.ts";
 import type { ThreadTimes } from "./times.ts";
 import type { Break, EndRecord, FailureRecord, LogFacts, StartRecord } from "./record.ts";
 import { newerLog } from "./errors.ts";
@@ -207,7 +208,7 @@ export function endedStatus({ content, meta }: EndRecord): ThreadStatus {
 }
 
 /** Returns the hint for answering a thread that waits at this step. */
-export function answerHint(threadId: string, question: Step | null): string {
+export function answerHint(threadId: string, question: { meta: Step["meta"] } | null): string {
   const resume = `uncaged-workflow resume ${threadId}`;
   const meta = (question?.meta ?? { for: "" }) as WaitMeta;
   if (meta.for === "budget") return `raise the limit: ${resume} --input N`;
@@ -219,12 +220,20 @@ export function answerHint(threadId: string, question: Step | null): string {
     return `approve it: ${resume} --approve; or reject it: ${resume} --refuse REASON`;
   return meta.for === "tool"
     ? `approve it: ${resume} --approve; or change it: --edit JSON; or refuse it: --refuse REASON`
-    : `answer it: ${resume} --input ${isWords(meta.schema) ? "'your answer'" : "JSON"}`;
+    : `answer it: ${resume} --input ${exampleAnswer(meta.schema)}`;
 }
 
-/** Whether the answer to a question is plain text instead of JSON. */
-const isWords = (schema: unknown): boolean =>
-  !isRecord(schema) || schema.type === undefined || [schema.type].flat().includes("string");
+/** Returns an answer that fits a schema, as a word of a shell; a placeholder if no short example is known. */
+function exampleAnswer(schema: JsonSchema | undefined): string {
+  const isWords =
+    !isRecord(schema) || schema.type === undefined || [schema.type].flat().includes("string");
+  const isFree = isWords && !(isRecord(schema) && "enum" in schema);
+  const example = isFree ? undefined : exampleOf(schema);
+  const text = typeof example === "string" ? example : (JSON.stringify(example) ?? "");
+  if (/^\w+$/.test(text)) return text;
+  if (/^[^'\p{C}]{1,200}$/u.test(text)) return `'${text}'`;
+  return isWords ? "'your answer'" : "JSON";
+}
 
 /** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
 export function checkRole(path: string, { role }: Step): void {

@@ -106,11 +106,14 @@ export const nameTaken = (name: string, other: string): WorkflowError =>
     `use ${other}, or a name that is easier to distinguish from it`,
   );
 
-export const nothingToRollBack = (name: string, hash: string): WorkflowError =>
+/** `isOnly`: it has no later version either. */
+export const nothingToRollBack = (name: string, hash: string, isOnly: boolean): WorkflowError =>
   WorkflowError.failed(
     "NOTHING_TO_ROLL_BACK",
-    `${name} is at its first version ${hash}`,
-    `to go forward, name one of its versions: uncaged-workflow history ${name}`,
+    isOnly ? `${name} has only the version ${hash}` : `${name} is at its first version ${hash}`,
+    isOnly
+      ? "add another version first"
+      : `to go forward, name one of its versions: uncaged-workflow history ${name}`,
   );
 
 export const workflowNotFound = (

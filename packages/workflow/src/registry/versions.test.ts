@@ -61,6 +61,8 @@ test("rollback walks back to the first version and does not toggle", () => {
   expect(current(registry)).toBe(A);
   expect(history(registry)).toEqual([C, B]);
   expect(codeOf(() => rollBack(registry, "w"))).toBe("NOTHING_TO_ROLL_BACK");
+  expect(() => rollBack(registry, "w")).toThrow(`w is at its first version ${A}`);
+  expect(() => rollBack(added(A), "w")).toThrow(`w has only the version ${A}`);
 });
 
 test("rollback keeps every version's timestamp", () => {

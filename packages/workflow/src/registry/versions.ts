@@ -117,7 +117,7 @@ export function rollBack(
   const previous = workflow.hash;
   const before = versions[versions.findIndex(({ hash }) => hash === previous) + 1];
   const target = version === undefined ? before : versionOf(name, workflow, version);
-  if (!target) throw nothingToRollBack(name, previous);
+  if (!target) throw nothingToRollBack(name, previous, versions.length === 1);
   const { hash } = target;
   if (hash === previous) return { registry, hash, previous };
   const history = versions.filter((other) => other.hash !== hash);
