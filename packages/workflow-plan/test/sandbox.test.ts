@@ -271,8 +271,8 @@ test("a named or required sandbox that is missing fails the step, and the confir
     alone,
   );
   expect(String(await failureOf(held))).toContain("no sandbox is available");
-  expect(String(await problem({ sandbox: "bwrap" }))).toContain("must be off, bubblewrap");
-  expect(String(await problem({ sandbox: { mod: "off" } }))).toContain('no "mod"');
+  expect(String(await problem({ sandbox: "bwrap" }))).toContain('invalid sandbox.mode "bwrap"');
+  expect(String(await problem({ sandbox: { mod: "off" } }))).toContain('unknown option "mod"');
   expect(
     String(await problem({ container: { additionalMounts: [{ hostPath: "~/.ssh" }] } })),
   ).toContain("blocked");
