@@ -127,13 +127,6 @@ describe("a step", () => {
         yield call as never;
       },
     ],
-    [
-      "return",
-      async function* (call, before) {
-        yield* before;
-        return call;
-      },
-    ],
   ];
   for (const [keyword, misuse] of misuses) {
     test(`that is given to ${keyword} fails the thread`, async () => {
