@@ -36,7 +36,7 @@ const most = (files: File[], key: "bytes" | "changedAt"): string =>
 export const run = durable(async function* (step, { prompt }) {
   // A step's function receives the folder, the environment and the signal of its thread.
   const files = yield* step("lister", ({ cwd }) => list(cwd));
-  if (files.length === 0) return { returnCode: 1, summary: "there is no file here" };
+  if (files.length === 0) return { returnCode: 1, summary: "no files found" };
 
   // Both steps run concurrently. Each is committed when it finishes.
   const { largest, newest } = yield* step.all({

@@ -48,7 +48,7 @@ export function player(hand: Hand, script: AgentFn): AgentFn {
     throw new WorkflowError({
       code: "NO_SUCH_AGENT",
       kind: "usage",
-      message: `there is no agent ${JSON.stringify(agent)}`,
+      message: `unknown agent ${JSON.stringify(agent)}`,
       hint: `name one of ${["scripted", ...Object.keys(agents)].join(", ")}`,
     });
   };

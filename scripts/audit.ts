@@ -117,7 +117,7 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   if (ends.length > 1) found.doubled.push(`${threadId} has ${ends.length} ends`);
   if (ends.length === 0) found.broken.push(`${threadId} has no end`);
   if (ends.length > 0 && ends[0] !== lines.length - 1) {
-    found.doubled.push(`${threadId} goes on after its end`);
+    found.doubled.push(`${threadId} continues after its end`);
   }
   const last = lines.at(-1);
   if (last?.meta?.reason === "failed") found.broken.push(`${threadId} failed: ${last.content}`);
@@ -159,7 +159,7 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
       continue;
     }
     if (!log) {
-      if (!removing.has(threadId)) found.lost.push(`${what} ${threadId}: there is no such log`);
+      if (!removing.has(threadId)) found.lost.push(`${what} ${threadId}: log not found`);
       continue;
     }
     const problem = problemOf(what, log, a, b);

@@ -45,7 +45,7 @@ function argumentsOf(argv: string[]): { path: string | null; root: string } {
   const began = process.env.INIT_CWD ?? process.cwd();
   try {
     const { positionals, values } = parseArgs({ args: argv, options, allowPositionals: true });
-    if (positionals.length > 1) throw new Error("one path at the most");
+    if (positionals.length > 1) throw new Error("at most one path is allowed");
     const [given] = positionals;
     return {
       path: given === undefined ? null : resolve(began, given),
@@ -73,7 +73,7 @@ function repository(): { folder: string; made: boolean } {
     return isRepository(top) ? { folder: top, made: false } : { folder: makeOne(), made: true };
   }
   const hint = "hint: give the path of a git repository";
-  if (!existsSync(path)) throw new Stop(`there is no ${path}; ${hint}`, 2);
+  if (!existsSync(path)) throw new Stop(`no such folder: ${path}; ${hint}`, 2);
   if (!statSync(path).isDirectory()) throw new Stop(`${path} is not a folder; ${hint}`, 2);
   const { ok, stderr } = git(path, "rev-parse", "--git-dir");
   if (!ok) {
@@ -116,7 +116,7 @@ async function shell(folder: string, ...words: string[]): Promise<void> {
     stdio: ["ignore", "inherit", "inherit"],
   });
   const code = await child.exited;
-  if (code === unread) throw Object.assign(new Error("nobody reads"), { code: "EPIPE" });
+  if (code === unread) throw Object.assign(new Error("output pipe closed"), { code: "EPIPE" });
   if (code === interrupted) throw new Stop("interrupted", interrupted);
   if (code !== 0) throw new Stop(`the command ended with exit code ${code}: ${shown}`, 1);
 }
@@ -130,10 +130,10 @@ async function tour(folder: string): Promise<void> {
   await heading("Run it, live");
   await shell(folder, "uncaged-workflow", "run", "review", "--params", '{"files":4}', "--follow");
 
-  await heading("Fork the thread: the planner's step is kept, the rest is done again");
+  await heading("Fork the thread: the planner's step is kept, and later steps run again");
   await uncaged("fork", "@last", "--from-role", "planner", "--follow");
 
-  await heading("Register a changed version, and let it take up the same plan");
+  await heading("Register a changed version, and run it with the same plan");
   await uncaged("add", "review", "examples/review-repository/workflow-v2.ts");
   await uncaged("fork", "@last", "--from-role", "planner", "--on", "review", "--follow");
 
@@ -163,13 +163,13 @@ async function farewell(): Promise<void> {
     [`${command} serve --open ${at}`, "look at it in a browser"],
     [`${command} thread @last --full ${at}`, "read the report"],
     [`${command} verify ${at}`, "check every bundle and every log"],
-    [`${command} new my-workflow`, "begin a workflow of your own"],
+    [`${command} new my-workflow`, "create your own workflow"],
   ];
   const width = Math.max(...next.map(([line]) => line.length));
   await print(`
-${bold("Where the files lie")}
-  ${join(root, "logs")}     one log a thread, in plain lines of JSON
-  ${join(root, "bundles")}  one file a version; it never changes
+${bold("Where the files are")}
+  ${join(root, "logs")}     one log per thread, as JSON lines
+  ${join(root, "bundles")}  one file per version; it never changes
   Your own store was not touched: to undo all of this, delete ${root}
 
 ${bold("Try next")}
@@ -180,7 +180,8 @@ async function main(): Promise<void> {
   const { folder, made } = repository();
   try {
     await print(bold("uncaged-workflow: one file is a workflow, one log is a thread"));
-    if (made) await print("Git finds no history here: a copy of the sources is reviewed instead.");
+    if (made)
+      await print("This folder is not a git repository: the tour reviews a copy of its sources.");
     await print(`${dim("$")} export PATH=${quoted(bin)}:"$PATH"`);
     await print(`${dim("$")} export UNCAGED_WORKFLOW_STORAGE_ROOT=${quoted(root)}`);
     await tour(folder);

@@ -120,7 +120,7 @@ describe("the repository reviewer", () => {
     expect(report).toContain("`docs/a b.md:1` a merge conflict with theirs was committed");
     expect(report).toContain("a function of 81 lines");
     expect(report).toContain(`left open: ${marker} give it a name`);
-    expect(report).toContain("changed 3 times, and no test bears its name");
+    expect(report).toContain("changed 3 times, and no test has its name");
     expect(report).not.toContain("calm.py");
     expect(thread.result?.summary).toBe("5 findings in 5 files, 2 of them urgent");
   });

@@ -13,7 +13,7 @@ export type Commit = { id: string; subject: string; paths: string[] };
 /** Runs git in the thread's folder and returns its output. A kill of the thread also ends git. */
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
   const { cwd, signal } = here;
-  if (!existsSync(cwd)) throw new Error(`there is no folder ${cwd}`);
+  if (!existsSync(cwd)) throw new Error(`no such folder: ${cwd}`);
   // The result must depend only on the commit, not on the environment's repository, language or settings.
   const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...shell } = here.env;
   const env = { ...shell, LC_ALL: "C" };

@@ -23,7 +23,7 @@ const rules: Rule[] = [
     pattern:
       /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_\w{36}|glpat-[\w-]{20}|xox[abps]-[\w-]{20,}|sk-ant-[\w-]{20,})/,
     urgent: true,
-    what: () => "looks like a secret: revoke it, for it stays in the history",
+    what: () => "looks like a secret: revoke it, because it stays in the history",
   },
   {
     pattern: /(?:^|[^\w])(?:describe|it|test)\.(only|skip)\(/,
@@ -49,7 +49,7 @@ export async function readFile(
   if (!tested && isCode(path)) {
     findings.push({
       line: 1,
-      what: `changed ${counted(changes, "time")}, and no test bears its name`,
+      what: `changed ${counted(changes, "time")}, and no test has its name`,
       urgent: false,
     });
   }

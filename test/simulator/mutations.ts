@@ -314,7 +314,7 @@ export function mutated({ name, file, edits }: Mutation): string {
 /** Makes the loader return the mutated text of a file. Must run before the product is loaded. */
 export function mutate(name: string): void {
   const mutation = mutations.find((one) => one.name === name);
-  if (!mutation) throw new Error(`there is no mutation ${name}`);
+  if (!mutation) throw new Error(`no such mutation: ${name}`);
   const contents = mutated(mutation);
   const path = join(top, mutation.file);
   Bun.plugin({

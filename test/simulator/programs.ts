@@ -3,7 +3,7 @@ import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
-/** Storage root of a simulation, at a depth of three missing folders. */
+/** Storage root of a simulation. Its parent folders are missing too. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
 /** Params of a thread: the number of its workflow's records, and which of them ask. */
@@ -16,7 +16,7 @@ export type Params = {
   sleeps?: boolean;
   /** Whether the workflow reads its worker's lock file before each step. */
   readsLock?: boolean;
-  /** Backoff of a durable workflow with failing tries: a timer or a sleep. */
+  /** Backoff of a durable workflow with failing attempts: a timer or a sleep. */
   backoffMs?: number;
 };
 
@@ -75,7 +75,7 @@ function lookAt(path: string): void {
   } catch {}
 }
 
-/** Returns a durable workflow whose tries fail, depending on their record's number: a lost try fails again. */
+/** Returns a durable workflow. An attempt at every fourth record fails, also when it is repeated after a crash. */
 const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
   async function* (input, options) {
     let n = input.steps.length;

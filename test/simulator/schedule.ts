@@ -48,7 +48,7 @@ export async function runSchedule(options: ScheduleOptions): Promise<Outcome> {
   await new Promise((resolve) => setImmediate(resolve));
   for (const error of uncaught.splice(0)) {
     outcome.failures.push(
-      `nobody caught: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      `uncaught: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     );
   }
   return outcome;

@@ -66,7 +66,7 @@ function optionsOf(args: string[]): Options {
   if (scope !== "all" && scope !== "workers")
     return refuse(`--scope ${scope} is neither all nor workers`);
   if (mutation !== undefined && !mutations.some(({ name }) => name === mutation)) {
-    return refuse(`there is no mutation ${mutation}`);
+    return refuse(`no such mutation: ${mutation}`);
   }
   const schedules = whole(
     "schedules",

@@ -16,7 +16,7 @@ test("a seed replays byte for byte, and another seed gives another schedule", as
 test.each([
   [["--seed", "1.5"], "--seed 1.5 is not a whole number from 0 on"],
   [["--scope", "disk"], "--scope disk is neither all nor workers"],
-  [["--mutation", "none"], "there is no mutation none"],
+  [["--mutation", "none"], "no such mutation: none"],
 ])("%p is refused in one line", async (args, message) => {
   const { stdout, stderr, code } = await simulated(...args);
   expect({ stdout, code }).toEqual({ stdout: "", code: 2 });

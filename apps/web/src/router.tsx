@@ -27,7 +27,7 @@ const pageOf = <Module extends object, Name extends keyof Module>(
     try {
       return await load();
     } catch {
-      // A reachable server gives the reason.
+      // If the server responds with an error, show that error.
       const refusal = await request("/server").catch((error: unknown) => error);
       if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
       throw new ApiError(0, {

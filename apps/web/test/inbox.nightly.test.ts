@@ -22,7 +22,7 @@ serving.more = {
 const opened: { close(): void }[] = [];
 afterAll(() => opened.forEach((plans) => plans.close()));
 
-/** The plans of the console's home, changed by another program. */
+/** Opens the plans of the console's home, as another program does. */
 function otherProgram() {
   const host = openLocalHost({ path: serving.path });
   const home = join(serving.path, "plans");
@@ -80,7 +80,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   await decisions.waitFor({ state: "detached" });
   await link(page, "Inbox 1 waiting").waitFor();
   await page.locator("#main:focus-within").waitFor();
-  // Confirmed by another program, it leaves the inbox.
+  // A plan that another program rejects leaves the inbox.
   await plans.reject("wf_second");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();

@@ -46,7 +46,7 @@ test("a thread deleted by another client is reported as deleted", async () => {
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
   await page.getByRole("article", { name: "Step 3: count" }).waitFor();
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
   // Data is fresh for two seconds and is not read again.
   await until(async () => {

@@ -42,14 +42,14 @@ test("a moved thread names its new host and offers no action that would be refus
 
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=graph`);
   await page.getByText("moved", { exact: true }).first().waitFor();
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Fork…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
   await page.waitForURL((url) => !url.pathname.endsWith(id));
   await page.getByRole("button", { name: "Kill" }).waitFor();
 
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("The thread stays on the other host.").waitFor();

@@ -144,7 +144,7 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   await part(page, "To be confirmed").getByText("cron 0 18 * * * (UTC)").waitFor();
   await page.getByRole("button", { name: "Drop the change" }).click();
   await part(page, "To be confirmed").waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.waitForURL("**/plans");

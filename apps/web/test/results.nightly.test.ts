@@ -48,7 +48,7 @@ test("a durable thread is started again with other params, by keyboard alone", a
   const id = await given("before");
   const page = await open(serving, `/threads/${id}`);
   const hand = keyboard(page);
-  await hand.press("button", "More to do");
+  await hand.press("button", "More actions");
   await hand.press("menuitem", "Start again with these values…");
   const dialog = page.getByRole("dialog", { name: "Start again" });
   await dialog.waitFor();

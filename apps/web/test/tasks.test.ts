@@ -191,7 +191,7 @@ test("a fork from a card continues with the edited value, and the two are compar
   const fork = await serving.until(idOf(page), "completed");
   expect(fork.forkFrom).toEqual({ threadId: id, steps: 1 });
 
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: /Compare/ }).click();
   const other = page.getByRole("dialog").getByLabel("The other thread");
   expect(await other.inputValue()).toBe(id);

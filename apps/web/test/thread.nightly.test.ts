@@ -79,7 +79,7 @@ test("a running thread is paused, resumed, killed and deleted by keyboard alone"
   await hand.press("button", "Kill");
   await hand.press("button", "Kill", page.getByRole("dialog"));
   await status(page, "killed");
-  await hand.press("button", "More to do");
+  await hand.press("button", "More actions");
   await hand.press("menuitem", "Delete…");
   await hand.press("button", "Delete", page.getByRole("dialog"));
   await page.getByRole("heading", { name: "Threads" }).waitFor();

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await serving.add("large", large);
 }, 600_000);
 
-/** A model that gets 60 KB and whose tool reads 30 KB, without a committed copy. */
+/** A model with an input of 60 KB and a tool output of 30 KB. Neither is in the step, only in the events. */
 const reader = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
@@ -63,7 +63,7 @@ test("a lost value is reported as lost, and a failed request can be repeated", a
   await page.getByText("The log keeps only this part.").waitFor();
 }, 600_000);
 
-/** Kinds of step values: a table, many fields, and both as a model's text. */
+/** Large step values: a table, an object with many fields, JSON text, and plain text. */
 const large = bundleOf(`
   const rows = Array.from({ length: 30_000 }, (_, n) => ({ n, name: "row " + n, ok: n % 2 === 0 }));
   const fields = Object.fromEntries(rows.map(({ n, name }) => ["field" + n, name]));

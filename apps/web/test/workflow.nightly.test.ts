@@ -45,7 +45,7 @@ test("a file's problems are shown at their line; the corrected file is added, an
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
   await page.getByText("The first version.").waitFor();
-  await page.getByRole("button", { name: "More to do" }).click();
+  await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Remove…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByRole("heading", { name: "Workflows" }).waitFor();

@@ -138,6 +138,41 @@ test("fork --edit replaces the last kept step with JSON", async () => {
   expect((await read(id)).steps[0]).toMatchObject({ content: "better", meta: { n: 1 } });
 });
 
+test("fork --input answers only a question, and only as resume may", async () => {
+  const asking = `export const descriptor = { description: "", roles: {} };
+    export async function* run(input) {
+      const { steps } = input;
+      if (steps.length < 1) yield { role: "reader", content: "read", meta: {} };
+      const meta = { for: "colour", schema: { enum: ["red", "green"] } };
+      const answer = steps[2] ?? (yield { role: "__wait__", content: "Which?", meta });
+      return { returnCode: 0, summary: answer.content };
+    }`;
+  writeFileSync(join(store.folder, "colour.esm.js"), asking);
+  await store.ok(["add", "colour", join(store.folder, "colour.esm.js")]);
+  const id = (await store.run(["run", "colour", "--wait"])).stdout.trim();
+  await store.ok(["resume", id, "--input", "red", "--wait"]);
+  const before = await store.json<View[]>(["threads"]);
+  const refused = async (step: number, ...args: string[]) => {
+    const { code, stderr } = await store.run(["fork", id, "--at-step", String(step), ...args]);
+    return [code, stderr.trim()];
+  };
+  const hint = `fork ${id} --at-step 2 --input …`;
+  for (const [step, message] of [
+    [0, "the fork keeps no question; the question is step 2"],
+    [1, "step 1 is not a question; the question is step 2"],
+    [3, "step 3 is not a question; the question is step 2"],
+  ] as const) {
+    const said = [2, expect.stringMatching(new RegExp(`${message}.*${hint}$`, "s"))];
+    expect(await refused(step, "--input", "blue")).toEqual(said);
+  }
+  const unfit = [1, expect.stringContaining("invalid answer to colour")];
+  expect(await refused(2, "--input", "blue")).toEqual(unfit);
+  expect(await refused(3, "--edit", '{"content":"blue"}')).toEqual(unfit);
+  expect(await store.json<View[]>(["threads"])).toEqual(before);
+  const fork = await store.ok(["fork", id, "--at-step", "2", "--input", "green", "--wait"]);
+  expect((await read(fork)).steps[2]?.content).toBe("green");
+});
+
 function editor(script: string): Record<string, string> {
   const path = join(store.folder, `editor-${crypto.randomUUID()}`);
   writeFileSync(path, `#!/bin/sh\n${script}\n`);

@@ -191,7 +191,7 @@ describe("with recorded answers", () => {
 test.each([
   ["workers too", true],
   ["the command alone", false],
-])("an eval that was killed goes on, and starts no thread twice: %s", async (_, isAll) => {
+])("an eval that was killed continues, and starts no thread twice: %s", async (_, isAll) => {
   const cases = ["a", "b", "c gate", "d gate", "e gate"];
   const store = prepared(
     cases.map((prompt) => ({ id: prompt, prompt, expected: `one ${prompt}` })),
@@ -223,7 +223,7 @@ test("Ctrl-C ends it with 130, and the next call continues it", async () => {
   const [code, stderr] = [await child.exited, await child.stderr.text()];
   expect([code, stderr]).toEqual([
     130,
-    expect.stringContaining("interrupted: 1 of 3 runs have a result; run it again to go on"),
+    expect.stringContaining("interrupted: 1 of 3 runs have a result; run it again to continue"),
   ]);
   writeFileSync(join(store.folder, "gate"), "");
   await store.ok(call);

@@ -37,7 +37,7 @@ test("an invalid graph is refused in one line, with its position", async () => {
   const node = '{"id": "a", "type": "agent"}';
   expect(
     await refused("twice.json", `{"nodes": [${node},\n ${node}], "connections": []}`),
-  ).toContain('1 error: twice.json:2:9: the id "a" stands twice');
+  ).toContain('1 error: twice.json:2:9: duplicate id "a"');
   expect(await refused("half.yaml", "connections: []\nnodes:\n  - id: a\n")).toContain(
     "half.yaml:3:5: nodes[0].type is missing",
   );

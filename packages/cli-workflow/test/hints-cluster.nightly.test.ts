@@ -63,7 +63,7 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
     test(name, () => leadsOn(store, situation));
 
   test("each hint of clusters was shown, and its commands work", () => {
-    const goesOn = "a worker goes on until it is ended";
+    const goesOn = "a worker runs until it is stopped";
     const other = "of another thread with the same id";
     expect(
       unled("clusters", {

@@ -117,7 +117,7 @@ describe("each hint of a storage root works", () => {
 });
 
 test("each hint was shown, and its commands work", () => {
-  const goesOn = "serve goes on until it is ended";
+  const goesOn = "serve runs until it is stopped";
   const isRace = "of a race with another process";
   expect(
     unled("threads", {

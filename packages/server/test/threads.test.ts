@@ -213,6 +213,21 @@ describe("a fork", () => {
     expect(diff).toMatchObject({ same: false, firstDifference: 2 });
   });
 
+  test("brings an answer only to a question, and only a valid answer", async () => {
+    const wait = { for: "leave", schema: { enum: ["yes", "no"] } };
+    const asked = await serving.run("asker", { wait });
+    await serving.until(asked, "waiting");
+    const fork = (atStep: number, content: string) =>
+      refusal(`/api/threads/${asked}/fork`, { keep: { atStep }, input: { content } });
+    expect(await fork(0, "yes")).toBe("400 NOT_A_QUESTION");
+    expect(await fork(1, "perhaps")).toBe("409 ANSWER_INVALID");
+    const rerun = { content: "yes", meta: { for: "rerun" } };
+    const body = { keep: { atStep: 0 }, input: rerun };
+    expect(await refusal(`/api/threads/${asked}/fork`, body)).toBe("400 NOT_A_QUESTION");
+    const family = await serving.ok<Relative[]>(`/api/threads/${asked}/family`);
+    expect(family.map(({ threadId }) => threadId)).toEqual([asked]);
+  });
+
   test("of a missing step, role or workflow is refused", async () => {
     const fork = (body: unknown) => refusal(`/api/threads/${id}/fork`, body);
     expect(await fork({ keep: { atStep: 99 } })).toBe("404 NO_SUCH_STEP");

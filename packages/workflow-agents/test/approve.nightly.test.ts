@@ -143,7 +143,7 @@ async function conversationOf(): Promise<string[]> {
 
 describe("a role that asks for approvals", () => {
   test.each(["killed", "gone"] as const)(
-    "goes on when its worker is %s while it waits",
+    "continues when its worker is %s while it waits",
     async (absence) => {
       const whole = await conversationOf();
       const run = await start("claude");
@@ -198,16 +198,19 @@ test("a call that is not idempotent is not repeated after it was approved and st
 });
 
 test("an input that a person edits must fit the schema and the tool's own check", async () => {
-  const run = await start("claude", { calls: [[call("deploy", 2)]] });
+  const run = await start("claude", { calls: [[call("few", 2)]] });
   await asked(run);
-  // A fork accepts any answer.
   const { ref, env } = run;
-  const bad = { content: "?", value: { approve: true, input: { n: "two" } } };
-  const fork = await host.fork(ref, { keep: { atStep: 1 }, input: bad, env });
-  const other = { ...run, ref: fork };
+  const forked = (n: unknown) => {
+    const input = { content: "?", value: { approve: true, input: { n } } };
+    return host.fork(ref, { keep: { atStep: 1 }, input, env });
+  };
+  expect(forked("two")).rejects.toMatchObject({ code: "ANSWER_INVALID" });
+  const other = { ...run, ref: await forked(9) };
   expect(await asked(other)).toMatchObject({ input: { n: 2 } });
-  const view = await host.read(fork);
-  expect(view.status === "waiting" && view.question.content).toContain("does not fit: n: ");
+  const view = await host.read(other.ref);
+  expect(view.status === "waiting" && view.question.content).toContain("does not fit: ");
+  expect(view.status === "waiting" && view.question.content).toContain("too many");
   await answer(other, true);
   expect(await asked(other)).toBe("completed");
   await answer(run, false);

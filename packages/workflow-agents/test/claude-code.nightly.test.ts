@@ -128,7 +128,7 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 180_000);
 
-  test("stops at the rest of the thread's maxCost, and its spending is kept", async () => {
+  test("stops at the remaining maxCost of the thread, and reports its spending", async () => {
     const bash = { command: "true", description: "Does nothing" };
     const at = await serve(() => ({ text: "I go on.", tools: [{ name: "Bash", input: bash }] }));
     const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });

@@ -49,9 +49,7 @@ test("a step continues the session that it started, while the session exists", a
   const second = await play({ SESSION: "two" });
   expect(second.text).toBe("one: You code.\n\nGo on.");
   const notes = second.events.filter(({ type }) => type === "tool_message");
-  expect(notes[0]?.payload.message).toBe(
-    "goes on with the session one, in which this step was begun",
-  );
+  expect(notes[0]?.payload.message).toBe("continues the session one, in which this step began");
   expect((await play({ SESSION: "three", LOST: "two" })).text).toContain("one: ");
   const lost = await play({ SESSION: "four", LOST: "one two three" });
   expect(lost.text).toBe("none: You code.\n\nfix the sum");

@@ -136,7 +136,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
       expect(ended.ran.text).toBe("looked 12 times");
       expect(eventsOf(ended, "llm_compacted")).toEqual([]);
       const [warning] = eventsOf(ended, "tool_message");
-      expect(warning?.payload.message).toContain("could not be summarised, and goes on whole");
+      expect(warning?.payload.message).toContain("could not be summarised, and continues in full");
     }
   });
 

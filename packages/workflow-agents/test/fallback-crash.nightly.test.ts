@@ -134,7 +134,7 @@ test.each(
     ["", "command"],
   ]),
 )(
-  "Claude Code goes on with the session in which its worker was killed%s",
+  "Claude Code continues the session in which its worker was killed%s",
   async (_, prompt) => {
     const bash = { command: "echo 1 >> marks", description: "Leaves a mark" };
     let isKilled = false;

@@ -54,7 +54,7 @@ async function play(
 
 const claude = (script: string, options = {}) => play(script, claudeCode(options), "claude");
 
-describe("an answer of Claude Code is taken, with a warning,", () => {
+describe("an answer of Claude Code is accepted, with a warning,", () => {
   test.each([
     ["where its result is empty", result(""), "it reports no result"],
     ["where its result is missing", result(undefined), "it reports no result"],

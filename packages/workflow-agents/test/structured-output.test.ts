@@ -145,7 +145,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(bodies).toHaveLength(1);
   });
 
-  test("end a text when the role answers with text", async () => {
+  test("are read from the end of the text when the role answers with text", async () => {
     const text = 'It is a.ts.\n```json\n{"files":["a.ts"]}\n```';
     const { outcome, bodies } = await play([{ text: "It is a.ts." }, { text }], { answer: "text" });
     expect(outcome.steps).toMatchObject([{ content: text, meta: { files: ["a.ts"] } }]);
@@ -168,7 +168,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     }
   });
 
-  test("are left to the agent when it does not request them itself", async () => {
+  test("are read from the output of an agent that does not request them from its model", async () => {
     const inner = model.agent({ maxRetries: 0 });
     const agent: AgentFn = async (ctx) => `{"files":["${await inner(ctx, "Name a file.")}"]}`;
     const { outcome, bodies } = await play([{ text: "a.ts" }], { agent });
@@ -187,7 +187,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
       return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
     };
 
-  test("are requested in another way when the service refuses its mode, and at once the next time", async () => {
+  test("are requested in another mode after the service refuses one, and directly in that mode the next time", async () => {
     const script = refusing(
       (body) => formatOf(body) !== undefined || body.tool_choice !== undefined,
       () => ({ text: '```json\n{"files":["a.ts"]}\n```' }),

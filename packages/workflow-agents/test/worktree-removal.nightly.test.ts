@@ -46,7 +46,7 @@ const removal = (ref: ThreadRef) => host.remove(ref).catch((error: Error) => err
 /** Removes the threads in the trash a week later, and with them their worktrees. */
 const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
 
-test("a worktree that its user locked keeps its thread", async () => {
+test("a locked worktree prevents the removal of its thread", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   repository.git("worktree", "lock", "--reason", "I look at it", treeOf(ref));
@@ -58,7 +58,7 @@ test("a worktree that its user locked keeps its thread", async () => {
   expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
 }, 30_000);
 
-test("a moved or deleted repository does not keep a thread", async () => {
+test("a moved or deleted repository does not prevent the removal of a thread", async () => {
   const [moved, deleted] = [repositoryOf(), repositoryOf()];
   const refs = [(await play(moved)).ref, (await play(deleted)).ref];
   renameSync(moved.folder, `${moved.folder}-moved`);

@@ -21,7 +21,7 @@ describe("an approval", () => {
     expect(texts(outcome).at(-1)).toBe("b: b(a(in))");
   });
 
-  test("may have its old name input", async () => {
+  test("may have its former type, input", async () => {
     const old = nodes.map((node) => (node.id === "ask" ? { ...node, type: "input" } : node));
     const outcome = await drawn(old, links);
     expect(outcome).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
@@ -70,7 +70,7 @@ describe("an approval", () => {
     "null",
     "Please REJECT this",
     '{"decision":"approve","approved":false}',
-  ])("refuses the answer %j, and takes a decision afterwards", async (answer) => {
+  ])("refuses the answer %j, and then accepts a decision", async (answer) => {
     const given = drawn(nodes, links, { answers: [answer] });
     const refusal: unknown = await given.catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: "NOT_A_DECISION" });
@@ -92,13 +92,19 @@ describe("an approval", () => {
     [{ decision: 5, note: 7 }, "approve", ""],
     [["reject"], "approve", ""],
     [null, "approve", ""],
-  ])("of an earlier version's log is read as it was then: %j is %s", (answer, decision, note) => {
-    const asked = { for: "approval", nodeId: "ask", run: 1, input: "" } as const;
-    const old = { ...asked, schema: { properties: { decision: { enum: ["approve", "reject"] } } } };
-    expect(reviewOf(old, answer)).toEqual({ decision: decision as "approve", note });
-    const current = { ...asked, schema: { required: ["decision"] } };
-    expect(reviewOf(current, answer)?.decision).not.toBe("approve");
-  });
+  ])(
+    "keeps the meaning that it had in the log of an earlier version: %j is %s",
+    (answer, decision, note) => {
+      const asked = { for: "approval", nodeId: "ask", run: 1, input: "" } as const;
+      const old = {
+        ...asked,
+        schema: { properties: { decision: { enum: ["approve", "reject"] } } },
+      };
+      expect(reviewOf(old, answer)).toEqual({ decision: decision as "approve", note });
+      const current = { ...asked, schema: { required: ["decision"] } };
+      expect(reviewOf(current, answer)?.decision).not.toBe("approve");
+    },
+  );
 });
 
 describe("approvals beside running nodes", () => {
@@ -155,6 +161,15 @@ describe("approvals beside running nodes", () => {
     expect(outcome).toMatchObject({ status: "failed", message: "broken" });
     expect(outcome.steps.map(({ role }) => role)).toEqual(["s"]);
   });
+});
+
+test("an answer that follows no question does not approve", async () => {
+  const { steps } = await drawn(nodes, links);
+  const meta = { for: "approval", value: { decision: "approve", note: "" } };
+  const unasked = [...steps.slice(0, -1), { role: "__input__", content: "approve", meta }];
+  const outcome = await drawn(nodes, links, { steps: unasked });
+  expect(outcome.status).toBe("waiting");
+  expect(outcome.steps.slice(unasked.length).map(({ role }) => role)).toEqual(["__wait__"]);
 });
 
 test("an answer to an approval that was removed from the graph changes nothing", async () => {

@@ -37,7 +37,7 @@ const documents: [string, unknown][] = [
   ["a state machine of Amazon States Language", { StartAt: "A", States: { A: { End: true } } }],
   ["a workflow of GitHub Actions", { name: "x", on: "push", jobs: {} }],
   ["a flow of Node-RED", [{ id: "1", type: "inject", wires: [["2"]] }]],
-  ["a text that holds JSON", '{"nodes": [], "connections": []}'],
+  ["a string that contains JSON", '{"nodes": [], "connections": []}'],
 ];
 
 describe("a document of another format", () => {
@@ -83,7 +83,7 @@ describe("a graph written by a newer version", () => {
     expect(errorsOf({ ...graph, version: 1 })).toEqual([]);
     expect(errorsOf({ ...graph, version: "mine" })).toEqual([]);
     expect(errorsOf({ ...graph, version: 2 })).toEqual([
-      "the graph is of version 2 of the format, and this program knows version 1: update uncaged-workflow",
+      "the graph has format version 2, but this program supports version 1: update uncaged-workflow",
     ]);
   });
 

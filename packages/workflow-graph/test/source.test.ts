@@ -17,7 +17,7 @@ const nodes = [
 const sound = { nodes, connections: lines("s -> a; a -> if; if -false-> p; p -reject-> a") };
 const fits = new Ajv2020({ strict: false }).compile(published);
 
-/** Returns the first error of a text, or else its other result. */
+/** Returns the first error in a text, or its warnings as JSON. */
 function errorOf(text: string, file = "g.json"): string {
   try {
     return JSON.stringify(checkedGraph(text, file, { tools: ["readFile"] }).warnings);
@@ -46,7 +46,7 @@ describe("a graph's file", () => {
   });
 
   test.each([
-    ["a node twice", withNode(start("a")), 'the id "a" stands twice, first in nodes[1]'],
+    ["a node twice", withNode(start("a")), 'duplicate id "a", first in nodes[1]'],
     [
       "a reserved id",
       withNode({ id: "__wait__", type: "agent" }),
@@ -66,7 +66,7 @@ describe("a graph's file", () => {
     [
       "a number as value",
       withNode({ id: "b", type: "if", data: { conditions: [{ operator: "equal", value: 5 }] } }),
-      "nodes[4].data.conditions[0].value must be a text, not 5",
+      "nodes[4].data.conditions[0].value must be a string, not 5",
     ],
     [
       "an unknown join",
@@ -86,7 +86,7 @@ describe("a graph's file", () => {
     [
       "a missing start",
       JSON.stringify({ nodes: [agent("a")], connections: [] }),
-      "no node of the type start found",
+      "no start node found",
     ],
   ])("is refused for %s", (_, text, message) => {
     expect(errorOf(text)).toContain(message);
@@ -119,7 +119,7 @@ describe("a graph's file", () => {
       withNode(condition("b", { operator: "equal", value: " " })),
       "an empty value never matches",
     ],
-  ])("is taken with a warning for %s", (_, text, message) => {
+  ])("is accepted with a warning for %s", (_, text, message) => {
     expect(errorOf(text)).toContain(message);
   });
 

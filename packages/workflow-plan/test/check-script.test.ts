@@ -66,7 +66,7 @@ test("a check that cannot be run fails", async () => {
   const command = { argv: ["/no/such/shell"], cwd, env };
   expect(runCheck(command, none)).rejects.toBeInstanceOf(TriggerError);
   expect(runCheck({ ...command, argv: ["sh"], cwd: join(cwd, "gone") }, none)).rejects.toThrow(
-    "is not there",
+    "does not exist",
   );
 });
 

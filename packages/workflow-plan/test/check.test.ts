@@ -66,7 +66,7 @@ describe("a plan's check", () => {
       messagesOf(plan([step("a".repeat(65))])),
       [expect.stringContaining("at most 64")],
     ],
-    ["an id twice", inStep({}, step("b")), ['step "b": id: stands twice: steps 1 and 2 have it']],
+    ["an id twice", inStep({}, step("b")), ['step "b": id: duplicate: steps 1 and 2 have it']],
     ["no step", messagesOf(plan([])), ["steps: must have at least 1 step"]],
     [
       "10,000 steps",
@@ -76,7 +76,7 @@ describe("a plan's check", () => {
     [
       "a dependency that is not there",
       inStep({ depends_on: ["x"] }),
-      ['step "b": depends_on[0]: there is no step "x"'],
+      ['step "b": depends_on[0]: no step "x" found'],
     ],
     [
       "a step that depends on itself",
@@ -86,7 +86,7 @@ describe("a plan's check", () => {
     [
       "a dependency twice",
       inStep({ depends_on: ["a", "a"] }, step("a")),
-      ['step "b": depends_on[1]: "a" stands twice'],
+      ['step "b": depends_on[1]: duplicate "a"'],
     ],
     [
       "no list of dependencies",

@@ -172,7 +172,7 @@ describe("the agent of a confirmed plan", () => {
       .digest("hex");
     expect(agent).toEqual({ command: "claude", path, sha256 });
     expect(text).toEndWith(
-      `; agent ${path} (SHA-256 ${sha256.slice(0, 16)}), which lies in the project`,
+      `; agent ${path} (SHA-256 ${sha256.slice(0, 16)}), which is in the project`,
     );
     // A relative entry of PATH would be another folder for each process.
     expect((await shown("claude", "bin:.")).text).toEndWith(

@@ -162,7 +162,7 @@ describe("the planner", () => {
     const [result] = requests()[1]?.messages.at(-1)?.content ?? [];
     expect(result).toMatchObject({ type: "tool_result", is_error: true });
     expect(result?.content).toContain('step "a_b": id: must be kebab-case');
-    expect(result?.content).toContain('there is no step "nothing"');
+    expect(result?.content).toContain('no step "nothing" found');
   });
 
   test("gives up after three invalid plans, and can be used again", async () => {

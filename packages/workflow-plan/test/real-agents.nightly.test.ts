@@ -247,7 +247,7 @@ test.skipIf(missing !== "").each(users)(
 );
 
 test.skipIf(missing !== "").each(users)(
-  `roles of a workflow are commands in a sandbox, and Claude Code goes on in its session, as $name${missing}`,
+  `roles of a workflow are commands in a sandbox, and Claude Code continues in its session, as $name${missing}`,
   (user) =>
     as(user, async (person) => {
       const replies = [bash("pwd; ls -A ~"), { text: "first" }, { text: "second" }];

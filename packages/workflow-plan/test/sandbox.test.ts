@@ -270,7 +270,7 @@ test("a named or required sandbox that is missing fails the step, and the confir
     { metadata: { cwd: project, sandbox: { mode: "off", network: "none" } } },
     alone,
   );
-  expect(String(await failureOf(held))).toContain("no sandbox that could hold it");
+  expect(String(await failureOf(held))).toContain("no sandbox is available");
   expect(String(await problem({ sandbox: "bwrap" }))).toContain("must be off, bubblewrap");
   expect(String(await problem({ sandbox: { mod: "off" } }))).toContain('no "mod"');
   expect(
@@ -281,7 +281,7 @@ test("a named or required sandbox that is missing fails the step, and the confir
 });
 
 inSandbox(
-  `a step that exceeds a limit fails with the limit's name, and its siblings go on${missing}`,
+  `a step that exceeds a limit fails with the limit's name, and its siblings continue${missing}`,
   async () => {
     const mega = 1024 ** 2;
     const mark = `7${Date.now()}`;

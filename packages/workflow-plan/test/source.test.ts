@@ -40,13 +40,13 @@ describe("a plan's file", () => {
   test("is refused with line and column, step and field", async () => {
     expect(await made(plan([step("a"), step("b", ["x"])]))).toEqual({
       error: expect.stringMatching(
-        /^PLANNER_ERROR p.json:\d+:\d+: step "b": depends_on\[0\]: there is/,
+        /^PLANNER_ERROR p.json:\d+:\d+: step "b": depends_on\[0\]: no step/,
       ),
     });
     const two = await made(plan([step("A"), step("B")]));
     expect(two.error).toEndWith("(and 1 more)");
     for (const [metadata, reason] of [
-      [{ cwd: 5 }, "metadata.cwd: must be a text, not 5"],
+      [{ cwd: 5 }, "metadata.cwd: must be a string, not 5"],
       [{ container: { timeout: 0 } }, "metadata.container.timeout: must be a whole number from 1"],
       ["x", 'metadata: must be an object, not "x"'],
     ] as const)

@@ -72,7 +72,7 @@ describe("a subtask", () => {
       expect.stringContaining("id: must be kebab-case"),
       expect.stringContaining("description: must not be blank"),
       expect.stringContaining("depends on itself"),
-      expect.stringContaining('there is no step "nothing"'),
+      expect.stringContaining('no step "nothing" found'),
       expect.stringContaining("is not in depends_on"),
       "one",
     ]);

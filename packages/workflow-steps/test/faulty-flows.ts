@@ -108,7 +108,7 @@ export const faultyFlows: Faulty[] = [
   {
     what: "a case that leads to RETURN",
     document: one({ id: "Branch_A", cases: [["goal", "RETURN"]] }),
-    payloads: [error("Branch_A: cases[0][1]: RETURN can only stand in next")],
+    payloads: [error("Branch_A: cases[0][1]: RETURN is only allowed in next")],
   },
   {
     what: "a missing entry",
@@ -190,7 +190,7 @@ export const faultyFlows: Faulty[] = [
       })),
     ),
     payloads: [
-      error("Noop_101: it lies in more than 100 constructs"),
+      error("Noop_101: it is nested in more than 100 constructs"),
       warning("no step is a Stop"),
     ],
   },

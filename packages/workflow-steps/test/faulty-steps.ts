@@ -26,7 +26,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "an id that is a number",
     document: workflow([...chain({ id: "Noop_A" }), { id: 4, next: "RETURN" }]),
-    payloads: [error("steps[2]: id must be a text that is not empty, not 4")],
+    payloads: [error("steps[2]: id must be a non-empty string, not 4")],
     inSchema: true,
   },
   {
@@ -39,9 +39,7 @@ export const faultySteps: Faulty[] = [
     (id): Faulty => ({
       what: `the reserved id ${id}`,
       document: workflow([...chain({ id: "Noop_A" }), { id, next: "Stop_End" }]),
-      payloads: [
-        error(`${id}: this id is reserved: RETURN, BREAK, ELSE and ids that begin with __ are`),
-      ],
+      payloads: [error(`${id}: reserved id: RETURN, BREAK, ELSE, or an id that begins with __`)],
       inSchema: true,
     }),
   ),
@@ -69,14 +67,14 @@ export const faultySteps: Faulty[] = [
     document: one({ id: "Foo_A" }),
     payloads: [
       error(
-        'Foo_A: "Foo" is not a type of step: Service, API, Component, LLM, Set, Write, Download, Unzip, Pause, Branch, Loop, Stop, Noop, Tool, Subflow are',
+        'Foo_A: "Foo" is not a step type: Service, API, Component, LLM, Set, Write, Download, Unzip, Pause, Branch, Loop, Stop, Noop, Tool, Subflow',
       ),
     ],
   },
   {
     what: "a type that is not a text",
     document: one({ id: "Noop_A", type: 3 }),
-    payloads: [error("Noop_A: type must be a text, not 3")],
+    payloads: [error("Noop_A: type must be a string, not 3")],
     inSchema: true,
   },
   {
@@ -110,7 +108,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "in and input together",
     document: llm({ in: { prompt: "a" }, input: { prompt: "b" } }),
-    payloads: [warning("LLM_A: input has no effect beside in")],
+    payloads: [warning("LLM_A: input has no effect when in is set")],
   },
   {
     what: "in that is a list",
@@ -121,7 +119,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "out that is a number",
     document: llm({ out: 1 }),
-    payloads: [error("LLM_A: out must be a text or an object, not 1")],
+    payloads: [error("LLM_A: out must be a string or an object, not 1")],
     inSchema: true,
   },
   {
@@ -256,7 +254,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a type that is newer than the version",
     document: workflow(chain({ id: "Tool_A" }), { version: "3.16" }),
-    payloads: [warning("Tool_A: a Tool is of version 3.17, and the workflow says 3.16")],
+    payloads: [warning("Tool_A: a Tool needs version 3.17, but the workflow has version 3.16")],
   },
   {
     what: "a Branch without cases",

@@ -56,7 +56,7 @@ export const faultyDocuments: Faulty[] = [
   {
     what: "a version that is a number",
     document: workflow(chain({ id: "Noop_A" }), { version: 3.16 }),
-    payloads: [error('version must be a text such as "3.18", not 3.16')],
+    payloads: [error('version must be a string such as "3.18", not 3.16')],
     inSchema: true,
   },
   ...["4.0", "3.19", "3.016", " 3.1", ""].map(
@@ -76,7 +76,7 @@ export const faultyDocuments: Faulty[] = [
   {
     what: "a name that is not a text",
     document: workflow(chain({ id: "Noop_A" }), { name: "" }),
-    payloads: [error('name must be a text that is not empty, not ""')],
+    payloads: [error('name must be a non-empty string, not ""')],
     inSchema: true,
   },
   {
@@ -128,7 +128,7 @@ export const faultyRegistries: Faulty[] = [
   {
     what: "a variable that is not a text",
     document: withRegistry({ vars: [1] }),
-    payloads: [error("registry.vars[0] must be a text, not 1")],
+    payloads: [error("registry.vars[0] must be a string, not 1")],
     inSchema: true,
   },
   {
@@ -172,7 +172,7 @@ export const faultyRegistries: Faulty[] = [
     what: "a component without a name",
     document: withRegistry({ components: [{}] }),
     payloads: [
-      error("registry.components[0] must be a text that is not empty or an object, not an object"),
+      error("registry.components[0] must be a non-empty string or an object, not an object"),
     ],
     inSchema: true,
   },

@@ -274,7 +274,7 @@ describe("a failed build is one error with its position", () => {
   test.each([
     ["zod/mini", "install it in the project of the source: npm install zod"],
     ["@scope/one/part", "install it in the project of the source: npm install @scope/one"],
-    ["../nope", "correct the path: it counts from the file that imports it"],
+    ["../nope", "correct the path: it is relative to the importing file"],
   ])("a missing import of %s, with a hint", async (name, hint) => {
     const error = await errorOf(build({ "flow.ts": `import a from "${name}"; a();` }));
     expect(error.hint).toBe(hint);

@@ -65,7 +65,7 @@ describe("fork and retry", () => {
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });
 
-  test("may start with an input of any meta, even after steps that ask nothing", async () => {
+  test("may begin a rerun with an input of any meta, after steps that ask nothing", async () => {
     const store = new TestStore();
     const report =
       'yield step("report", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';
@@ -76,7 +76,7 @@ describe("fork and retry", () => {
     const { threadId } = await forkThread(store.root, ref, {
       env: {},
       keep: { atStep: 1 },
-      input: { content: "", meta },
+      rerun: { content: "", meta },
     });
     const { steps } = await store.whenStatus({ hash, threadId }, "completed");
     expect(steps[1]).toMatchObject({ role: "__input__", content: "", meta });

@@ -63,7 +63,7 @@ exports.data = () => join(__dirname, "a") + join(__dirname, "b");`;
   ]);
 });
 
-test("a workflow that does neither has no warnings", async () => {
+test("a workflow without such reads and searches has no warnings", async () => {
   const flow = `import { durable } from "@uncaged/workflow";
     ${exported} export const run = durable(async function* () { return ""; });`;
   expect(await warningsOf({ "flow.ts": flow })).toEqual([]);

@@ -33,7 +33,7 @@ async function refusal(file: string, options: { types?: string } = {}): Promise<
 }
 
 describe("a valid file", () => {
-  test("an .esm.js is taken byte for byte", async () => {
+  test("an .esm.js is stored byte for byte", async () => {
     const bytes = new TextEncoder().encode(`#!/usr/bin/env node\n\r\n${sound}// é\u2028`);
     const prepared = await prepareBundle(await write("b.esm.js", bytes));
     expect(prepared).toEqual({ bytes, descriptor: { description: "x", roles: {} } });

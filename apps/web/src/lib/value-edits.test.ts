@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { editOf, isChanged, overridesOf, problemOf, switched, valueOf } from "./value-edits.ts";
 
 describe("a value of a step workflow", () => {
-  test("is edited as a text if it is one, otherwise as JSON", () => {
+  test("is edited as plain text if it is a string, otherwise as JSON", () => {
     expect(editOf("a b")).toEqual({ text: "a b", isText: true });
     expect(editOf({ a: 1 })).toEqual({ text: '{\n  "a": 1\n}', isText: false });
     expect(editOf(null)).toEqual({ text: "null", isText: false });
@@ -17,7 +17,7 @@ describe("a value of a step workflow", () => {
     expect(switched(editOf([1])).isText).toBe(true);
   });
 
-  test("is refused as invalid JSON; a text is always valid", () => {
+  test("is refused as invalid JSON; plain text is always valid", () => {
     expect(problemOf({ text: "{", isText: false })).toContain("Invalid JSON");
     expect(problemOf({ text: "{", isText: true })).toBeNull();
     expect(isChanged({}, { text: "{", isText: false })).toBe(true);

@@ -62,7 +62,7 @@ test("JSON is read from a file with a byte order mark, but not with a duplicate 
   writeFileSync(file, '\uFEFF{"a":1}');
   expect(await jsonOf("--params", `@${file}`)).toEqual({ a: 1 });
   writeFileSync(file, '{\n "a": 1,\n "a": 2}');
-  expect(jsonOf("--params", `@${file}`)).rejects.toThrow(`${file}:3:2: the key "a" stands twice`);
+  expect(jsonOf("--params", `@${file}`)).rejects.toThrow(`${file}:3:2: duplicate key "a"`);
   for (const text of ['{"a":1,"a":2}', '{"id":12345678901234567890}', "{", ""])
     expect(jsonOf("--params", text)).rejects.toMatchObject({ code: "BAD_JSON", kind: "usage" });
   rmSync(folder, { recursive: true });

@@ -99,7 +99,7 @@ export default defineCommand({
         if (signal.aborted) {
           const done = report.runs.length;
           session.note(
-            `interrupted: ${grouped(done)} of ${count(progress.all, "run")} have a result; run it again to go on`,
+            `interrupted: ${grouped(done)} of ${count(progress.all, "run")} have a result; run it again to continue`,
           );
           return exitCodes.interrupted;
         }

@@ -30,7 +30,7 @@ export default defineCommand({
       )
       .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
       .option("--anew", "repeat the step in progress without its recorded turns; keeps all steps")
-      .option("--input <text>", "put an answer after the kept steps; - reads it from stdin");
+      .option("--input <text>", "answer the last kept step, a question; - reads it from stdin");
     forkOptions(command);
   },
   examples: [

@@ -54,8 +54,8 @@ export default defineCommand({
     };
     // Another version may not have this path.
     const at = on === undefined && path !== null ? { path } : {};
-    const input = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
-    const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, input });
+    const rerun = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
+    const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, rerun });
     return await afterStart(session, options, started);
   },
 });

@@ -3,7 +3,7 @@ import { defineCommand } from "../session/command.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 export default defineCommand({
-  declare: (command) => command.argument("[id]", "the thread; without it, what is there is listed"),
+  declare: (command) => command.argument("[id]", "the thread; omit it to list the trash"),
   examples: ["uncaged-workflow thread restore", "uncaged-workflow thread restore 01KQXKW1"],
   async run(session, _options: object, id?: string) {
     const { host } = session;

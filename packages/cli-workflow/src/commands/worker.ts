@@ -105,7 +105,7 @@ export default defineCommand({
     session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
     session.note(`a worker of ${chosen.url} listens on ${hostname}:${port}; Ctrl-C ends it`);
     if (identityKeys.length === 0) {
-      session.note("it takes requests of all who reach it; check them: --identity-key KEY");
+      session.note("it accepts requests from any client; to verify them: --identity-key KEY");
     }
     if (!signal.aborted) await once(signal, "abort");
     session.note("it takes no more threads, and ends when it has given back its running threads");

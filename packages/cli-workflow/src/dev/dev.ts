@@ -184,6 +184,8 @@ export class Development {
   }
 
   #next(): string {
-    return this.#good === null ? "nothing runs until it is fixed" : "the last good version goes on";
+    return this.#good === null
+      ? "nothing runs until it is fixed"
+      : "the last good version keeps running";
   }
 }

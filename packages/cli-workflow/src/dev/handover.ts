@@ -99,7 +99,7 @@ export class Handover {
       if (view?.status !== "running" && view?.status !== "paused") return;
       await this.#stopped(view);
       const { threadId } = view;
-      this.#report.note("stopped", { threadId }, `stopped ${threadId}; dev takes it up again`);
+      this.#report.note("stopped", { threadId }, `stopped ${threadId}; dev resumes it later`);
     });
   }
 
@@ -134,7 +134,7 @@ export class Handover {
     const { threadId, status, steps } = view;
     if (this.#live?.ref.threadId !== threadId) {
       await this.#live?.leave();
-      this.#report.note("thread", { ...refOf(view), forkFrom: null }, `${threadId} goes on`);
+      this.#report.note("thread", { ...refOf(view), forkFrom: null }, `${threadId} continues`);
       this.#show(view, steps.length);
     }
     const { env } = this.#given.start;

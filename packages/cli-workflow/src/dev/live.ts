@@ -12,7 +12,7 @@ const shownKept = 3;
 /** Called when a thread stops running. Returns true if it handled that state, so that nothing is shown. */
 export type OnRest = (state: ThreadStatus, steps: number) => boolean;
 
-/** The view of a thread in `dev`, through all questions and answers, until the thread has ended or the view is left. */
+/** The view of a thread in `dev`. It follows all questions and answers until the thread ends or `leave` is called. */
 export class LiveThread {
   readonly ref: ThreadRef;
   /** Resolves when the view ends. */

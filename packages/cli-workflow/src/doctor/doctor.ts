@@ -83,7 +83,7 @@ function* checkShell(): Generator<Problem> {
   if (existsSync("/bin/sh")) return;
   yield {
     code: "NO_SHELL",
-    message: "there is no /bin/sh: commands of tools and agents run on when their worker is killed",
+    message: "no /bin/sh found: commands of tools and agents run on when their worker is killed",
     hint: "install a shell, such as busybox",
   };
 }

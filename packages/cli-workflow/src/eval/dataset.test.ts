@@ -17,19 +17,19 @@ const problemOf = async (text: string): Promise<string> => {
 test.each([
   ['{"prompt":"a"}\n{', '2:2: a "}" is expected, and the line ends here'],
   ['{"prompt":"a"}\r\n\r\n  {"prompt":"a" "id":1}', '3:17: a "," or the end of the object'],
-  ['\uFEFF{"prompt":"a",}', '1:15: a key in " is expected'],
-  ['{"prompt":"a}', '1:11: the text has no closing "'],
+  ['\uFEFF{"prompt":"a",}', "1:15: a key in double quotes is expected"],
+  ['{"prompt":"a}', '1:11: a string with a closing " on the same line is expected'],
   ["x", '1:1: a value is expected, not "x"'],
   ["[]", "1:1: it is not a JSON object"],
   [" {}", "1:2: it has no prompt"],
   ['{"prompt":1}', "1:11: its prompt is not a text"],
   ['{"prompt":"a","id":1.5}', "1:20: its id is neither"],
   ['{"prompt":"a","metadata":[]}', "1:26: its metadata is not an object"],
-  ['{"prompt":"a","expcted":1}', '1:25: "expcted" is none of its fields'],
+  ['{"prompt":"a","expcted":1}', '1:25: unknown field "expcted"'],
   ['{"id":"2","prompt":"a"}\n{"prompt":"b"}', '2:1: its id "2" is that of line 1'],
   ['{"prompt":"a","fixture":7}', "1:25: invalid fixture"],
   ['{"prompt":"a","fixture":"none.json"}', '1:25: its fixture "none.json": '],
-  ['{"a":1,"a":2}', '"a" is none of its fields'],
+  ['{"a":1,"a":2}', 'unknown field "a"'],
 ])("the data set %j is refused in one line that names the column: %s", async (text, why) => {
   const problem = await problemOf(text);
   expect(problem).toStartWith("set.jsonl:");

@@ -107,12 +107,12 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
   switch (state.status) {
     case "waiting":
       if (sleepsUntil(state.question) !== null)
-        return "it goes on then, when a command, serve or wake sees that it is due";
+        return "it continues at that time, when a command, serve or wake finds it due";
       return answerHint(threadId, state.question);
     case "interrupted":
       return `no worker drives it; see why: uncaged-workflow logs ${threadId}; continue it: uncaged-workflow resume ${threadId}`;
     case "moved":
-      return `it goes on on ${state.movedTo}`;
+      return `it continues on ${state.movedTo}`;
     case "corrupt":
       return "its log is broken: uncaged-workflow verify";
     case "failed": {

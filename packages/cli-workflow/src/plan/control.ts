@@ -91,7 +91,7 @@ async function wait(
     .then((ref) => (ref ? settled(host, ref, { signal }) : null))
     .finally(rest);
   if (ended === null || goesOn(ended)) {
-    session.output.notes.write(`\n${started.workflowId} goes on\n`);
+    session.output.notes.write(`\n${started.workflowId} continues\n`);
     return exitCodes.interrupted;
   }
   await plans.refresh();

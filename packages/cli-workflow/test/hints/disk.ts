@@ -58,7 +58,7 @@ const again = { "<file>": playBundle, "<name>": "play" };
 /** Situations that only a storage root has. */
 export const disk: Record<string, Situation> = {
   "a thread was removed": { in: async (store) => ["thread", "rm", await completed(store)] },
-  "a thread in the trash has another of its name": {
+  "a thread in the trash has the id of an existing thread": {
     in: async (store) => {
       const id = await completed(store);
       const path = await logOf(store, id);
@@ -69,7 +69,7 @@ export const disk: Record<string, Situation> = {
       return ["thread", "restore", id];
     },
   },
-  "a bundle is gone": {
+  "a bundle is missing": {
     in: async (store) => {
       const file = join(store.folder, "counter.esm.js");
       writeFileSync(file, counter);
@@ -81,7 +81,7 @@ export const disk: Record<string, Situation> = {
     fill: again,
     isNew: true,
   },
-  "a bundle has other bytes of the same hash": {
+  "a bundle was replaced by other bytes with the same hash": {
     in: async (store) => {
       const path = await bundleOf(store, "play");
       writeFileSync(path, twinOf(readFileSync(path), "export {};"));
@@ -158,7 +158,7 @@ export const disk: Record<string, Situation> = {
       return (await ended(store.start(["resume", id, "--input", "yes"], { env: mark }))).stderr;
     },
   },
-  "a followed thread is left": {
+  "follow is interrupted": {
     in: async (store) => {
       const { id } = await store.playGated(2);
       await until(
@@ -168,7 +168,7 @@ export const disk: Record<string, Situation> = {
       for await (const _ of child.stdout) child.kill("SIGINT");
       return await child.stderr.text();
     },
-    not: { follow: "it goes on until the thread ends" },
+    not: { follow: "runs until the thread ends" },
   },
   "a followed thread is paused": {
     in: async (store) => {
@@ -186,7 +186,7 @@ export const disk: Record<string, Situation> = {
   },
   "no file to develop": {
     in: async () => ["dev"],
-    not: { "dev workflow.ts": "it goes on until it is ended: dev.test.ts" },
+    not: { "dev workflow.ts": "runs until it is stopped; see dev.test.ts" },
   },
   "no such eval": {
     in: async (store) => (await asked(store, "/api/evals/none")).hint ?? "",
@@ -204,13 +204,13 @@ export const disk: Record<string, Situation> = {
     },
     fill: { "<file>": "some.ts" },
   },
-  "a fixture that is not there": {
+  "a missing fixture": {
     in: async (store) => {
       await completed(store);
       return [...evalOf, "--fixtures", "."];
     },
   },
-  "a fixture that is not one": {
+  "an invalid fixture": {
     in: async (store) => {
       await completed(store);
       mkdirSync(join(store.folder, "wrong"), { recursive: true });

@@ -113,15 +113,15 @@ export const plans: Record<string, Situation> = {
   "a plan is paused": on(active, "pause"),
   "a plan is confirmed, and nothing fires it": {
     ...on((store) => plan(store, cron), "confirm"),
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a plan is run": on(completed, "run"),
   "a plan that is done": on(completed, "retry"),
   "a plan that has failed": on(failed, "run"),
   "a plan that has failed is shown": on(failed, "show"),
-  "a plan with a run that goes on": on(executing, "run"),
-  "a plan with a run that goes on is removed": on(executing, "delete"),
-  "a plan with a run that goes on is modified": {
+  "a plan with an open run": on(executing, "run"),
+  "a plan with an open run is removed": on(executing, "delete"),
+  "a plan with an open run is modified": {
     in: async (store) => ["plan", "modify", await executing(store), "another"],
   },
   "a plan that is paused is modified": {
@@ -221,7 +221,7 @@ export const plans: Record<string, Situation> = {
   "no manager of services": {
     in: async () => ["plan", "service", "install"],
     env: { PATH: "/nowhere" },
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a service runs": {
     in: async (store) => {
@@ -237,6 +237,6 @@ export const plans: Record<string, Situation> = {
       rmSync(join(store.folder, "home/.config"), { recursive: true, force: true });
       return ["plan", "service"];
     },
-    not: { "plan service run": "it goes on until it is ended: plan-service.test.ts" },
+    not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
 };

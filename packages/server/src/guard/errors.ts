@@ -55,7 +55,7 @@ export const roundedNumber = (text: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_NUMBER",
     `the number ${show(text)} can't be kept exactly`,
-    "send it as a text, in quotes",
+    "send it as a string, in quotes",
   );
 
 export const bodyTooLarge = (bytes: number): WorkflowError =>

@@ -171,8 +171,8 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
   });
   const changes = {
     pause: ["Pause a plan: no step starts and no trigger fires", "It is paused."],
-    resume: ["Let a paused plan go on", "It goes on."],
-    reject: ["Take back a plan, or a change, that was to be confirmed", "It is taken back."],
+    resume: ["Resume a paused plan", "It is resumed."],
+    reject: ["Reject an unconfirmed plan or change", "It is rejected."],
   } as const;
   for (const [change, [summary, answer]] of Object.entries(changes)) {
     routes.add(`POST /plans/{id}/${change}`, {

@@ -90,7 +90,7 @@ export async function startRerun(
   }
   const on = hash === source.ref.hash ? undefined : name;
   const keep = steps ? { steps } : { atStep };
-  const fork = { keep, input, options, maxRounds, env, on };
+  const fork = { keep, rerun: input, options, maxRounds, env, on };
   return (await host.fork(source.ref, fork)).threadId;
 }
 

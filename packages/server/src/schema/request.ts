@@ -118,7 +118,9 @@ export const forkBody = retryBody
         "The steps to keep: up to a role's last step, the first N, or a list from 0. " +
           "Default: all but the last step, which runs again.",
       ),
-    input: inputSchema.optional().describe("An answer to put after the kept steps."),
+    input: inputSchema
+      .optional()
+      .describe("An answer to the last kept step, which must be a question."),
   })
   .openapi("ForkThread");
 

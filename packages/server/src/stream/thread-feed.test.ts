@@ -17,7 +17,7 @@ const serializer: Serializer = {
   over: () => sseBytes("over", null),
 };
 
-/** Returns a host of one thread, whose observations yield the items of a function of the start cursor. */
+/** Returns a host of one thread. `observe` returns the items after a cursor. */
 function hostOf(
   observe: (cursor: string, options: ObserveOptions) => AsyncGenerator<Observed>,
 ): Host {
@@ -30,7 +30,7 @@ function hostOf(
 const textOf = (bytes: Uint8Array | null): string | null =>
   bytes && new TextDecoder().decode(bytes);
 
-test("a listener that reads separately until it reaches the feed receives the feed's messages in between", async () => {
+test("a late listener catches up by its own read, and receives the messages that the feed sends meanwhile", async () => {
   const isLooking = Promise.withResolvers<void>();
   const mayGoOn = Promise.withResolvers<void>();
   const feeds = new ThreadFeeds(

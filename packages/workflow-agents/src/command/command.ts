@@ -177,8 +177,10 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
       for (const [at, { session }] of sessions.entries()) {
         if (!run.error || !settings.lostSession.test(run.error.message)) break;
         const next = sessions[at + 1];
-        const goesOn = next ? `${next.session} goes on` : "a new one gets the whole thread";
-        run.report.note("warn", `the session ${session} is not there: ${goesOn}`);
+        const goesOn = next
+          ? `the session ${next.session} continues`
+          : "a new one gets the whole thread";
+        run.report.note("warn", `the session ${session} was not found: ${goesOn}`);
         run.report.noCall();
         run = await start(next);
       }
@@ -304,7 +306,7 @@ async function runOnce(
     const isFinished = settings.output !== "text" && report.isFinished;
     report.conclude();
     if (isFinished && (end.by !== "exit" || end.exitCode !== 0)) {
-      report.note("warn", `its answer is taken, although it ${howItEnded(end, settings)}`);
+      report.note("warn", `its answer is used, although it ${howItEnded(end, settings)}`);
       return { report, error: null };
     }
     return { report, error: failureOf(name, end, report, settings) };

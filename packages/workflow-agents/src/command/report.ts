@@ -132,7 +132,7 @@ export class CommandReport {
   conclude(): void {
     if (this.result !== "" || this.#said === "" || (this.failure !== null && !this.#isUnread))
       return;
-    this.note("warn", `${this.failure ?? "it reports no result"}: its last message is taken`);
+    this.note("warn", `${this.failure ?? "it reports no result"}: its last message is the answer`);
     this.result = this.#said;
     this.failure = null;
   }

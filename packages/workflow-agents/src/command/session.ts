@@ -35,7 +35,7 @@ export async function sessionsOf(
   const begun = await begunSessions(ctx, asked);
   const [newest] = begun;
   if (newest) {
-    const message = `goes on with the session ${newest.session}, in which this step was begun`;
+    const message = `continues the session ${newest.session}, in which this step began`;
     publish("tool_message", { name: asked.command, level: "info", message, data: null });
   }
   const kept = keptSession(asked);

@@ -140,7 +140,7 @@ export class Compaction {
         if (!isContextFull(error)) break;
       }
     }
-    const message = `the conversation could not be summarised, and goes on whole: ${problem}`;
+    const message = `the conversation could not be summarised, and continues in full: ${problem}`;
     publish("tool_message", { name: "context", level: "warn", message, data: null });
     return null;
   }

@@ -110,7 +110,7 @@ describe("a request that a service would refuse", () => {
       [user(text("a")), model(call("c"), call("d")), user(result("c"), result("d"))],
     ],
     [
-      "an answer to be continued that ends in space",
+      "a partial answer that ends in whitespace",
       [user(text("a")), model(text("b \n"))],
       [user(text("a")), model(text("b"))],
     ],
@@ -178,7 +178,7 @@ test("a tool's schema has everything that services require", () => {
   expect(schemaOf(kept)).toEqual(kept);
 });
 
-/** Blocks as a record or an author may contain them. */
+/** Blocks as found in records or written by authors. */
 const words = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),
   fc.constantFrom(

@@ -101,7 +101,9 @@ function toolsIn(result: unknown, { note }: Asked): Fields[] {
       return [];
     }
     if (!isObject(inputSchema)) {
-      note(`the input schema of its tool ${name} is ${kindOf(inputSchema)}: any object is taken`);
+      note(
+        `the input schema of its tool ${name} is ${kindOf(inputSchema)}: any object is accepted`,
+      );
     }
     const { properties, required, ...input } = fieldsOf(inputSchema);
     const schema = {

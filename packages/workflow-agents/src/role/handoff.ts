@@ -27,7 +27,7 @@ export function handoff<const Name extends string>(
   if (bad !== undefined) throw badHandoffRole(bad);
   if (names.length === 0) throw noHandoffRole();
   const list = entries.map(([name, about]) => (about ? `${name} (${about})` : name)).join(", ");
-  const description = `The role that goes on after you, if one is to: ${list}. Leave it out when the work is done.`;
+  const description = `The role that continues after you, if any: ${list}. Omit it when the work is done.`;
   const field = optional(oneOf(names as [Name, ...Name[]]));
   globalRegistry.add(field, { description });
   return field;

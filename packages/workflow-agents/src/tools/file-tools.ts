@@ -27,7 +27,7 @@ export const readFile = tool({
       .slice(offset - 1, end)
       .join("\n")
       .slice(0, mostCharacters);
-    const more = end < total ? `; go on with offset ${end + 1}` : "";
+    const more = end < total ? `; continue with offset ${end + 1}` : "";
     return `${shown}\n[lines ${offset} to ${end} of ${total}${more}]`;
   },
 });

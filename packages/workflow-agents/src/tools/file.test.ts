@@ -182,9 +182,9 @@ describe("readFile", () => {
   test("returns some lines, and reports the rest", async () => {
     put("a.txt", Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(""));
     expect(await said("readFile", { path: "a.txt", offset: 3, limit: 2 })).toBe(
-      "line 3\nline 4\n[lines 3 to 4 of 3000; go on with offset 5]",
+      "line 3\nline 4\n[lines 3 to 4 of 3000; continue with offset 5]",
     );
-    expect(await said("readFile", { path: "a.txt" })).toEndWith("go on with offset 2001]");
+    expect(await said("readFile", { path: "a.txt" })).toEndWith("continue with offset 2001]");
     expect(await said("readFile", { path: "a.txt", offset: 2999 })).toBe(
       "line 2999\nline 3000\n[lines 2999 to 3000 of 3000]",
     );

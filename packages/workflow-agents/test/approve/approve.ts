@@ -34,6 +34,8 @@ const tools = toolRegistry([
   tool({ name: "mark", ...made, idempotent: false }),
   tool({ name: "deploy", ...made, approve: true, idempotent: false }),
   tool({ name: "pay", ...made, approve: ({ n }) => n > 5 }),
+  // A rule that a JSON Schema does not tell.
+  tool({ name: "few", ...made, input: input.refine(({ n }) => n < 5, "too many"), approve: true }),
   tool({ name: "late", ...made, approve: { within: "1s" } }),
   tool({ name: "lenient", ...made, approve: { within: "1s", otherwise: "approve" } }),
 ]);

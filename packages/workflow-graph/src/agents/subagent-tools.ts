@@ -86,8 +86,7 @@ export class SubagentTools implements ToolRunner {
       ...(place && { parentCallId: place.callId }),
     };
     const message = messageIn(input);
-    if (message === null)
-      return { content: "message must be a text that is not empty", is_error: true };
+    if (message === null) return { content: "message must be a non-empty string", is_error: true };
     onCall({ type: "subagent_call_start", ...call, message });
     try {
       const answer = await play(agent, message, { callId, depth, key });

@@ -54,13 +54,13 @@ function otherwiseMeant(document: unknown): DocumentProblem | null {
   if (format !== null) return { path: [], message: `this is ${format}; ${wanted}` };
   const { version } = (document ?? {}) as { version?: unknown };
   if (typeof version !== "number" || version <= formatVersion) return null;
-  const message = `the graph is of version ${version} of the format, and this program knows version ${formatVersion}: update uncaged-workflow`;
+  const message = `the graph has format version ${version}, but this program supports version ${formatVersion}: update uncaged-workflow`;
   return { path: ["version"], message };
 }
 
 const noStart: DocumentProblem = {
   path: ["nodes"],
-  message: "no node of the type start found: a run would have nowhere to begin",
+  message: "no start node found: a run needs one",
 };
 
 function twinsIn({ nodes }: GraphDocument): DocumentProblem[] {
@@ -69,7 +69,7 @@ function twinsIn({ nodes }: GraphDocument): DocumentProblem[] {
     if (!first.has(id)) first.set(id, index);
     const earlier = first.get(id);
     if (earlier === index) return [];
-    const message = `the id ${JSON.stringify(id)} stands twice, first in nodes[${earlier}]`;
+    const message = `duplicate id ${JSON.stringify(id)}, first in nodes[${earlier}]`;
     return [{ path: ["nodes", index, "id"], message }];
   });
 }
@@ -147,7 +147,7 @@ function reasonOf(issue: z.core.$ZodIssue): string {
 }
 
 const words: Readonly<Record<string, string>> = {
-  string: "a text",
+  string: "a string",
   number: "a number",
   boolean: "true or false",
   array: "an array",

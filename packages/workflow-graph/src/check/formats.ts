@@ -71,7 +71,7 @@ const formats: { name: string; is: (document: Fields) => boolean }[] = [
 /** Returns the name of a foreign format; null for an agent graph or an unknown format. */
 export function foreignFormat(document: unknown): string | null {
   if (typeof document === "string" && /^\s*[{[]/.test(document)) {
-    return "a text that holds JSON, and not the JSON itself";
+    return "a string that contains JSON, not the JSON itself";
   }
   if (Array.isArray(document)) {
     return listOf(document).some((one) => has(one, "id", "wires")) ? "a flow of Node-RED" : null;

@@ -11,9 +11,8 @@ export type Review = ApprovalInput & { nodeId: string };
 type Asked = { schema?: JsonSchema & { required?: unknown } };
 
 /** Returns the decision in a recorded answer to an approval; null if it has none, and the approval still waits. */
-export function reviewOf(asked: Asked | null, answer: unknown): ApprovalInput | null {
-  return asked && isOld(asked) ? oldDecision(answer) : decisionOf(answer);
-}
+export const reviewOf = (asked: Asked, answer: unknown): ApprovalInput | null =>
+  isOld(asked) ? oldDecision(answer) : decisionOf(answer);
 
 /** Approvals of earlier versions did not require a decision. */
 const isOld = ({ schema }: Asked): boolean => schema?.required === undefined;

@@ -195,8 +195,9 @@ export class GraphState {
   #answer(given: unknown): void {
     const asked = this.#asked;
     this.#asked = null;
-    const id = asked?.nodeId ?? this.current?.node.id;
-    if (id === undefined) return;
+    // An answer that follows no question decides nothing.
+    if (asked === null) return;
+    const id = asked.nodeId;
     if (!this.#outline.nodes.has(id)) {
       this.isLost = true;
       return;
@@ -212,10 +213,10 @@ export class GraphState {
     const handle = review.decision;
     this.#follow({
       id,
-      run: own?.run ?? asked?.run ?? 1,
+      run: own?.run ?? asked.run ?? 1,
       handle,
       follows: this.#outline.edgesFrom(id, handle).map(({ target }) => target),
-      value: own ? own.input : asked?.input,
+      value: own ? own.input : asked.input,
       reviews: [...(own?.reviews ?? []), review],
     });
   }

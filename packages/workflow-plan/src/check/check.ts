@@ -95,7 +95,7 @@ function reasonOf(issue: z.core.$ZodIssue): string {
 }
 
 const words: Readonly<Record<string, string>> = {
-  string: "a text",
+  string: "a string",
   number: "a number",
   array: "an array",
   object: "an object",

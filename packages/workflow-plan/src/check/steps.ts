@@ -117,7 +117,7 @@ function twins(steps: readonly Given[]): PlanProblem[] {
     const earlier = first.get(id);
     if (earlier === undefined) first.set(id, index);
     if (earlier === undefined) return [];
-    return [problem(step, ["id"], `stands twice: steps ${earlier + 1} and ${index + 1} have it`)];
+    return [problem(step, ["id"], `duplicate: steps ${earlier + 1} and ${index + 1} have it`)];
   });
 }
 
@@ -126,10 +126,10 @@ function dependencyProblems(step: Given, ids: ReadonlySet<string>): PlanProblem[
   const seen = new Set<string>();
   return dependsOn.flatMap((one, at) => {
     const path = ["depends_on", at];
-    if (seen.has(one)) return [problem(step, path, `${show(one)} stands twice`)];
+    if (seen.has(one)) return [problem(step, path, `duplicate ${show(one)}`)];
     seen.add(one);
     if (one === id) return [problem(step, path, "the step depends on itself")];
-    if (!ids.has(one)) return [problem(step, path, `there is no step ${show(one)}`)];
+    if (!ids.has(one)) return [problem(step, path, `no step ${show(one)} found`)];
     return [];
   });
 }

@@ -34,7 +34,7 @@ export function maybeSystemRoot(whole: string, home: string): boolean {
     const mayBeHome = home.startsWith(start) && path.split("/").length <= home.split("/").length;
     return start !== path && (mayBeHome || !start.slice(1).includes("/"));
   }
-  // A known last name bounds the removal, unless a root has that name.
+  // With a known last name, the path is a root only if a root has that name.
   const name = posix.basename(path);
   return !/^[\w@+.-]+$/.test(name) || [...roots, posix.basename(home)].includes(name);
 }
@@ -45,6 +45,6 @@ export function isProtected(whole: string): boolean {
   return /^\/(?:etc|dev)(?:\/|$)/.test(path) && !harmlessDevice.test(path);
 }
 
-/** Returns whether a text contains such a path. */
+/** Returns whether a text contains a protected path. */
 export const namesProtected = (text: string): boolean =>
   [...text.matchAll(/\/(?:etc|dev)\b[^\s'"`;&|()<>]*/g)].some(([path]) => isProtected(path));

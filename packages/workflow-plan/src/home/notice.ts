@@ -11,7 +11,7 @@ export const longestNoticeMs = 24 * 60 * 60_000;
 
 /** Notices to the owner of a plan about events without a record. */
 export const noticeOf = {
-  interrupted: (runId: string): string => `${runId} was interrupted, and goes on`,
+  interrupted: (runId: string): string => `${runId} was interrupted, and continues`,
   failing: (error: string): string => `its check fails: ${error}`,
 };
 

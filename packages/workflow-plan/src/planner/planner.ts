@@ -296,7 +296,7 @@ const stringIn = ({ input }: ToolUse, field: string): string =>
 
 /** Returns why a tool call is invalid, or null if it is valid. */
 function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): string | null {
-  if (!Object.hasOwn(fields, name)) return `there is no tool ${name}`;
+  if (!Object.hasOwn(fields, name)) return `no tool ${name} found`;
   if (broken !== undefined) {
     const why = stop === "truncated" ? "the answer was cut off: make it shorter" : broken;
     return `not done: ${why}`;
@@ -306,7 +306,7 @@ function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): str
     const value = (input as Record<string, unknown>)[field];
     return typeof value !== "string" || value.trim() === "";
   });
-  return missing === undefined ? null : `not done: ${missing} must be a text that is not blank`;
+  return missing === undefined ? null : `not done: ${missing} must be a non-blank string`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { plannerForm } from "../plan/plan.ts";
 export const tools = [
   {
     name: "ask_question",
-    description: "Asks the user one question. The conversation goes on with the answer.",
+    description: "Asks the user one question. The conversation continues with the answer.",
     input_schema: schemaOf(z.object({ question: z.string() })),
   },
   {

@@ -146,17 +146,17 @@ const commands: readonly ChatCommand[] = [
     },
     " [DATA]",
   ),
-  about("retry", "does again what has failed", async (id, call) => {
+  about("retry", "repeats the failed steps", async (id, call) => {
     const [last] = (await call.plans.show(id)).runs;
     if (await call.isUnseen(last)) return null;
     const { runId } = await call.plans.retry(id);
     return `${nameOf(call, id)} runs again (${runId}).`;
   }),
-  about("pause", "lets no further step begin", async (id, { plans }) => {
+  about("pause", "stops before the next step", async (id, { plans }) => {
     const { name } = await plans.pause(id);
     return `${name} is paused.`;
   }),
-  about("resume", "goes on with a paused plan", async (id, { plans }) => {
+  about("resume", "continues a paused plan", async (id, { plans }) => {
     const { name, phase } = await plans.resume(id);
     return `${name} is ${phase}.`;
   }),

@@ -37,7 +37,7 @@ const keyOf = ({ channel, jid }: Omit<Reader, "send">): string => `${channel.nam
 /** The rest of a chat after a failure or a refusal, in milliseconds. */
 const rests = { failed: 1_000, refused: 60_000 };
 const longestRest = 3_600_000;
-const textRefused = "A notice could not be shown here. /status shows what goes on.";
+const textRefused = "A notice could not be shown here. /status shows the current state.";
 
 /** The position of a fully reported run. */
 const over = "over";

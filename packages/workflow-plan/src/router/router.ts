@@ -227,7 +227,7 @@ export class Router {
         ? `${name} is ${phase}: /status ${id}`
         : [];
     });
-    const state = ["Nothing waits for that answer. /status shows what goes on.", ...lines];
+    const state = ["Nothing waits for that answer. /status shows the current state.", ...lines];
     await this.#reply(received, state.join("\n"));
   }
 

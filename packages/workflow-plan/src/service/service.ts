@@ -41,7 +41,7 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   /** Opens the channels; they connect after the recovery of runs. */
   messaging?: (plans: Plans) => ServiceMessaging | Promise<ServiceMessaging>;
   report: (event: ServiceEvent) => void;
-  /** Called when the service looks at triggers. */
+  /** Called when the service starts to check triggers. */
   onReady?: () => void;
   /** Aborted when the service must end. */
   signal: AbortSignal;
@@ -51,18 +51,17 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
 
 const defaultEveryMs = 1_000;
 const drainPollMs = 100;
-/** A check in flight counts as due until it has ended. */
+/** Shortest wait between turns. A running check stays due until it ends, so the time of the next trigger may be past. */
 const shortestRestMs = 100;
-/** Longest delay of the end by one piece of work in progress, in milliseconds. */
+/** Timeout for work in progress when the service ends, in milliseconds. */
 const longestEndMs = 4_000;
 
 /**
  * Runs the service of a plan home until its signal is aborted or a stop is requested.
  *
  * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
- * triggers. **D3** Between turns it keeps only the time of the next turn. The database's change counter shows changes
- * by other processes, or by this one's channels, before a trigger fires. **D4** It ends no run: runs have their own
- * processes.
+ * triggers. **D3** Between turns it keeps only the time of the next trigger. It detects changes by other processes and
+ * by its own channels by the change counter of the database. **D4** It ends no run: runs have their own processes.
  * **D5** An error in one turn is reported, and the next turn tries again.
  *
  * @throws ExecutorError when another service runs for the home.

@@ -117,7 +117,7 @@ export class PlanState {
     if (depth > deepest) return `subtasks may be ${deepest} deep, and this one would be deeper`;
     if (count >= mostSubtasks) return `the run has ${mostSubtasks} subtasks, and no more are taken`;
     const unknown = step.depends_on.find((id) => !this.#steps.has(id));
-    return unknown === undefined ? null : `there is no step ${JSON.stringify(unknown)}`;
+    return unknown === undefined ? null : `no step ${JSON.stringify(unknown)} found`;
   }
 
   /** Applies a committed step. A step unknown to the run changes nothing. */

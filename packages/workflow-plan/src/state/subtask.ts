@@ -26,7 +26,7 @@ function problemIn({ depends_on, description, id, inputs }: PlanStep): string | 
     return "description: must not be blank";
   if (!Array.isArray(depends_on) || !depends_on.every((one) => typeof one === "string"))
     return "depends_on: must be an array of ids";
-  if (new Set(depends_on).size < depends_on.length) return "depends_on: an id stands twice";
+  if (new Set(depends_on).size < depends_on.length) return "depends_on: duplicate id";
   if (depends_on.includes(id)) return "depends_on: the step depends on itself";
   if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
     return "inputs: must be an object";

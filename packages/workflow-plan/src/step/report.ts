@@ -132,7 +132,7 @@ export async function testSandbox(
 
 function agentText(command: string, file: AgentFile | null, project: string): string {
   if (file === null) return `agent ${command}, which is not found on PATH`;
-  const where = liesIn(file, [project]) ? ", which lies in the project" : "";
+  const where = liesIn(file, [project]) ? ", which is in the project" : "";
   return `agent ${file.path} (SHA-256 ${file.sha256.slice(0, shownDigits)})${where}`;
 }
 

@@ -132,7 +132,7 @@ class TerminalChat {
     system("Write what is to be done. /help lists the commands, /exit ends the chat.");
     if (!hasModel) {
       const text =
-        "The planner has no model: set ANTHROPIC_API_KEY. Plans that are there can be used without it.";
+        "The planner has no model: set ANTHROPIC_API_KEY. Existing plans work without it.";
       this.#show({ type: "warning", text });
     }
     if (bridge?.isExternal) system("A service fires the triggers and answers bots.");

@@ -17,7 +17,7 @@ export class Canaries {
   udp = 0;
   model = "";
 
-  /** Listens on all addresses, on an abstract Unix socket, and on the paths. */
+  /** Listens on all addresses and on an abstract Unix socket, and starts the model. */
   async open(abstract: string): Promise<void> {
     const all = await this.#listen("TCP", { host: "::", port: 0 });
     this.port = (all.address() as AddressInfo).port;

@@ -89,7 +89,7 @@ export async function bot(options: BotOptions = {}) {
 
   async function handled({ update_id }: Record<string, unknown>): Promise<void> {
     const isConfirmed = () => (server.offsets.at(-1) ?? 0) > Number(update_id);
-    await until(isConfirmed, `update ${String(update_id)} is taken`);
+    await until(isConfirmed, `update ${String(update_id)} is confirmed`);
     await messaging.router.idle();
   }
 

@@ -212,7 +212,7 @@ test("a notice is split between two characters, and a refused notice is not repe
   await notices.send();
   await notices.send();
   expect(server.sent.slice(1).map(({ text }) => text)).toEqual([
-    "A notice could not be shown here. /status shows what goes on.",
+    "A notice could not be shown here. /status shows the current state.",
     "A plan: two",
   ]);
   expect(lines.join()).toContain("a notice is not sent again");

@@ -170,7 +170,7 @@ export async function startCluster(options: ServerOptions): Promise<Cluster> {
     },
     async restart(index) {
       const old = servers.nodes[index];
-      if (!old) throw new RangeError(`there is no node ${index}`);
+      if (!old) throw new RangeError(`no node ${index}`);
       await end([old], endsMs);
       const program = options.binary ?? findServer(process.cwd(), process.env);
       if (program === null) throw missingServer();

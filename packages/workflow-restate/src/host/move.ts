@@ -102,7 +102,7 @@ async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<
     ["a record", linesOf(data)],
     ["a record of its journal", linesOf(journal)],
     ["a value of its debug log", linesOf(values)],
-    ["something that it keeps", await blobsIn(root, ref)],
+    ["a blob", await blobsIn(root, ref)],
   ] as const) {
     if (largest(lines) > maxRecordBytes)
       throw tooLargeToMove(threadId, what, { length: largest(lines), limit: maxRecordBytes });

@@ -36,7 +36,7 @@ export async function crashCluster(options: {
   const late = Object.keys(takeover).flatMap((kind) =>
     (takeover[kind]?.alone ?? [])
       .filter((ms) => ms > (soonest[kind] ?? Number.POSITIVE_INFINITY))
-      .map((ms) => `another worker went on ${ms} ms after a ${kind}`),
+      .map((ms) => `another worker continued ${ms} ms after a ${kind}`),
   );
   for (const finding of [...violations, ...late]) console.log(`! ${finding}`);
   return violations.length + late.length === 0 ? 0 : 1;

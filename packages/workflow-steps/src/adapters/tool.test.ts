@@ -105,7 +105,7 @@ describe("the built-in tools", () => {
     expect(wrong.error).toMatchObject({ code: "TOOL_INPUT" });
     const unknown = await calling("Compile", {});
     expect(unknown.error).toMatchObject({ code: "TOOL_UNKNOWN" });
-    expect(payloadOf(unknown, "tool_error").error).toBe('there is no tool "Compile"');
+    expect(payloadOf(unknown, "tool_error").error).toBe('unknown tool "Compile"');
     const allowed = await calling("Compile", {}, { allowError: true });
     expect(allowed.called?.locals._result).toMatchObject({ ok: false, tool: "Compile" });
   });

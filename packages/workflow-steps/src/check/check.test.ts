@@ -77,7 +77,7 @@ test("a missing tool or input is an error, or a warning if the step continues af
       one.includes("Tool_A"),
     );
   expect(of({ tool: "ReedFile", input: {} })).toEqual([
-    'error: Tool_A: there is no tool "ReedFile": "ReadFile" are there',
+    'error: Tool_A: no tool "ReedFile" found; tools: "ReadFile"',
   ]);
   expect(of({ tool: "ReedFile", input: {}, allowError: true })[0]).toStartWith("warning");
   expect(of({ tool: "ReadFile", input: { file: "a", timeout: 5 } })).toEqual([

@@ -30,7 +30,7 @@ const hasSupportedVersion: DocumentRule = ({ document: { version }, error }) => 
   if (version === undefined) {
     error([], `version is missing: give one from "${oldest}" to "${newest}"`);
   } else if (typeof version !== "string") {
-    error(["version"], `version must be a text such as "${newest}", not ${shown(version)}`);
+    error(["version"], `version must be a string such as "${newest}", not ${shown(version)}`);
   } else if (minorOf(version) === null) {
     const known = `"${oldest}" to "${newest}" are`;
     error(["version"], `version ${shown(version)} is not supported: ${known}`);

@@ -18,14 +18,14 @@ const longestId = 200;
 
 const hasId: StepRule = ({ id, fields: { id: given }, error }) => {
   if (given === undefined) error([], "id is missing");
-  else if (id === null) error(["id"], `id must be a text that is not empty, not ${shown(given)}`);
+  else if (id === null) error(["id"], `id must be a non-empty string, not ${shown(given)}`);
 };
 
 // An id becomes a role (a child's role is "<parent>/<child>") and names folders.
 const hasPlainId: StepRule = ({ id, error }) => {
   if (id === null) return;
   if (reserved.has(id) || id.startsWith("__")) {
-    error(["id"], "this id is reserved: RETURN, BREAK, ELSE and ids that begin with __ are");
+    error(["id"], "reserved id: RETURN, BREAK, ELSE, or an id that begins with __");
   }
   if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
   if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
@@ -34,14 +34,14 @@ const hasPlainId: StepRule = ({ id, error }) => {
 
 const hasKnownType: StepRule = ({ id, type, fields: { type: explicit }, error }) => {
   if (explicit !== undefined && typeof explicit !== "string") {
-    error(["type"], `type must be a text, not ${shown(explicit)}`);
+    error(["type"], `type must be a string, not ${shown(explicit)}`);
   } else if (id === null || reserved.has(id)) return;
   else if (explicit === undefined && !id.includes("_")) {
     error(["id"], 'an id is a type, "_" and a name, such as LLM_Plan');
   } else if (type === null && !id.startsWith("__")) {
     const name = quoted(explicit ?? prefixOf(id));
     const known = Object.keys(StepType).join(", ");
-    error([explicit === undefined ? "id" : "type"], `${name} is not a type of step: ${known} are`);
+    error([explicit === undefined ? "id" : "type"], `${name} is not a step type: ${known}`);
   }
 };
 
@@ -65,7 +65,7 @@ const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
     } else warning([name], `${name} has no effect on ${aStep(type)}`);
   }
   if (given.in !== undefined && given.input !== undefined && hasField(type, "in")) {
-    warning(["input"], "input has no effect beside in");
+    warning(["input"], "input has no effect when in is set");
   }
 };
 
@@ -76,7 +76,10 @@ const isInItsVersion: StepRule = ({ type, warning }, { document }) => {
   const declared = minorOf(document.version);
   const first = since[type ?? ""];
   if (type === null || declared === null || first === undefined || declared >= first) return;
-  warning([], `${aStep(type)} is of version 3.${first}, and the workflow says 3.${declared}`);
+  warning(
+    [],
+    `${aStep(type)} needs version 3.${first}, but the workflow has version 3.${declared}`,
+  );
 };
 
 const loopsOverOneThing: StepRule = ({ type, fields: given, error }) => {
@@ -130,7 +133,7 @@ const callsKnownTool: StepRule = ({ id, type, fields: given, error, warning }, {
   const inputs = Object.hasOwn(tools, name) ? tools[name] : undefined;
   if (!inputs) {
     const there = listed(Object.keys(tools).filter((one) => /^[A-Z]/.test(one)));
-    return report([field ?? "id"], `there is no tool ${quoted(name)}: ${there} are there`);
+    return report([field ?? "id"], `no tool ${quoted(name)} found; tools: ${there}`);
   }
   const home = given.in === undefined ? "input" : "in";
   const unknown = Object.keys(isPlain(given[home]) ? given[home] : {}).filter(

@@ -16,7 +16,7 @@ export const namesStepsThatExist: StepRule = ({ fields, error }, { outline }) =>
   for (const { to, path } of referencesOf(fields)) {
     if (outline.steps.has(to)) continue;
     const isEnd = to === RETURN || to === BREAK;
-    const why = isEnd ? `${to} can only stand in next` : `no step ${quoted(to)} found`;
+    const why = isEnd ? `${to} is only allowed in next` : `no step ${quoted(to)} found`;
     error(path, `${showPath(path)}: ${why}`);
   }
 };
@@ -87,7 +87,7 @@ const reachesAll: DocumentRule = ({ steps, outline }) => {
 
 const nestsNotTooDeep: DocumentRule = ({ steps, outline }) => {
   const tooDeep = steps.find(({ id }) => id !== null && outline.depthOf(id) > deepestNesting);
-  tooDeep?.error([], `it lies in more than ${deepestNesting} constructs`);
+  tooDeep?.error([], `it is nested in more than ${deepestNesting} constructs`);
 };
 
 const hasStop: DocumentRule = ({ steps, warning }) => {

@@ -28,7 +28,7 @@ export function showPath(path: ViolationPath): string {
   return parts.join("").replace(/^\./, "");
 }
 
-/** The expected form of a value. Each error message names the expected value: "a text". */
+/** The expected form of a value. Each error message names the expected value: "a string". */
 export type Form = z.ZodMiniType;
 
 /** A value that has the wrong form, reported as "in must be an object, not 3". */

@@ -20,8 +20,8 @@ type Field = {
   readonly isRequired?: true;
 };
 
-const aText = "a text";
-const notEmpty = "a text that is not empty";
+const aText = "a string";
+const notEmpty = "a non-empty string";
 const anObject = "an object";
 const anArray = "an array";
 const above0 = "a number above 0";

@@ -198,7 +198,7 @@ const item = /^\s*([\p{ID_Start}_][\p{ID_Continue}]*)\s*\(([^()]*)\)\s*$/u;
 export function parseServiceSignature(text: string): ServiceSignature {
   const refused = (message: string) =>
     badDeclaration(text, message, 'write "Name(a(TYPE), b(TYPE)) RETURN r(TYPE)"');
-  if (typeof text !== "string") throw refused("not a text");
+  if (typeof text !== "string") throw refused("not a string");
   const [, name, params = "", close, returns, rest] = signature.exec(text) ?? [];
   if (name === undefined) throw refused('missing name or "("');
   if (!close) throw refused('missing closing ")"');

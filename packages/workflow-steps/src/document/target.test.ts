@@ -84,7 +84,7 @@ test.each([
   ["$a[-1]", "is -1"],
   ["$a[0.5]", "is 0.5"],
   ["$a[_item.on]", "of type boolean"],
-  ["$a['']", "an empty text"],
+  ["$a['']", "an empty string"],
   ["$a.{$key}", "__proto__ is not allowed"],
   ["$a[$key].polluted", "__proto__ is not allowed"],
 ])("the target %p names no place", (text, message) => {

@@ -178,7 +178,7 @@ function joined(parts: readonly Part[], source: string, scope: Scope): string {
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "missing";
   if (typeof value === "number") return String(value);
-  if (typeof value === "string") return "an empty text";
+  if (typeof value === "string") return "an empty string";
   return Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
 }
 

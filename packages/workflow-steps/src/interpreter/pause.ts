@@ -74,7 +74,7 @@ const timeoutOf = ({ step }: Task) => (typeof step.timeout === "object" ? step.t
 const reasonOf = ({ context, step }: Task): string | null =>
   step.reason === undefined ? null : toText(context.evaluate(step.reason));
 
-/** Returns the result of a Stop. The run ends with its commit. */
+/** Returns the result of a Stop. The run ends when the step is committed. */
 export const stop = (task: Task): Done => ({ next: RETURN, stop: { reason: reasonOf(task) } });
 
 // 128 random bits, so that the token can't be guessed.

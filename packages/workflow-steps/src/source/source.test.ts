@@ -12,8 +12,8 @@ describe("a checked document", () => {
     const { document, warnings } = checkedDocument(text, "flow.json");
     expect(document.name).toBe("every type");
     expect(warnings).toEqual([
-      `flow.json:${lineOf("Tool_010_ReadFile")}:5: Tool_010_ReadFile: a Tool is of version 3.17, and the workflow says 3.16`,
-      `flow.json:${lineOf("Subflow_Child")}:5: Subflow_Child: a Subflow is of version 3.17, and the workflow says 3.16`,
+      `flow.json:${lineOf("Tool_010_ReadFile")}:5: Tool_010_ReadFile: a Tool needs version 3.17, but the workflow has version 3.16`,
+      `flow.json:${lineOf("Subflow_Child")}:5: Subflow_Child: a Subflow needs version 3.17, but the workflow has version 3.16`,
     ]);
   });
 
@@ -22,10 +22,10 @@ describe("a checked document", () => {
     const error = errorOf(() => checkedDocument(text, "flow.yaml"));
     expect(error).toMatchObject({ code: "STEPS_INVALID", kind: "failed" });
     expect(error.message).toBe(
-      'flow.yaml:1:10: version must be a text such as "3.18", not 3.16 (and 1 more)',
+      'flow.yaml:1:10: version must be a string such as "3.18", not 3.16 (and 1 more)',
     );
     expect(error.details).toEqual([
-      'flow.yaml:1:10: version must be a text such as "3.18", not 3.16',
+      'flow.yaml:1:10: version must be a string such as "3.18", not 3.16',
       'flow.yaml:6:13: Set_A: target: "$x" is not declared in registry.vars',
     ]);
   });

@@ -114,7 +114,7 @@ export function withValues(state: RunState, checkpoint: Resumable): RunState {
   };
 }
 
-const aText = z.string("a text");
+const aText = z.string("a string");
 const object = z.record(z.string(), z.unknown(), "an object");
 const names = z.array(aText, "an array");
 const notNegative = "a whole number from 0";

@@ -33,7 +33,7 @@ export const badHeader = (id: string, name: string): LLMError =>
   badParams(id, `header ${name} is not a text`);
 
 export const badAuth = (id: string): LLMError =>
-  badParams(id, "the auth of its API is not a text or an object");
+  badParams(id, "the auth of its API is not a string or an object");
 
 export const missingAuth = (id: string, name: string): LLMError =>
   badParams(id, `missing ${name} in the auth of its API`);

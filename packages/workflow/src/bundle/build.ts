@@ -119,7 +119,7 @@ export function buildHint(problem: string): string {
   const [, wanted = ""] = /Could not resolve: "(.*?)"/.exec(problem) ?? [];
   const [, name] = /^((?:@[^/]+\/)?[^./@][^/]*)/.exec(wanted) ?? [];
   if (name !== undefined) return `install it in the project of the source: npm install ${name}`;
-  if (wanted !== "") return "correct the path: it counts from the file that imports it";
+  if (wanted !== "") return "correct the path: it is relative to the importing file";
   return "fix the source";
 }
 
@@ -155,7 +155,7 @@ export type SourceModule = {
 };
 
 /**
- * A kind of source beside TypeScript, added by the calling program. It matches by file name, and by text where several
+ * A kind of source other than TypeScript, added by the calling program. It matches by file name, and by text where several
  * kinds share such names. `module` must depend on the text alone, so that the same source gives the same hash
  * everywhere. It throws problems of the source with their position.
  *

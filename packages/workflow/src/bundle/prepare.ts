@@ -41,7 +41,7 @@ export type PrepareOptions = {
 };
 
 /**
- * Makes a bundle from a file: an `.esm.js` is taken unchanged; a `.ts`, `.mts` or `.tsx`, and a source of another kind
+ * Makes a bundle from a file: an `.esm.js` is used unchanged; a `.ts`, `.mts` or `.tsx`, and a source of another kind
  * in `sources`, is built first. Then its source is checked and it is loaded in a child process. Writes nothing to a
  * storage root.
  *

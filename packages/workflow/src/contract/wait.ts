@@ -62,6 +62,10 @@ export function sleepsUntil(step: Pick<RoleOutput, "role" | "meta"> | null): num
   return wakesAt(step);
 }
 
+/** Whether a step asks a question; a sleep does not. */
+export const isQuestion = ({ role, meta }: Pick<RoleOutput, "role" | "meta">): boolean =>
+  role === WAIT && meta.sleep !== true;
+
 /** Returns the time at which a thread continues without an answer, in milliseconds since the epoch; null if never. */
 export function wakesAt(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
   const at = step?.role === WAIT ? step.meta.expiresAt : undefined;

@@ -64,8 +64,9 @@ export type ForkRequest = {
   keep: number[] | { first: number };
   /** Replaces parts of the last kept step. */
   edit?: StepEdit;
-  /** An `__input__` step to add after the kept steps. */
+  /** An answer to the last kept step, or the `__input__` step that begins a rerun. */
   input?: InputRequest;
+  isRerun?: true;
   /** Whether the next step ignores the source's records of it. */
   anew?: boolean | undefined;
 };
@@ -84,7 +85,7 @@ export type StartRequest = Surroundings & {
   maxRounds?: number;
   params?: unknown;
   options?: Record<string, unknown>;
-  /** An initial `__input__` step; a fork has its own. */
+  /** An initial `__input__` step, which begins a rerun; a fork has its own. */
   input?: InputRequest;
   fork?: ForkRequest;
 };

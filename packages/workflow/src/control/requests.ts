@@ -49,6 +49,7 @@ const fork = z.looseObject({
     })
     .optional(),
   input: input.optional(),
+  isRerun: z.literal(true).optional(),
   anew: z.boolean().optional(),
 });
 

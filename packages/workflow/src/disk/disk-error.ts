@@ -33,7 +33,7 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
     "the path is too long",
     "set UNCAGED_WORKFLOW_STORAGE_ROOT to a shorter path",
   ],
-  EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you go on"],
+  EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you continue"],
 };
 
 /** Returns the system's code of an error (`ENOSPC`), or null when it has none. */

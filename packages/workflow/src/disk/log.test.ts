@@ -99,7 +99,7 @@ describe("a log that is broken in the middle", () => {
 
   test("by a record after the end is reported", () => {
     const log = read(logOf(startLine, endLine, stepLine("late")));
-    expect(log.broken).toMatchObject({ line: 3, reason: "a record stands after the end record" });
+    expect(log.broken).toMatchObject({ line: 3, reason: "a record follows the end record" });
   });
 
   test("in the first line is headless", () => {

@@ -13,23 +13,23 @@ describe("JSON", () => {
     [" \n", "1:1: the file is empty"],
     ["{", '1:2: a "}" is expected, and the file ends here'],
     ["[1", '1:3: a "]" is expected, and the file ends here'],
-    ['{"a": 1,}', '1:9: a key in " is expected, not "}"'],
+    ['{"a": 1,}', '1:9: a key in double quotes is expected, not "}"'],
     ['{\n  "a" 1\n}', '2:7: a ":" is expected, not "1"'],
     ["[1 2]", '1:4: a "," or the end of the object or array is expected, not "2"'],
     ["[1,,2]", '1:4: a value is expected, not ","'],
     ["{a: 1}", '1:2: a value is expected, not "a"'],
     ["[nul]", '1:2: a value is expected, not "nul"'],
     ["{} {}", '1:4: the end of the file is expected, not "{"'],
-    ["// why\n{}", '1:1: JSON has no comments, not "// why"'],
-    ['["a\nb"]', '1:2: the text has no closing " in its line, not "\\"a"'],
-    ['["\\x"]', '1:2: the text has an escape that JSON does not have, not "\\"\\\\x\\""'],
+    ["// why\n{}", '1:1: JSON without comments is expected, not "// why"'],
+    ['["a\nb"]', '1:2: a string with a closing " on the same line is expected, not "\\"a"'],
+    ['["\\x"]', '1:2: an escape sequence of JSON is expected, not "\\"\\\\x\\""'],
   ])("that is invalid is refused with its position: %j", (text, message) => {
     expect(messageFor(text)).toBe(`f.json:${message}`);
   });
 
   test("with a duplicate key is refused with both positions", () => {
     expect(messageFor('{"a": {"b": 1,\n "b": 2}}')).toBe(
-      'f.json:2:2: the key "b" stands twice, first in line 1, column 8',
+      'f.json:2:2: duplicate key "b", first in line 1, column 8',
     );
   });
 
@@ -62,7 +62,7 @@ describe("JSON", () => {
   test("is refused with a one-line error for any invalid text", () => {
     expect(messageFor('{"a":\u2028}')).toBe('f.json:1:6: a value is expected, not "\\u2028"');
     expect(messageFor('{"\u2028": 1, "\u2028": 2}')).toStartWith(
-      'f.json:1:10: the key "\\u2028" stands',
+      'f.json:1:10: duplicate key "\\u2028"',
     );
   });
 
@@ -127,9 +127,9 @@ describe("YAML", () => {
   });
 
   test.each([
-    ["a: 1\na: 2", '2:1: the key "a" stands twice, first in line 1, column 1'],
+    ["a: 1\na: 2", '2:1: duplicate key "a", first in line 1, column 1'],
     [bomb.join("\n"), "1:1: its aliases repeat too much"],
-    ["a: &a [*a]", "1:1: an alias stands inside of itself"],
+    ["a: &a [*a]", "1:1: an alias contains itself"],
     ["a: *b", "1:1: Unresolved alias (the anchor must be set before the alias): b"],
     ["a: .nan", "1:4: JSON does not have this number"],
     ["a: !foo 1", "1:4: Unresolved tag: !foo"],

@@ -73,7 +73,7 @@ function offsetIn(tree: Node, path: DocumentPath): number {
 }
 
 const expected: Readonly<Record<string, string>> = {
-  PropertyNameExpected: 'a key in " is expected',
+  PropertyNameExpected: "a key in double quotes is expected",
   ValueExpected: "a value is expected",
   ColonExpected: 'a ":" is expected',
   CommaExpected: 'a "," or the end of the object or array is expected',
@@ -81,18 +81,18 @@ const expected: Readonly<Record<string, string>> = {
   CloseBracketExpected: 'a "]" is expected',
   EndOfFileExpected: "the end of the file is expected",
   InvalidSymbol: "a value is expected",
-  InvalidNumberFormat: "invalid number",
-  InvalidCommentToken: "JSON has no comments",
-  UnexpectedEndOfComment: "JSON has no comments",
-  UnexpectedEndOfString: 'the text has no closing " in its line',
-  UnexpectedEndOfNumber: "the number has no end",
-  InvalidUnicode: "\\u must be followed by four hexadecimal digits",
-  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
-  InvalidCharacter: "the text has a control character that is not escaped",
+  InvalidNumberFormat: "a number is expected",
+  InvalidCommentToken: "JSON without comments is expected",
+  UnexpectedEndOfComment: "JSON without comments is expected",
+  UnexpectedEndOfString: 'a string with a closing " on the same line is expected',
+  UnexpectedEndOfNumber: "a complete number is expected",
+  InvalidUnicode: "\\u and four hexadecimal digits are expected",
+  InvalidEscapeCharacter: "an escape sequence of JSON is expected",
+  InvalidCharacter: "an escaped control character is expected",
 };
 
 function sentence({ error, offset, length }: ParseError, text: string): string {
-  const what = expected[printParseErrorCode(error)] ?? "invalid JSON";
+  const what = expected[printParseErrorCode(error)] ?? "valid JSON is expected";
   if (offset >= text.trimEnd().length) return `${what}, and the file ends here`;
   return `${what}, not ${show(text.slice(offset, offset + Math.min(length, 20)))}`;
 }

@@ -21,7 +21,7 @@ export const deepestText = 500;
 
 /** Returns the message for a number that would be rounded. */
 export const roundedNumber = (text: string): string =>
-  `the number ${show(text)} can't be kept exactly: write it as a text, in quotes`;
+  `the number ${show(text)} can't be kept exactly: write it as a string, in quotes`;
 
 /** Refuses a duplicate key in one object. */
 export function checkKeys(keys: readonly (readonly [name: string, offset: number])[]): void {
@@ -29,7 +29,7 @@ export function checkKeys(keys: readonly (readonly [name: string, offset: number
   for (const [name, offset] of keys) {
     const first = seen.get(name);
     if (first !== undefined) {
-      throw new Unreadable(offset, `the key ${show(name)} stands twice`, first);
+      throw new Unreadable(offset, `duplicate key ${show(name)}`, first);
     }
     seen.set(name, offset);
   }

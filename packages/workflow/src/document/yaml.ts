@@ -72,7 +72,7 @@ function valueOf(document: Document): unknown {
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: mostAliases })));
   } catch (error) {
     if (error instanceof RangeError) throw new Unreadable(0, tooDeep);
-    if (error instanceof TypeError) throw new Unreadable(0, "an alias stands inside of itself");
+    if (error instanceof TypeError) throw new Unreadable(0, "an alias contains itself");
     if (!(error instanceof ReferenceError)) throw error;
     const isBomb = error.message.startsWith("Excessive alias count");
     throw new Unreadable(0, isBomb ? "its aliases repeat too much" : messageOf(error));

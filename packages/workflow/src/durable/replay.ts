@@ -23,7 +23,7 @@ import {
   outputOf,
   valueOf,
 } from "./output.ts";
-import { type Policy, Tries, withTimeout } from "./tries.ts";
+import { pause, type Policy, Tries, withoutDelays, withTimeout } from "./tries.ts";
 import { diverged, stepNotRun } from "./errors.ts";
 
 /**
@@ -58,6 +58,11 @@ export class Replay {
 
   get #next(): RoleOutput | undefined {
     return this.#steps[this.#taken];
+  }
+
+  /** Whether the last taken step is a question. */
+  get #isAsked(): boolean {
+    return this.#steps[this.#taken - 1]?.role === WAIT;
   }
 
   #accept(step: RoleOutput): void {
@@ -105,12 +110,12 @@ export class Replay {
     return until;
   }
 
-  /** Takes the recorded answer to a question, also one given before it. A question without an answer is asked again. */
+  /** Takes the recorded answer to a question. A question without an answer is asked again. */
   takeAnswer(what: string, onWait?: (wait: RoleOutput) => void): RoleOutput | undefined {
     const waits = `waits for ${show(what)}`;
     for (let next = this.peek(); next !== undefined; next = this.peek()) {
       const isWait = next.role === WAIT;
-      if (!isWait && next.role !== INPUT) this.diverge(waits);
+      if (!isWait && (next.role !== INPUT || !this.#isAsked)) this.diverge(waits);
       if ((isWait || next.meta.for !== undefined) && next.meta.for !== what) this.diverge(waits);
       this.accept();
       if (!isWait) return next;
@@ -133,7 +138,9 @@ export class Replay {
   /** Throws `DIVERGED`; `did` describes the workflow's action in place of the recorded step. */
   diverge(did: string): never {
     const next = this.#steps[this.#taken];
-    const found = next === undefined ? "missing" : described(next);
+    const isUnasked = next?.role === INPUT && !this.#isAsked;
+    const after = isUnasked ? " without a question" : "";
+    const found = next === undefined ? "missing" : `${described(next)}${after}`;
     const error = diverged(this.#taken, found, did);
     return this.fail(error);
   }
@@ -183,6 +190,7 @@ export class Progress {
   readonly #members = new Map<string, number>();
   /** A fixture's answers, which replace the work of steps. */
   readonly #recorded: RecordedAnswers | null;
+  readonly #isUndelayed: boolean;
   readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
@@ -193,11 +201,17 @@ export class Progress {
     this.#context = { signal, cwd: folderOf(options), env, attempts };
     this.#thread = options;
     this.#recorded = options.recorded ?? null;
+    this.#isUndelayed = withoutDelays in options;
   }
 
   /** Whether a fixture answers: then no work runs, and no wait takes time. */
   get isRecorded(): boolean {
     return this.#recorded !== null;
+  }
+
+  /** Waits until the next try of a step. */
+  async delay({ leftMs }: Tries): Promise<void> {
+    if (leftMs > 0) await pause(this.#isUndelayed ? 0 : leftMs, this.signal);
   }
 
   /** Aborted when the thread is killed, and when its worker shuts down. */

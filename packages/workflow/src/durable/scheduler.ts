@@ -53,7 +53,7 @@ export class Scheduler<Item, Answer = undefined> {
   ask(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const settle = (answer: Answer | undefined): void =>
-        answer === undefined ? reject(new Error("nobody answered")) : resolve(answer);
+        answer === undefined ? reject(new Error("no answer")) : resolve(answer);
       this.#put({ item, settle });
     });
   }

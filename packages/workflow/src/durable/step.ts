@@ -17,7 +17,7 @@ import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
 import { stepAwaited } from "./errors.ts";
 import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
-import { pause, policyOf, type StepOptions, type Tries } from "./tries.ts";
+import { policyOf, type StepOptions, type Tries } from "./tries.ts";
 
 /** Work under a name: a function, as a step of that name, or a described step. */
 type Named = StepFn<unknown> | StepCall<unknown>;
@@ -106,7 +106,7 @@ async function* runStep(progress: Progress, described: StepWork): Steps<unknown>
   }
   for (;;) {
     if (tries.mustSleep) yield* sleepFor(progress, role, tries);
-    else if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
+    else await progress.delay(tries);
     const isBehind = replay.history.length > before;
     const steps = isBehind ? replay.history.slice(0, before) : replay.history;
     const asked = new AskedMeanwhile();
@@ -281,7 +281,7 @@ function runOpen(progress: Progress, open: readonly Open[], before: number) {
       const ask: AskOutside = (wait) =>
         turn.wait(() => new Promise((answer) => scheduler.publish({ wait, answer })));
       while (!tries.mustSleep) {
-        if (tries.leftMs > 0) await pause(tries.leftMs, progress.signal);
+        await progress.delay(tries);
         const outcome = await progress.attempt(member, history, ask);
         if (!outcome.isTry) return scheduler.publish({ member, outcome });
         await scheduler.commit({ member, outcome });

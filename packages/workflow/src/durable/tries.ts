@@ -91,6 +91,9 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
   return { attempts, backoffMs, maxDelayMs, on, timeoutMs };
 }
 
+/** Key in the options of `run`: between tries no time passes, as in a test. */
+export const withoutDelays: unique symbol = Symbol.for("uncaged.workflow.withoutDelays") as never;
+
 /** A backoff from this length in milliseconds on is a sleep, which needs no process. */
 const longBackoffMs = 10_000;
 

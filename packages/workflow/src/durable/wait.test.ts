@@ -158,8 +158,22 @@ describe("step.wait", () => {
     expect(summary(await run(asking, { steps }))).toContain('"yes"');
   });
 
-  test("accepts an answer recorded before the question", async () => {
-    expect(summary(await run(asking, { steps: [input("early")] }))).toContain('"early"');
+  test("does not take an answer that follows no question", async () => {
+    const twice: DurableProgram = async function* (step) {
+      yield* step.wait("approval");
+      return (yield* step.wait<string>("approval")).value;
+    };
+    for (const [program, steps] of [
+      [asking, [input("early")]],
+      [asking, [input("early", { for: "approval" })]],
+      [twice, [question, input("yes"), input("yes")]],
+    ] as const) {
+      expect(await run(program, { steps })).toMatchObject({
+        status: "failed",
+        error: { code: "DIVERGED" },
+        message: expect.stringContaining(' without a question, but the workflow waits for "appro'),
+      });
+    }
   });
 
   test("fails when it continues without an answer", async () => {

@@ -181,7 +181,7 @@ export class Answers {
     const question = this.#question;
     if (!question || this.#taking || !isOver(question.wait, this.#parts.now())) return false;
     const { wait } = question;
-    const what = wait.sleep === true ? "it has slept" : `nobody answered ${wait.for} in time`;
+    const what = wait.sleep === true ? "it has slept" : `no answer to ${wait.for} in time`;
     this.#parts.note("M3T8KD0V", what);
     const step = timeoutStep(wait);
     try {
@@ -271,7 +271,7 @@ function roundedNumber(text: string): string | null {
   if (rounded === null) return null;
   try {
     JSON.parse(text);
-    return `the number ${rounded.text} can't be kept exactly: write it as a text, in quotes`;
+    return `the number ${rounded.text} can't be kept exactly: write it as a string, in quotes`;
   } catch {
     return null;
   }

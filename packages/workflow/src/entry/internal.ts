@@ -19,7 +19,8 @@ export { answerHint, endedStatus, goesOn, isMoving } from "../record/thread.ts";
 export { movedError } from "../record/errors.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
-export { givenInput, isQuestion, recordedInput } from "../host/fixture.ts";
+export { givenInput, recordedInput } from "../host/fixture.ts";
+export { isQuestion } from "../contract/wait.ts";
 export type { TestAnswer } from "../control/test-answer.ts";
 export {
   checkThreadId,

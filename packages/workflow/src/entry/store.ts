@@ -51,7 +51,7 @@ export { markVariable } from "../system/worker-env.ts";
 // Records made outside of an engine, and refusals
 export { killed } from "../engine/ending.ts";
 export { type GivenAnswer, timeoutStep } from "../engine/answer.ts";
-export { answerAt } from "../worker/create.ts";
+export { answerAt } from "../worker/fork-answer.ts";
 export { refusalLines, refusals } from "../worker/refusal.ts";
 
 // A storage root with copies of threads and bundles

@@ -1,7 +1,7 @@
 import { INPUT, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
 import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
 import { isStepQuestion } from "../contract/question.ts";
-import { sleepsUntil } from "../contract/wait.ts";
+import { isQuestion } from "../contract/wait.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadView } from "../record/thread.ts";
 import { inputOf, type TestAnswer } from "../control/test-answer.ts";
@@ -40,9 +40,6 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   const answer = { content: given.content, ...(value !== undefined && { value }) };
   return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
 }
-
-/** Whether a step asks a question; a sleep does not. */
-export const isQuestion = (step: Step): boolean => step.role === WAIT && sleepsUntil(step) === null;
 
 /** Selects the answer to a log's last question from answers in the order of the questions; null if there is none. */
 export function givenInput(

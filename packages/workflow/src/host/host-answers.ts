@@ -1,5 +1,6 @@
 import { isWorkflowError } from "../contract/error.ts";
-import { approvals, asker, contents, equal, refused, type Rules } from "./host-trial.ts";
+import type { Keep } from "../record/selection.ts";
+import { approvals, asker, contents, equal, refused, type Rules, sleeper } from "./host-trial.ts";
 import { settled } from "./rules.ts";
 
 const tooLate = ["NOT_WAITING", "STALE_ANSWER", "THREAD_ENDED"];
@@ -143,7 +144,7 @@ export const answerRules: Rules = {
     await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
     await answer('{"approved":true}');
     equal(contents(await settled(host, ref)).at(-1), decisions("reject", "approve"));
-    // A fork may start with the answer.
+    // A fork may bring the answer.
     const input = { content: "fine" };
     await refused(() => host.fork(ref, { keep: { atStep: 1 }, input, env: {} }), "NOT_A_DECISION");
     const kept = { keep: { atStep: 1 }, input: { content: "approved" }, env: {} };
@@ -156,5 +157,58 @@ export const answerRules: Rules = {
     await refused(() => edit("fine"), "NOT_A_DECISION");
     const edited = await settled(host, await edit("approved"));
     equal(edited.steps[1]?.meta.value, { decision: "approve", note: "" });
+  },
+
+  async "a fork's answer is checked like an answer to a waiting thread"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(asker, { params: { schema: { enum: ["red", "green"] } } });
+    await settled(host, ref);
+    await host.control(ref, { kind: "answer", input: { content: "red" }, env: {} });
+    await settled(host, ref);
+    const before = (await host.family(ref)).length;
+    const forked = (atStep: number, changes: object) =>
+      host.fork(ref, { keep: { atStep }, ...changes, env: {} });
+    const input = (content: string, meta = {}) => ({ input: { content, meta } });
+    await refused(() => forked(1, input("blue")), "ANSWER_INVALID");
+    await refused(() => forked(1, input("green", { token: "another" })), "ANSWER_TOKEN");
+    await refused(() => forked(2, { edit: { content: "blue" } }), "ANSWER_INVALID");
+    await refused(() => forked(2, { edit: { meta: { value: "blue" } } }), "ANSWER_INVALID");
+    equal((await host.family(ref)).length, before, "nothing is created");
+    for (const changes of [input("green"), { edit: { content: "green" } }]) {
+      const atStep = "edit" in changes ? 2 : 1;
+      const { steps } = await settled(host, await forked(atStep, changes));
+      const [, answer, thanks] = steps;
+      equal([answer?.meta.for, answer?.content, thanks?.content], ["leave", "green", "green"]);
+    }
+  },
+
+  async "a fork's answer needs the open question that it answers"(trial) {
+    const { host } = trial;
+    const ref = await trial.start(approvals);
+    const answer = { kind: "answer", input: { content: "no" }, env: {} } as const;
+    await settled(host, ref);
+    await host.control(ref, answer);
+    await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
+    const before = (await host.family(ref)).length;
+    const forked = (keep: Keep) => host.fork(ref, { keep, input: { content: "approve" }, env: {} });
+    for (const atStep of [0, 2]) await refused(() => forked({ atStep }), "NOT_A_QUESTION");
+    await refused(() => forked({ steps: [0, 1] }), "NOT_A_QUESTION");
+    await host.control(ref, answer);
+    await settled(host, ref);
+    // The answer to another question.
+    for (const steps of [[0, 3], [1], [0, 1, 3]])
+      await refused(() => host.fork(ref, { keep: { steps }, env: {} }), "QUESTION_NOT_KEPT");
+    equal((await host.family(ref)).length, before, "nothing is created");
+    const { steps } = await settled(host, await forked({ atStep: 3 }));
+    equal(steps.at(-1)?.content, decisions("reject", "approve"));
+    const late = await trial.start(asker, { params: { expiresAt: 1 } });
+    await settled(host, late);
+    const kept = { keep: { atStep: 1 }, input: { content: "yes" }, env: {} };
+    await refused(() => host.fork(late, kept), "ANSWER_LATE");
+    const edited = { keep: { atStep: 2 }, edit: { content: "yes" }, env: {} };
+    await refused(() => host.fork(late, edited), "ANSWER_LATE");
+    const asleep = await trial.start(sleeper);
+    await settled(host, asleep);
+    await refused(() => host.fork(asleep, kept), "NOT_A_QUESTION");
   },
 };

@@ -34,9 +34,12 @@ export const endless = bundle(`
   }`);
 export const asker = bundle(`
   let answer = input.steps.find(({ role }) => role === "__input__");
-  const { schema } = input.params ?? {};
-  if (!answer) answer = yield step("__wait__", "may I?", { for: "leave", stepID: "may", schema });
+  const asked = { for: "leave", stepID: "may", ...input.params };
+  if (!answer) answer = yield step("__wait__", "may I?", asked);
   yield step("thanks", answer.content);`);
+export const sleeper = bundle(`
+  const asleep = { for: "nap", sleep: true, expiresAt: Date.now() };
+  if (input.steps.length === 0) yield step("__wait__", "", asleep);`);
 /** Asks for a decision twice. */
 export const approvals = bundle(`
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };

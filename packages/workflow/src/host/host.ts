@@ -198,7 +198,7 @@ export type StartOptions = {
   options?: Record<string, unknown>;
   /** A ULID chosen by the caller as idempotency key: a second start with it starts nothing. */
   threadId?: string;
-  /** An initial `__input__` step. */
+  /** An initial `__input__` step, which begins a rerun. */
   input?: InputRequest;
   cwd: string;
   env: Environment;
@@ -224,8 +224,10 @@ export type ForkOptions = {
   on?: string;
   /** The workflow name shown for the new thread; by default the name in `on`. */
   name?: string;
-  /** An `__input__` step to add after the kept steps. */
+  /** An answer to the last kept step, which must be a question. */
   input?: InputRequest;
+  /** The `__input__` step that begins a rerun of a step workflow after the kept steps. It answers no question. */
+  rerun?: InputRequest;
   /** Repeats the step in progress without its recorded turns and tool results. `keep` is then all steps by default. */
   anew?: boolean | undefined;
   threadId?: string;

@@ -49,8 +49,8 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
     ...(steps.length >= maxRounds && {
       completed: `give it more than ${maxRounds} rounds: uncaged-workflow retry ${threadId} --max-rounds N`,
     }),
-    interrupted: `take it up: uncaged-workflow resume ${threadId}`,
-    paused: `let it go on: uncaged-workflow resume ${threadId}`,
+    interrupted: `resume it: uncaged-workflow resume ${threadId}`,
+    paused: `resume it: uncaged-workflow resume ${threadId}`,
     waiting: goesOn(source)
       ? "wait: it sleeps, and continues when it is due"
       : answerHint(threadId, steps.at(-1) ?? null),

@@ -22,3 +22,11 @@ export const badRoleResult = (role: string, given: string): WorkflowError =>
     "BAD_ROLE_RESULT",
     `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
   );
+
+/** An `__input__` step of the log that does not follow a question. `number`: that of the step, from 1. */
+export const unasked = (number: number): WorkflowError =>
+  WorkflowError.failed(
+    "DIVERGED",
+    `step ${number} of the log is "__input__" without a question`,
+    `fork the thread with the steps before it: --at-step ${number - 1}`,
+  );

@@ -13,7 +13,7 @@ import {
 import { QuestionLog } from "../contract/question.ts";
 import type { RoleResult, StartStep, ThreadContext } from "./context.ts";
 import { type WaitRequest, answerOf, waitOutput } from "../contract/wait.ts";
-import { contextChanged } from "./errors.ts";
+import { contextChanged, unasked } from "./errors.ts";
 
 const isUlid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
@@ -29,6 +29,7 @@ export class ContextHistory {
   #count = 0;
   /** The role with an unanswered question. */
   #asker: string | null = null;
+  #isAsked = false;
 
   constructor(input: ThreadInput, options: WorkflowOptions, now: () => number) {
     this.#now = now;
@@ -103,11 +104,14 @@ export class ContextHistory {
    * that asked; null for a question, or an answer to no role.
    */
   #seen(step: Step): Step | null {
+    const isAsked = this.#isAsked;
+    this.#isAsked = step.role === WAIT;
     if (step.role === WAIT) {
       this.#asker = typeof step.meta.role === "string" ? step.meta.role : null;
       return null;
     }
     if (step.role !== INPUT) return step;
+    if (!isAsked) throw unasked(this.#allSteps.length);
     const role = this.#asker;
     this.#asker = null;
     if (role === null) return null;

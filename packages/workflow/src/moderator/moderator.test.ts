@@ -163,9 +163,9 @@ describe("the context", () => {
   test("does not show questions and answers that belong to no role", async () => {
     const asked = { role: WAIT, content: "?", meta: { for: "x" } };
     const given = { role: INPUT, content: "42", meta: {} };
-    const [ctx] = await contexts([plan, asked, given, given]);
+    const [ctx] = await contexts([plan, asked, given]);
     expect(ctx?.steps.map((step) => step.role)).toEqual(["planner"]);
-    expect(ctx?.allSteps?.map((step) => step.role)).toEqual(["planner", WAIT, INPUT, INPUT]);
+    expect(ctx?.allSteps?.map((step) => step.role)).toEqual(["planner", WAIT, INPUT]);
   });
 });
 
@@ -206,10 +206,18 @@ describe("a role that asks", () => {
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
-  test("is answered once: a second answer does not become a step", async () => {
-    const steps = [plan, question, answer(true), answer(false)];
-    const { outputs } = await drive(run, { steps });
-    expect(outputs.map((step) => step.role)).toEqual(["coder"]);
+  test("does not take an answer that follows no question", async () => {
+    for (const steps of [
+      [plan, answer(true)],
+      [plan, question, answer(true), answer(false)],
+      [plan, question, plan, answer(true)],
+    ]) {
+      const number = steps.length;
+      expect(drive(run, { steps })).rejects.toMatchObject({
+        code: "DIVERGED",
+        message: `step ${number} of the log is "__input__" without a question`,
+      });
+    }
   });
 
   test("asks again when the log ends with its question, and replays such a log", async () => {

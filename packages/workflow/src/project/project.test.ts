@@ -126,7 +126,11 @@ describe("a project", () => {
 
 describe("a project file is refused", () => {
   const wrong: [string, string, string][] = [
-    ["that is not JSON", '{\n  "root": "x",\n}', '3:1: a key in " is expected, not "}"'],
+    [
+      "that is not JSON",
+      '{\n  "root": "x",\n}',
+      '3:1: a key in double quotes is expected, not "}"',
+    ],
     ["that is empty", "", "1:1: the file is empty"],
     ["that is not an object", "[]", "1:1: a project must be an object, not an array"],
     ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
@@ -135,7 +139,7 @@ describe("a project file is refused", () => {
       '{"x": 1}',
       "there are $schema, root, host, env, workflows",
     ],
-    ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: the key "root" stands twice'],
+    ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: duplicate key "root"'],
     ["with a root that is not a path", '{"root": 1}', '1:10: "root" must be a path, not a number'],
     ["with an empty root", '{"root": ""}', '1:10: "root" must be a path, not ""'],
     ["with its own folder as the root", '{"root": "./"}', "1:10: the storage root can't be"],

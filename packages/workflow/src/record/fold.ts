@@ -188,7 +188,7 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
 
   protected override violation(value: unknown): string | null {
     if (this.lines > 0)
-      return this.end ? "a record stands after the end record" : violationOfRecord(value);
+      return this.end ? "a record follows the end record" : violationOfRecord(value);
     return violationOfStart(value) ?? this.violationOfOwner(value as StartRecord);
   }
 }

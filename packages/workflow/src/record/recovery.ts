@@ -48,8 +48,8 @@ export function leftBecause(
   const { startedIn, name, timestamp } = start;
   if (paused) return "it is paused";
   if ("agentGraph" in descriptor) return "an agent graph is not resumed unasked";
-  if ("plan" in descriptor) return "its plan takes it up";
-  if (isDevName(name)) return "dev takes it up";
+  if ("plan" in descriptor) return "its plan resumes it";
+  if (isDevName(name)) return "dev resumes it";
   if (!startedIn) return "an earlier version started it";
   if (root === null || startedIn.root !== root) {
     return "another storage root started it, or this one is a copy";

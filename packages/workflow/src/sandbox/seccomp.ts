@@ -1,5 +1,5 @@
 /*
- * A seccomp filter without the kernel's keyrings: a process inherits the session keyring of its user, with the keys and
+ * A seccomp filter that blocks the kernel's keyrings: a process inherits the session keyring of its user, with the keys and
  * tickets in it, and no namespace hides it. Sources: seccomp(2), linux/filter.h, linux/audit.h, the system call tables.
  */
 
@@ -22,7 +22,7 @@ const jumpIfEqual = 0x15;
 const jumpIfAtLeast = 0x35;
 const end = 0x06;
 const allow = 0x7fff0000;
-/** Fails a call as a kernel without it does: SECCOMP_RET_ERRNO with ENOSYS. */
+/** Fails a call as a kernel without keyrings does: SECCOMP_RET_ERRNO with ENOSYS. */
 const refuse = 0x00050000 + 38;
 /** Calls of the x32 interface have this bit, under the architecture of x64. */
 const x32 = 0x40000000;

@@ -1,4 +1,6 @@
+import type { WaitMeta } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
+import { show } from "../contract/show.ts";
 
 /* The errors of tests of workflows. */
 
@@ -24,6 +26,19 @@ export const replayNotCompleted = (
 
 export const badStep = (number: number, problem: string): WorkflowError =>
   WorkflowError.failed("BAD_STEP", `step ${number}: ${problem}`);
+
+/** An answer of a test that a thread refuses. `number`: its number among all answers, from 1. */
+export const badTestAnswer = (
+  number: number,
+  { for: what, schema }: WaitMeta,
+  { code, kind, message }: WorkflowError,
+): WorkflowError => {
+  const asked = schema === undefined ? "" : `, whose schema is ${JSON.stringify(schema)}`;
+  return new WorkflowError({
+    ...{ code, kind, message },
+    hint: `answer ${number} of the test does not fit the question ${show(what)}${asked}`,
+  });
+};
 
 export const badReturnValue = (reason: string): WorkflowError =>
   WorkflowError.failed("BAD_RESULT", `the return value: ${reason}`);

@@ -152,3 +152,15 @@ test("given steps stay, and only later steps are cut", async () => {
   const whole = await replayEverywhere(workflow, { steps: [step("a")] });
   expect(whole.steps).toHaveLength(2);
 });
+
+test("delays between the tries of a step end at once", async () => {
+  const retry = { attempts: 25, backoff: "9s", maxDelay: "9s" } as const;
+  const failing = durable(async function* (task) {
+    try {
+      return yield* task("a", () => Promise.reject<string>(new Error("no")), { retry });
+    } catch {
+      return "gave up";
+    }
+  });
+  expect((await replayEverywhere(failing)).steps).toHaveLength(24);
+});

@@ -9,7 +9,7 @@ import {
   type WorkflowFn,
   type WorkflowResult,
 } from "../contract/contract.ts";
-import { messageOf } from "../contract/error.ts";
+import { isWorkflowError, messageOf } from "../contract/error.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { checkDescriptor } from "../bundle/descriptor.ts";
 import { checkStartParams } from "../bundle/params.ts";
@@ -20,8 +20,9 @@ import { answerStep, schemaProblem, timeoutStep } from "../engine/answer.ts";
 import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { type DurableProgram, durable } from "../durable/durable.ts";
 import { withRecorded } from "../durable/recorded.ts";
+import { withoutDelays } from "../durable/tries.ts";
 import { stepRefused } from "../engine/errors.ts";
-import { badReturnValue, badStep } from "./errors.ts";
+import { badReturnValue, badStep, badTestAnswer } from "./errors.ts";
 
 /** Options of a thread in memory. */
 export type RunThreadOptions = {
@@ -75,7 +76,7 @@ export type StepMismatch = { role: string; problem: string };
  * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next one is
  * requested, the thread ends with its maxRounds-th step, a `__wait__` gets the next answer as an `__input__` step, and
  * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the
- * engine, waits don't expire and sleeps end at once. A failure of the workflow is an outcome, not an error.
+ * engine, waits don't expire; sleeps and delays of retries end at once. A failure of the workflow is an outcome, not an error.
  *
  *     const { steps, status } = await runThread(run, { descriptor, prompt: "fix it", answers: ["yes"] });
  *
@@ -171,7 +172,7 @@ class TestThread {
     const { signal = new AbortController().signal, cwd = "/", env = {}, options } = this.#options;
     const input = { prompt, steps: structuredClone(this.steps), params };
     const maxRounds = this.#maxRounds;
-    const all = { ...options, threadId, maxRounds, signal, cwd, env };
+    const all = { ...options, threadId, maxRounds, signal, cwd, env, [withoutDelays]: true };
     return workflow(input, withRecorded(workflow, all));
   }
 
@@ -208,7 +209,11 @@ class TestThread {
     }
     const question = { number: this.steps.length, wait: { ...wait, expiresAt: undefined } };
     const parts = { judge: compileForAnswer, now: () => 0 };
-    return this.#keep(await answerStep(threadId, question, { input: inputOf(given) }, parts));
+    try {
+      return this.#keep(await answerStep(threadId, question, { input: inputOf(given) }, parts));
+    } catch (error) {
+      throw isWorkflowError(error) ? badTestAnswer(this.#answered, wait, error) : error;
+    }
   }
 }
 

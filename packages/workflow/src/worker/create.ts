@@ -1,25 +1,15 @@
 import type { LoadedBundle } from "../bundle/store.ts";
 import { checkStartParams } from "../bundle/params.ts";
-import { compileForAnswer } from "../bundle/schema.ts";
-import {
-  type Bundle,
-  INPUT,
-  type RoleOutput,
-  type Step,
-  WAIT,
-  type WaitMeta,
-} from "../contract/contract.ts";
+import { type Bundle, INPUT, type Step, WAIT } from "../contract/contract.ts";
 import type { WorkflowError } from "../contract/error.ts";
-import { answererOf } from "../control/answered-by.ts";
+import { isQuestion } from "../contract/wait.ts";
 import {
   defaultMaxRounds,
   type ForkRequest,
   type InputRequest,
   isRounds,
   type StartRequest,
-  type StepEdit,
 } from "../control/control.ts";
-import { answerStep, type AskedQuestion, type GivenAnswer, readAnswer } from "../engine/answer.ts";
 import { blobsNamedIn } from "../record/blob-names.ts";
 import { LogFold } from "../record/fold.ts";
 import type { JournalRecord } from "../record/journal.ts";
@@ -37,8 +27,9 @@ import { checkRole, type ThreadRef } from "../record/thread.ts";
 import { stateAfter } from "../store/state.ts";
 import type { NewThread, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
+import { answerTo, edited, inputStep } from "./fork-answer.ts";
 import { JournalReader } from "./journal-reader.ts";
-import { bundleSwapped, threadStepNotFound } from "./errors.ts";
+import { bundleSwapped, notAQuestion, questionNotKept, threadStepNotFound } from "./errors.ts";
 import { corruptError, notFound } from "../record/errors.ts";
 
 /** A thread to create, in the form of the store and as records. */
@@ -64,8 +55,8 @@ export function otherBundle(
 /**
  * Prepares a requested thread: its start record, and the recorded steps that a fork copies. `rounds` is the default
  * limit when neither the request nor the fork's source sets one.
- * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_DECISION`;
- * `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_QUESTION`,
+ * `QUESTION_NOT_KEPT`, the errors of `answerStep`; `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
  */
 export async function prepareThread(
   store: ThreadStore,
@@ -88,7 +79,8 @@ export async function prepareThread(
   const steps = [...(source?.steps ?? [])];
   const { input } = fork ?? request;
   if (input) {
-    const step = await inputStep(input, steps.at(-1));
+    const isAnswer = fork && fork.isRerun !== true;
+    const step = isAnswer ? await answerIn(store, fork, input, steps.at(-1)) : inputStep(input);
     steps.push(step);
     records.push(textOf(step));
   }
@@ -130,6 +122,39 @@ async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<stri
     if (page.isEnd) return;
     cursor = page.cursor;
   }
+}
+
+/** @throws WorkflowError `NOT_A_QUESTION`, those of {@link answerTo} */
+async function answerIn(
+  store: ThreadStore,
+  { hash, threadId, keep }: ForkRequest,
+  input: InputRequest,
+  step: Step | undefined,
+): Promise<Step> {
+  const number = "first" in keep ? keep.first : (keep.at(-1) ?? -1) + 1;
+  const answer = await answerTo({ threadId, step, number }, input);
+  if (answer !== null) return answer;
+  const question = await questionNear(store, { hash, threadId }, number);
+  throw notAQuestion(threadId, number, question);
+}
+
+/** The number of a thread's first question after a step, else of the last one before it; null if there is none. */
+async function questionNear(
+  store: ThreadStore,
+  ref: ThreadRef,
+  number: number,
+): Promise<number | null> {
+  let [at, found]: [number, number | null] = [0, null];
+  try {
+    for await (const { step } of stepLines(store, ref)) {
+      at += 1;
+      if (isQuestion(step)) found = at;
+      if (at > number && found === at) break;
+    }
+  } catch {
+    // Damage after the kept steps hides the later questions.
+  }
+  return found;
 }
 
 type StepLine = { step: Step; record: string };
@@ -186,14 +211,23 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
   const fold = new LogFold({ hash, threadId });
   const steps: Step[] = [];
   const records: string[] = [];
+  /** The step before, in the source, and whether it is kept. */
+  let [before, isBeforeKept]: [Step | undefined, boolean] = [undefined, false];
   try {
     for await (const line of stepLines(store, { hash, threadId }, fold)) {
       const kept = steps.length;
       if (kept === count) break;
-      if (fold.steps - 1 !== ("first" in keep ? kept : keep[kept])) continue;
+      const last = before;
+      const isLastKept = isBeforeKept;
+      before = line.step;
+      isBeforeKept = fold.steps - 1 === ("first" in keep ? kept : keep[kept]);
+      if (!isBeforeKept) continue;
       checkRole(store.where({ hash, threadId }, "data"), line.step);
+      const isAnswer = line.step.role === INPUT && last?.role === WAIT;
+      if (isAnswer && !isLastKept) throw questionNotKept(fold.steps);
       const isEdited = edit !== undefined && kept + 1 === count;
-      const step = isEdited ? await edited(line.step, edit, steps.at(-1)) : line.step;
+      const asked = { threadId, step: last, number: fold.steps - 1 };
+      const step = isEdited ? await edited(line.step, edit, asked) : line.step;
       steps.push(step);
       records.push(isEdited ? textOf(step) : line.record);
     }
@@ -260,34 +294,6 @@ async function namedBlobs(store: ThreadStore, { hash, threadId }: ForkRequest, s
 }
 
 /**
- * Edits a step. An edited answer gets the value of its new text.
- * @throws WorkflowError `NOT_A_DECISION` (usage)
- */
-async function edited(
-  step: Step,
-  { content = step.content, meta = step.meta, by }: StepEdit,
-  before: Step | undefined,
-): Promise<Step> {
-  if (step.role !== INPUT) return { ...step, content, meta };
-  const { value, ...others } = meta;
-  const isOld = content !== step.content && sameJson(value, step.meta.value);
-  const given = { content, meta: others, by, ...(!isOld && { value }) };
-  return { ...(await inputStep(given, before)), timestamp: step.timestamp };
-}
-
-const sameJson = (one: unknown, other: unknown): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
-
-/** @throws WorkflowError `NOT_A_DECISION` (usage) */
-async function inputStep(input: InputRequest, last: Step | undefined): Promise<Step> {
-  const wait = (last?.role === WAIT ? last.meta : { for: "" }) as WaitMeta;
-  const { content, value, meta } = (await readAnswer(wait, input, compileForAnswer)).input;
-  const valued = value === undefined ? {} : { value };
-  const whole = { ...meta, ...valued, by: answererOf(input) };
-  return { role: INPUT, content, meta: whole, timestamp: system.clock.now() };
-}
-
-/**
  * Checks the params of a new thread. A fork without new params, and a thread that starts with an answer, skip the
  * check.
  * @throws WorkflowError the errors of {@link checkStartParams}
@@ -299,12 +305,3 @@ export async function checkParams(
   if (request.input || (request.fork && request.params === undefined)) return;
   await checkStartParams(bundle, request, request.workflow);
 }
-
-/** The `__input__` step of an answer at the current time. @see answerStep */
-export const answerAt = (
-  threadId: string,
-  asked: AskedQuestion,
-  given: GivenAnswer,
-  now: number,
-): Promise<RoleOutput> =>
-  answerStep(threadId, asked, given, { judge: compileForAnswer, now: () => now });

@@ -65,3 +65,28 @@ export const unknownRequest = (method: string, path: string): WorkflowError =>
     `unknown request ${method} ${path}`,
     "wait until the worker's threads have ended: it may have another version",
   );
+
+/** An answer of a fork to step `number` of its source, which asks nothing. `question` is a step that does. */
+export function notAQuestion(
+  threadId: string,
+  number: number,
+  question: number | null,
+): WorkflowError {
+  const what = number === 0 ? "the fork keeps no question" : `step ${number} is not a question`;
+  const [more, hint] =
+    question === null
+      ? ["", `see the steps: uncaged-workflow thread ${threadId} --steps`]
+      : [
+          `; the question is step ${question}`,
+          `answer it: uncaged-workflow fork ${threadId} --at-step ${question} --input …`,
+        ];
+  return WorkflowError.usage("NOT_A_QUESTION", `${what}${more}`, hint);
+}
+
+/** A fork that keeps an answer without its question. `number` is that of the answer, from 1. */
+export const questionNotKept = (number: number): WorkflowError =>
+  WorkflowError.usage(
+    "QUESTION_NOT_KEPT",
+    `step ${number} answers step ${number - 1}, which the fork does not keep`,
+    "keep both, or neither",
+  );

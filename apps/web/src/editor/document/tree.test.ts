@@ -39,7 +39,7 @@ test("finds all values of any text where a full parser finds them", () => {
 test("finds values after quotes, brackets and backslashes in texts, and the last of duplicate names", () => {
   const text = '{"a\\\\": "]}\\"", "\\u0062": [1, {"c" :-1.5e3}], "b" : [ true , null ]}';
   const root = treeOf(text);
-  if (!root) throw new Error("it is a text");
+  if (!root) throw new Error("it is a string");
   const at = (...path: (string | number)[]) => {
     const { node, depth } = deepest(root, path);
     return [node.value, depth];
@@ -53,7 +53,7 @@ test("finds values after quotes, brackets and backslashes in texts, and the last
 test("finds the value at the caret by its path", () => {
   const text = '{ "nodes": [ { "id": "a" }, { "id": "b", "data": { "n": [1, 22] } } ] }';
   const root = treeOf(text);
-  if (!root) throw new Error("it is a text");
+  if (!root) throw new Error("it is a string");
   const at = (part: string, within = 0) => pathAt(root, text.indexOf(part) + within);
   expect(at('"id": "b"', 2)).toEqual(["nodes", 1, "id"]);
   expect(at('"b"', 1)).toEqual(["nodes", 1, "id"]);

@@ -201,7 +201,7 @@ function MapItems({ form, path, values, label, map }: MapProps) {
   );
 }
 
-/** Values of a map without a schema are texts, usually expressions. */
+/** The schema of a map's values. Without one, values are strings, usually expressions. */
 const withText = (values: Schema): Schema =>
   Object.keys(values).length === 0 ? { type: "string" } : values;
 

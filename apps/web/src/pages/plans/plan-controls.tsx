@@ -59,7 +59,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
         </Button>
       )}
       {phase !== "executing" && (
-        <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+        <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
           <MenuItem icon={<Trash2 />} danger onClick={() => ask("delete")}>
             Delete…
           </MenuItem>
@@ -115,7 +115,7 @@ function RunDialog({ id, isOpen, onClose, onRun }: RunProps) {
     },
   });
   return (
-    <Dialog title="Run it now" isOpen={isOpen} onClose={onClose}>
+    <Dialog title="Run the plan now" isOpen={isOpen} onClose={onClose}>
       <DialogForm action="Run" work={run} onSubmit={() => run.mutate()} onClose={onClose}>
         <TextArea
           label="Trigger data (optional)"

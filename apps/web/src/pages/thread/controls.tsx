@@ -105,7 +105,7 @@ export function Controls(props: Props) {
           Kill
         </Button>
       )}
-      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
         <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
           Fork…
         </MenuItem>

@@ -122,7 +122,7 @@ function WorkflowActions({ name }: { name: string }) {
       <ButtonLink to="/" search={{ start: name }} look="solid" icon={<Play />}>
         Start
       </ButtonLink>
-      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More to do" />}>
+      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
         <MenuItem
           icon={<FilePlus2 />}
           onClick={() => void navigate({ to: "/add", search: { name } })}

@@ -184,13 +184,15 @@ export function forkRequest(
 export async function forkRequestOf(
   source: ForkSource,
   ref: ThreadRef,
-  { keep: chosen, edit, input, anew, on, name, ...given }: Omit<ForkOptions, "env" | "threadId">,
+  options: Omit<ForkOptions, "env" | "threadId">,
   resolve: (on: string) => Promise<Resolved>,
 ): Promise<{
   hash: string;
   steps: number;
   request: Omit<StartRequest, "threadId" | "env">;
 }> {
+  const { keep: chosen, edit, rerun, anew, on, name, ...others } = options;
+  const { input = rerun, ...given } = others;
   const { keep, workflow } = await keptOf(source, chosen, anew);
   checkStart(given);
   const steps = "first" in keep ? keep.first : keep.length;
@@ -202,6 +204,7 @@ export async function forkRequestOf(
     keep,
     edit,
     input,
+    ...(rerun && input === rerun && { isRerun: true }),
     ...(anew && { anew }),
   };
   const isChanged = edit !== undefined || input !== undefined;

@@ -186,7 +186,7 @@ export function dueProblems(root: Root): Problem[] {
   const remedy = `delete ${dueDir(root)} and run uncaged-workflow wake`;
   const problems = misplacedDue(root).map((path) => ({
     path,
-    message: `it lies in the folder of another hour: ${remedy}`,
+    message: `it is in the folder of another hour: ${remedy}`,
   }));
   if (!isDueComplete(root)) return problems;
   const unlisted = (refs: readonly ThreadRef[]): ThreadRef[] => {
@@ -246,7 +246,7 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
   if (before.size === 0) return [];
   // A removal deletes the log first.
   await system.clock.sleep(removalMs);
-  const message = "the log is missing, and other files of the thread are there";
+  const message = "the log is missing, but other files of the thread exist";
   return lost().flatMap((path) => (before.has(path) ? [{ path, message }] : []));
 }
 
