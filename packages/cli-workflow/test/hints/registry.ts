@@ -22,7 +22,15 @@ const file = { "<file>": playBundle, "<name>": "other" };
 /** Situations with workflows, versions and projects. */
 export const registry: Record<string, Situation> = {
   "no such workflow": { in: async () => ["run", "nothing"] },
-  "the first version": { in: async () => ["rollback", "play"] },
+  "the first version": {
+    in: async (store) => {
+      project(store, "twice", {});
+      await store.ok(["add", "twice", playBundle]);
+      await store.ok(["add", "twice", join(store.folder, "twice/lone.esm.js")]);
+      await store.ok(["rollback", "twice"]);
+      return ["rollback", "twice"];
+    },
+  },
   "no such version": { in: async () => ["rollback", "play", "ZZZZZZZ"] },
   "a workflow was added": { in: async () => ["add", "again", playBundle] },
   "types of no workflow": { in: async () => ["add", "--types", "x.d.ts"], fill: file },
@@ -38,7 +46,7 @@ export const registry: Record<string, Situation> = {
   "a file without a name": {
     in: async (store) => {
       project(store, "lists", listing("review"));
-      return ["add", "./review.ts"];
+      return ["add", "./lone.esm.js"];
     },
     cwd: "lists",
     fill: { "<name>": "named" },

@@ -89,7 +89,7 @@ test("misuse does not compile", () => {
     // @ts-expect-error: a call is not a step; it needs yield*
     yield step("a", () => "");
     // @ts-expect-error: a call is not a promise; it needs yield*
-    await step("b", () => "");
+    await step("b", () => ""); // oxlint-disable-line typescript/await-thenable
     return "";
   });
   // @ts-expect-error: a workflow returns a summary or a result
