@@ -196,4 +196,13 @@ export const threads: Record<string, Situation> = {
   "a fork of too many steps": {
     in: async (store) => ["fork", await completed(store), "--at-step", "9"],
   },
+  "a fork's answer where no step asks": {
+    in: async (store) => ["fork", await completed(store), "--at-step", "1", "--input", "yes"],
+  },
+  "a fork's answer before the question": {
+    in: async (store) => {
+      const id = await states.waiting?.(store);
+      return ["fork", id ?? "", "--at-step", "1", "--input", "yes"];
+    },
+  },
 };
