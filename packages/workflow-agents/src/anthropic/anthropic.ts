@@ -26,7 +26,7 @@ export type AnthropicOptions = ModelOptions &
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
- * Key and address are those of {@link anthropicProvider}.
+ * The key and the address come from the sources that {@link anthropicProvider} names.
  * @throws ProviderError from the running agent.
  */
 export function anthropicAgent(options: AnthropicOptions): AgentFn {
@@ -36,8 +36,8 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 /** Access to the Anthropic API. */
 export type AnthropicAccess = Access & {
   /**
-   * How long the provider caches the start of the conversation for later calls: 5 minutes (`true`, the default), or an
-   * hour at a higher price, for roles with more than 5 minutes between their steps.
+   * The time for which the provider caches the start of the conversation for later calls: 5 minutes (`true`, the
+   * default), or an hour at a higher price, for roles with more than 5 minutes between their steps.
    */
   cache?: boolean | "5m" | "1h";
 };
@@ -88,7 +88,7 @@ export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
       return await callClient(call, async (guard) => {
         const count = await messages(guard).countTokens(body, { signal: guard.signal });
         if (Number.isSafeInteger(count.input_tokens) && count.input_tokens >= 0) {
-          // The API calls its count an estimate: a call may have slightly more.
+          // The API's count is an estimate: a call may use slightly more tokens.
           return Math.ceil(count.input_tokens * 1.01) + 16;
         }
         throw new SyntaxError("no count");

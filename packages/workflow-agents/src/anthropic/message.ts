@@ -39,13 +39,13 @@ import {
   type ToolUse,
 } from "../llm/provider.ts";
 
-/** The lifetime of the cached start of a conversation. false: no cache. */
+/** The lifetime of the cached start of a conversation. `false` disables the cache. */
 export type Cache = "5m" | "1h" | false;
 
-// The API refuses more.
+// Maximum number of cache marks in a request of the API.
 const mostMarks = 4;
 
-/** Builds a request of the Messages API. Its marks let later turns, and later steps of a role, read the cache. */
+/** Builds a request of the Messages API. Cache marks let later turns and later steps of a role read the cache. */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const lasting = cache === "1h" ? { ttl: cache } : {};
@@ -76,12 +76,12 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
     ...(container !== undefined && { container }),
     ...(thinking && { thinking: thinkingOf(thinking) }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
-    // The client's types lack it, because the newest models refuse it. Older models accept it.
+    // The client's types lack `temperature`, because the newest models refuse it. Older models accept it.
     ...(temperature !== undefined && { temperature }),
   };
 }
 
-// Leaves out the options that add nothing to the input.
+// Builds a request that counts the input. Omits options that do not affect the input.
 export function countBodyOf(request: Asked): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, container: _container, ...input } = body;
@@ -130,7 +130,7 @@ const isOwn = (type: string): boolean => type === "text" || type === "tool_use";
 
 function withParts(given: Block): Block {
   const { parts, ...block } = given;
-  // Only OpenAI's protocols use it.
+  // Only OpenAI's protocols use these fields.
   delete block.item;
   delete block.extra_content;
   if (block.type !== "tool_result" || !Array.isArray(parts)) return block;
@@ -165,7 +165,7 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
 
 type Part = { block: Block; text: GrowingText; json: GrowingText; hasEnded: boolean };
 
-/** The blocks that the API documents, besides the results of its own tools. */
+/** Documented block types, except the results of the API's own tools. */
 const blockTypes = new Set([
   ...["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"],
   ...["container_upload", "compaction", "fallback"],
@@ -354,7 +354,7 @@ const stopOf = (reason: string | null, hasUses: boolean): Stop => {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 };
 
-/** Returns a whole block for the next request. Adds its tool call, if it is one. */
+/** Returns a finished block for the next request. Adds a tool call to `toolUses`. */
 function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
   if (block.type === "text") return { ...block, text: String(text) };
   if (block.type === "thinking") return { ...block, thinking: String(text) };

@@ -10,7 +10,7 @@ type ChildRequest = GroupRequest & {
   input?: string;
   signal: AbortSignal;
   timeoutMs: number;
-  /** Its abort ends a command that has finished its work but does not exit. */
+  /** Aborted to end a command that has finished its work but does not exit. */
   finished?: AbortSignal;
   /** Called with the process id when the command runs. */
   onStarted?: (pid: number) => void;
@@ -18,7 +18,7 @@ type ChildRequest = GroupRequest & {
   onError: (chunk: Uint8Array) => void;
 };
 
-/** How a command ended: by itself, by its timeout, by `finished`, or by the caller's signal. */
+/** The end of a command: its own exit, its timeout, `finished`, or the caller's signal. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "finished" | "abort";
   /** Null if a signal ended the process. */
@@ -51,7 +51,7 @@ export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const timer = setTimeout(() => stop("timeout"), Math.min(timeoutMs, longestTimer));
   signal.addEventListener("abort", abort);
   request.finished?.addEventListener("abort", () => stop("finished"), { once: true });
-  // It may have been aborted while the command was started.
+  // The signal may have been aborted while the command was started.
   if (signal.aborted) abort();
   const feed = (take: (chunk: Uint8Array) => void) => (chunk: Uint8Array) => {
     if (thrown) return;

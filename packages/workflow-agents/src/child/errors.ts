@@ -10,7 +10,7 @@ export const missingFolder = (cwd: string): WorkflowError =>
     "start the thread again from an existing folder",
   );
 
-/** By the system's code: why a command can't be started. */
+/** The problem of a command that can't be started, by the system's error code. */
 const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
   ENOENT: ["COMMAND_MISSING", "is not found", "install it, or add its folder to PATH"],
   EACCES: ["COMMAND_REFUSED", "is not executable", "make it executable"],
@@ -32,7 +32,7 @@ export const commandNotStarted = (name: string, cause: NodeJS.ErrnoException): W
 export const missingCommand = (name: string): WorkflowError =>
   commandNotStarted(name, Object.assign(new Error(), { code: "ENOENT" }));
 
-/* Options of a sandbox; `code` is that of the caller's options. */
+/* Options of a sandbox; `code` is the error code of the caller's options. */
 
 export const invalidSandbox = (code: string, given: unknown): WorkflowError =>
   misuse(code, `sandbox can't be ${JSON.stringify(given)}`, "use off, auto or required");

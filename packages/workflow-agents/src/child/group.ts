@@ -22,12 +22,12 @@ const pollMs = 10;
 const lastMs = 200;
 
 /**
- * Starts a process in its own group, which ends with the process and with this one. With `own`, all processes that it
- * started end too, in any group.
+ * Starts a process in its own group. The group ends when the process exits, or when this process is killed. With `own`,
+ * all processes that the command started end too, in any group.
  */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
   const { argv, cwd, descriptors = [], graceMs, isSandbox = false, own } = request;
-  // The shell's convention; bubblewrap sets it too.
+  // Shells set PWD to the working directory, and bubblewrap does too.
   const env: Record<string, string> = { ...request.env, PWD: cwd };
   const [name = "", ...rest] = argv;
   const [command = "", ...args] = own ? own([programPath(name, cwd, env), ...rest], graceMs) : argv;
@@ -36,7 +36,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
     stdio: ["pipe", "pipe", "pipe", ...(own ? ["pipe" as const] : descriptors)],
   }) as ChildProcessWithoutNullStreams;
   const { pid } = child;
-  // Start the guard at once: if this process is killed before, the group keeps running.
+  // Start the guard at once. If this process is killed before that, the group keeps running.
   const guard = pid === undefined ? null : guardGroup(pid, graceMs);
   // A command may ignore its input.
   child.stdin.on("error", () => undefined);
@@ -148,7 +148,7 @@ const signalBase = 128;
 /** Git's exit code for a usage error. */
 const gitUsage = 129;
 
-/** Returns how a command in its own namespace ended. Exit code 128 + n means that signal n killed it. */
+/** Returns the end of a command in its own namespace. Exit code 128 + n means that signal n killed it. */
 function ownEnd(exitCode: number | null, signal: string | null) {
   const known = signals.find(([, number]) => exitCode === signalBase + number);
   if (!known || exitCode === gitUsage) return { exitCode, signal };
@@ -156,8 +156,8 @@ function ownEnd(exitCode: number | null, signal: string | null) {
 }
 
 const shell = "/bin/sh";
-// Reads the group's leader, if it differs from its own, and waits for the end of its input, and so of this process.
-// Signals only while the group exists, because the number may be reused.
+// Reads another group leader from the input, if any. Then waits for the end of the input, which is the end of this
+// process. Signals only an existing group, because its number may be reused.
 const script = `if read -r group; then read -r _; else group=$1; fi
 kill -TERM -"$group" || exit
 left=$2

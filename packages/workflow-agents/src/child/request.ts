@@ -7,20 +7,20 @@ export type GroupRequest = {
   env: Readonly<Record<string, string>>;
   /** Open descriptors of this process that the command gets from number 3 on. */
   descriptors?: readonly number[];
-  /** Whether the command is a sandbox, which ends all its processes. */
+  /** Whether the command is a sandbox that ends all processes in it. */
   isSandbox?: boolean;
   /** Grace period before the group is killed, in milliseconds. */
   graceMs: number;
-  /** The result of `ownProcesses`. With it, every process that the command started ends with it. */
+  /** The result of `ownProcesses`. If set, every process that the command started ends with the command. */
   own?: OwnProcesses | null;
 };
 
-// The last variable lets the next worker find leftovers of a killed one. The one before it keeps git in a thread's
-// worktree.
+// UNCAGED_WORKFLOW_WORKER lets the next worker find leftovers of a killed worker. GIT_CEILING_DIRECTORIES keeps git in
+// a thread's worktree.
 const always =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|GIT_CEILING_DIRECTORIES|UNCAGED_WORKFLOW_WORKER)$/;
 
-/** Returns the harmless variables and the listed ones. A name that ends in `*` matches a prefix. */
+/** Returns the harmless variables and the listed variables. A listed name that ends in `*` matches a prefix. */
 export function allowed(
   env: Readonly<Record<string, string>>,
   list: readonly string[],

@@ -33,11 +33,14 @@ import {
 
 /** Options of a command's sandbox and of its access to files and network. */
 export type SandboxOptions = {
-  /** When to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, else fail (`required`). */
+  /**
+   * When to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, and fail without it
+   * (`required`).
+   */
   sandbox?: SandboxMode;
   /** `none`: no network. The default (`on`) allows public addresses and the configured model's address. */
   network?: "on" | "none";
-  /** Further local and private addresses that the command may reach, as `host:port`. */
+  /** Local and private addresses that the command may also reach, each as `host:port`. */
   allow?: readonly string[];
 };
 
@@ -45,16 +48,16 @@ export type SandboxOptions = {
 type Confined = {
   /** The program: a name on PATH, or a path. */
   program: string;
-  /** The thread's directory, the only part of the user's files that it sees, and its working folder there. */
+  /** The thread's directory, the only user files that the command sees, and the working folder in it. */
   top: string;
   cwd: string;
   /** All variables of the command, and the thread's variables. */
   env: Readonly<Record<string, string>>;
   threadEnv: Readonly<Record<string, string>>;
   thread: Pick<ThreadContext, "threadId" | "worktrees"> | null;
-  /** The name of its home among the thread's homes. */
+  /** The name of the command's home among the thread's homes. */
   home: string;
-  /** Whether it gets Claude Code's login. */
+  /** Whether the command gets Claude Code's login. */
   isClaude?: boolean;
   warn: (message: string) => void;
 };
@@ -85,8 +88,8 @@ export function checkSandbox(
 }
 
 /**
- * Prepares the start of a command in a sandbox: it sees the system, its own code, the thread's directory, and a home
- * that lasts for the thread. Returns null if it runs without a sandbox, with a warning unless the sandbox is off.
+ * Prepares the start of a command in a sandbox. The command sees the system, its own code, the thread's directory, and
+ * a home that lasts for the thread. Returns null for a command without a sandbox, and warns unless the sandbox is off.
  *
  * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required but unavailable;
  *   `COMMAND_MISSING`, `COMMAND_REFUSED`

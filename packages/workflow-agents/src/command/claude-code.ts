@@ -20,10 +20,10 @@ import {
 } from "./reader.ts";
 
 /**
- * Claude Code in headless mode. It may edit files in the thread's directory without asking. Grant more with
- * `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role resumes a copy of
- * the session, so forks and retries start where that step ended.
- * Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
+ * Claude Code in headless mode. Claude Code may edit files in the thread's directory without asking. Grant more with
+ * `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role resumes a copy of the
+ * session, so forks and retries start where that step ended. Source: https://code.claude.com/docs/en/headless and
+ * `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
   const { model, permissionMode = "acceptEdits", args = [] } = options;
@@ -43,7 +43,7 @@ export function claudeCode(options: PresetOptions & { permissionMode?: string } 
   });
 }
 
-/** The lines of `--output-format stream-json --include-partial-messages`. */
+/** Reads the lines of `--output-format stream-json --include-partial-messages`. */
 export const readClaudeCode: LineReader = () => {
   let model = "claude-code";
   let paid = 0;
@@ -237,7 +237,7 @@ const isEqual = (a: Usage, b: Usage): boolean =>
 const inputOf = (usage: Usage): number =>
   usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
 
-// `usage` has the main model's tokens of this run; `modelUsage` has all models' of the whole session.
+// `usage` has the main model's tokens of this run; `modelUsage` has the tokens of all models in the whole session.
 function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
   const since = Object.entries(fieldsOf(line.model_usage_since_last_result));
   if (since.length > 0) {

@@ -13,8 +13,8 @@ import {
 } from "./reader.ts";
 
 /**
- * Returns Codex in headless mode. It may write in the thread's directory (`codexSandbox`, its own sandbox). Source:
- * https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
+ * Returns Codex in headless mode. Codex may write in the thread's directory; `codexSandbox` sets the mode of its own
+ * sandbox. Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
  */
 export function codex(options: PresetOptions & { codexSandbox?: string } = {}): AgentFn {
   const { codexSandbox = "workspace-write", model, args = [] } = options;

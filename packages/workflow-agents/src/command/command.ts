@@ -26,20 +26,20 @@ import { CommandReport, readLines, readText } from "./report.ts";
 import { filled, has, placeholder, type Template } from "./template.ts";
 import { commandFailed, commandSilent, commandTimeout, noCommandName } from "./errors.ts";
 
-/** Options of {@link commandAgent}. Times are in milliseconds; the defaults are in parentheses. */
+/** Options of {@link commandAgent}. Times are in milliseconds. Defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
-  /** The command and its arguments. Without `{prompt}` in them it gets the prompt by stdin. */
+  /** The command and its arguments. Without `{prompt}` in them the command gets the prompt by stdin. */
   argv: Template;
-  /** How to read its output: as the answer (`text`), or as JSON lines with a reader. */
+  /** The format of the output: the answer (`text`), or JSON lines with a reader. */
   output?: "text" | LineReader;
   /**
-   * Variables to pass besides the harmless ones (`PATH`, `HOME`, …). `NAME_*` passes every variable with
+   * Variables to pass in addition to the harmless variables (`PATH`, `HOME`, …). `NAME_*` passes every variable with
    * that prefix.
    */
   env?: readonly string[];
   /** Variables that override the thread's. */
   set?: Readonly<Record<string, string>>;
-  /** Values to replace by `[secret:NAME]` in its output, besides the secrets of its environment. */
+  /** Values to replace by `[secret:NAME]` in the command's output, in addition to the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;
   /**
    * Replaces the start of the program, for example by a sandbox: the command line, and the open descriptors that it
@@ -60,8 +60,8 @@ export type CommandOptions = SandboxOptions & {
   /** Matches the error for a missing session. The command then runs without the session. */
   lostSession?: RegExp;
   /**
-   * Returns the command's input: the thread. Its session already has the first `known` steps, and the prompt unless
-   * that has changed.
+   * Returns the thread as the command's input. The session already has the first `known` steps, and the prompt unless
+   * it has changed.
    */
   message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
@@ -115,7 +115,7 @@ type Settings = Required<Omit<CommandOptions, "launch" | keyof SandboxOptions>> 
   Pick<CommandOptions, "launch"> & { sandbox: SandboxOptions & Own };
 
 const longestText = 10 * 1024 * 1024;
-// Linux allows 128 KiB.
+// Longest argument in bytes. Linux allows 128 KiB.
 const longestArgument = 100 * 1024;
 /** The longest silence of a command after its answer, in grace periods. */
 const lingers = 12;
@@ -221,7 +221,7 @@ async function reserveBudget(
   return { budget: budget === null ? null : String(budget), release };
 }
 
-/** Returns why no further run can be reserved: the thread's limit, or `error` when that limit is not reached. */
+/** Returns the error for a run that cannot be reserved: the thread's limit, or `error` if that limit is not reached. */
 async function exceeded(name: string, error: WorkflowError): Promise<WorkflowError> {
   try {
     (await currentRun().reserve(leastOf(name), { waits: false, atRoot: 0 })).release();
@@ -319,7 +319,7 @@ async function runOnce(
   }
 }
 
-/** Describes how a command ended after its answer. */
+/** Describes the end of a command after its answer. */
 function howItEnded(end: ChildEnd, { graceMs, timeoutMs }: Settings): string {
   if (end.by === "timeout") return `had not ended after ${timeoutMs} ms, and was ended`;
   if (end.by === "finished") return `did not end for ${lingers * graceMs} ms, and was ended`;

@@ -10,7 +10,7 @@ export type AgentOutput =
   | { kind: "toolResult"; id: string; content: unknown; isError: boolean }
   /** The session that a later step may resume. */
   | { kind: "session"; id: string }
-  /** The usage so far of one answer, by its id. It counts if the run breaks off. */
+  /** The usage so far of one answer, by its id. The usage counts if the run breaks off. */
   | { kind: "usage"; id: string; spent: Spent }
   /** A model's answer broke off before its usage was complete. */
   | { kind: "broken"; model: string }
@@ -18,7 +18,7 @@ export type AgentOutput =
   | { kind: "spent"; spent: Spent }
   /** The model, reported when it is known. */
   | { kind: "model"; model: string }
-  /** The text of the last message. It is the answer of a command that reports no result, unless a tool call follows. */
+  /** The text of the last message. The answer of a command without a result, unless a tool call follows. */
   | { kind: "said"; text: string }
   /** The whole answer. The last one counts. */
   | { kind: "result"; text: string }

@@ -86,7 +86,7 @@ export class CommandReport {
         return this.#spending?.checkPrice(output.model, (warning) => this.note("warn", warning));
       case "said":
         this.#said = this.#mask(output.text).trim();
-        // It continues after a failure.
+        // The command continues after a failure.
         this.failure = null;
         return;
       case "usage":
@@ -118,7 +118,7 @@ export class CommandReport {
     }
   }
 
-  /** Whether the command's last report is an answer. Its exit cannot change that. */
+  /** Whether the command's last report is an answer. The exit of the command cannot change that. */
   get isFinished(): boolean {
     return this.isAnswered && !this.#goesOn && this.failure === null && this.#answer !== "";
   }
@@ -137,7 +137,7 @@ export class CommandReport {
     this.failure = null;
   }
 
-  /** Reads a line of the error output. Publishes it unless there were too many. */
+  /** Reads a line of the error output. Publishes the line unless too many were published. */
   addError(line: string): void {
     if (line.trim() === "") return;
     this.#lastError = line;
@@ -192,7 +192,7 @@ export class CommandReport {
   }
 }
 
-/** Counts the spending of one run of a command: by its single answers, until it reports the totals. */
+/** Counts the spending of one run of a command: by single answers, until the command reports totals. */
 class CommandSpending {
   readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
@@ -323,7 +323,7 @@ const longestLine = 64 * 1024 * 1024;
 
 /**
  * Returns a reader of output lines.
- * @param most The most bytes of all lines together.
+ * @param most The maximum bytes of all lines together.
  */
 export function readLines(reader: LineReader, report: CommandReport, most: number): ByteReader {
   const read = reader();

@@ -83,7 +83,10 @@ export function recordSession(ctx: ThreadContext, asked: Asked, session: string)
   void journal.record(key, entry).catch(() => false);
 }
 
-/** Returns the sessions that earlier executions of the step started, the newest first. They have the whole input. */
+/**
+ * Returns the sessions that earlier executions of the step started, the newest first. These sessions have the whole
+ * input.
+ */
 async function begunSessions(ctx: ThreadContext, asked: Asked): Promise<Session[]> {
   const { journal, key } = ctx;
   if (!journal || key === undefined) return [];

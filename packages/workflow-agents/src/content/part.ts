@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileEmpty, fileTooLarge, fileUnreadable, otherKind, otherMediaType } from "./errors.ts";
 
-/** A picture or document for a model, as part of a message or of a tool's result. `image` and `file` make it. */
+/** A picture or document for a model, as part of a message or of a tool's result. Made by `image` and `file`. */
 export type Part = {
   type: "image" | "document";
   title?: string;
@@ -33,7 +33,7 @@ export type PartOptions = { mediaType?: string; name?: string };
  *
  *     const look = tool({ …, execute: async () => image(await screenshot()) });
  *
- * @throws WorkflowError `BAD_FILE` for bytes of another type; for a path when it is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type: at once, or when a path is read.
  */
 export const image = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("image", source, options);
@@ -43,7 +43,7 @@ export const image = (source: PartSource, options: PartOptions = {}): Part =>
  *
  *     const agent = anthropicAgent({ model, files: () => [file("report.pdf")] });
  *
- * @throws WorkflowError `BAD_FILE` for bytes of another type; for a path when it is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type: at once, or when a path is read.
  */
 export const file = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("document", source, options);

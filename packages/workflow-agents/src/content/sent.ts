@@ -74,7 +74,7 @@ export function textOfContent(content: unknown, field: string): string {
   throw new UnreadableContent(field, "has a refusal");
 }
 
-/** Reads thinking. It is not part of an answer, so unreadable parts are left out. */
+/** Reads thinking. Omits unreadable parts, because thinking is not part of an answer. */
 export function thoughtIn(content: unknown): string {
   try {
     const { text, thinking } = saidIn(content, "thinking");
@@ -85,7 +85,7 @@ export function thoughtIn(content: unknown): string {
 }
 
 /**
- * Returns JSON text, also for an object that was sent instead of its text.
+ * Returns JSON text, or the text of an object that was sent instead.
  * @throws UnreadableContent
  */
 export function jsonTextIn(value: unknown, field: string): string {

@@ -72,8 +72,8 @@ export function withoutThinking(text: string): string {
 }
 
 /**
- * Splits an answer whose thinking has no first tag, because the prompt template contains it. The end tag must be alone
- * on its line. Returns any other text unchanged.
+ * Splits an answer whose thinking has no first tag, because the prompt template contains it. The end tag must have its
+ * own line. Returns any other text unchanged.
  */
 export function splitThinking(text: string): Split {
   const { index = -1, 0: end = "" } = /(?<=^|\n)[ \t]*<\/think>[ \t]*(\n|$)/.exec(text) ?? {};

@@ -6,8 +6,8 @@ import type { Checked, Form } from "./form.ts";
 import { answerEmpty, answerUnfit } from "./errors.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the last try, or null the first
- * time. The caller checks the value. An error fails the step.
+ * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the previous try, or null for the
+ * first try. The caller checks the value. An error fails the step.
  */
 export type Extractor = (
   text: string,
@@ -16,7 +16,7 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-// No model accepts more.
+// Longest text in characters. No model accepts more.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
@@ -56,7 +56,7 @@ export async function extract<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-/** Returns the fields in a text itself: as JSON, or in its only JSON code block. */
+/** Returns the fields that a text states as JSON, or in its only JSON code block. */
 export async function read<S extends $ZodObject>(
   text: string,
   form: Form<S>,

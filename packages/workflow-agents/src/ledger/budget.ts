@@ -38,7 +38,7 @@ type Level = {
   /** Spending before the first account. */
   before: () => Tally;
   exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
-  /** Makes the thread wait until the limit is raised. Returns false if it can't ask for that. */
+  /** Makes the thread wait until the limit is raised. Returns false if the thread can't ask for that. */
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
@@ -128,7 +128,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
     limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
-    // Commands accept millionths. Rounds down to stay within the limit.
+    // Commands accept millionths of a dollar. Rounds down to stay within the limit.
     remaining() {
       const left = levels.flatMap((level) => {
         const { maxCost } = level.limits;
@@ -220,7 +220,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
 
 const free: RootHold = { amount: 0, release: () => undefined };
 
-/** Creates a shared account. It starts with the spending of earlier workers that no step records. */
+/** Creates a shared account. The account starts with the spending of earlier workers that no step records. */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
@@ -262,7 +262,7 @@ const sumOf = ({ spent, reserved }: Taken): Tally => addTally(spent, reserved);
 const isWithin = ({ maxCost = Infinity, maxTokens = Infinity }: Limits, all: Tally): boolean =>
   all.cost <= maxCost && all.tokens <= maxTokens;
 
-/** Returns the most output tokens, up to `asked`, within the limits, or -1 if no call fits. */
+/** Returns the maximum output tokens within the limits, up to `asked`, or -1 if no call fits. */
 function outputWithin(
   limits: Limits,
   sum: Tally,

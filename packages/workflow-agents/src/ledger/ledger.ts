@@ -34,7 +34,7 @@ export type Ledger = {
   attempts: AttemptTally[];
 };
 
-/** The tally of nothing: zero tokens, zero cost. */
+/** An empty tally. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
 /** Adds two tallies. Costs are in US dollars, rounded like a ledger's. */
@@ -112,7 +112,7 @@ function ancestorsOf(attempt: Attempt, byId: ReadonlyMap<string, Attempt>): Atte
   return above;
 }
 
-/** Returns how an attempt with these ancestors counts, or null while it runs. */
+/** Returns the kind of an attempt with these ancestors, or null while the attempt runs. */
 function kindOf(family: readonly Attempt[]): AttemptTally["kind"] | null {
   const root = family.at(-1);
   if (root?.status === "running") return null;

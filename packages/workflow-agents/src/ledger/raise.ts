@@ -55,7 +55,7 @@ export class RaisedLimits {
     return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
   }
 
-  // Only this thread's: a fork has its own limits and does not count copied steps.
+  // The id is specific to this thread, because a fork has its own limits and does not count copied steps.
   readonly #idOf = (name: LimitName, amount: number): string =>
     `${this.#ctx.threadId}:budget:${name}:${amount}`;
 }

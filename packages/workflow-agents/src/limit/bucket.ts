@@ -1,11 +1,12 @@
 /*
  * The rate limits of one key and model, shared by all processes of this machine.
  *
- * B1 A call reserves one request and its tokens from the rest at its start. A waiting call reserves nothing. B2 When a
- * limit's reset passes, all of it remains again. B3 An answer reports the rest at the time when the provider counted
- * its call. Later calls are subtracted. B4 No call waits for a reset or a pause more than ten minutes away.
+ * B1 A call reserves one request and its tokens from the remaining limit at its start. A waiting call reserves nothing.
+ * B2 When a limit's reset passes, the whole limit is available again. B3 An answer reports the remaining limit at the
+ * time when the provider counted its call. Later calls are subtracted. B4 No call waits for a reset or a pause more
+ * than ten minutes away.
  *
- * The value is JSON in a file that processes of several versions read. An unknown value counts as an empty one.
+ * The value is JSON in a file that processes of several versions read. An unknown value counts as an empty value.
  */
 import * as z from "zod/mini";
 import { limitNames, type LimitName, type SeenLimits } from "./headers.ts";
@@ -22,7 +23,7 @@ const sizeForm = z.object({ requests: amount, tokens: amount });
 const limitForm = z.object({
   ...{ limit: z.number().check(z.minimum(1)), remaining: z.number() },
   ...{ resetAt: amount, windowMs: z.number().check(z.positive()) },
-  /** Whether the provider did not report it. */
+  /** Whether the limit is a guess, because the provider did not report it. */
   isGuessed: z.optional(z.boolean()),
 });
 const stateForm = z.object({

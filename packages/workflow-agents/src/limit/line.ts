@@ -16,7 +16,7 @@ export type Waiting = {
 /** A call that may start. Call `send` at its start. `send` returns a function that takes the head of the answer. */
 export type Turn = { send(): (head: ResponseHead) => void };
 
-/** The call did not start, because its wait was too long. */
+/** A call that did not start because its wait was too long. */
 export class TooLong extends Error {
   readonly ms: number;
   readonly reason: Opening["for"];
@@ -28,7 +28,7 @@ export class TooLong extends Error {
   }
 }
 
-/** State of a process that cannot share it with others. */
+/** The limits of this process, for the case that it cannot share them with other processes. */
 const own: SharedValues & { values: Map<string, unknown> } = {
   values: new Map(),
   async update(name, change) {
@@ -121,7 +121,7 @@ class Line {
     };
   }
 
-  /** Starts the calls that may go, one check after the other. */
+  /** Starts the calls that are allowed now. Runs one check at a time. */
   async #look(): Promise<void> {
     await this.#looking;
     clearTimeout(this.#timer);

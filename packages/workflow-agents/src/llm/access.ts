@@ -48,8 +48,8 @@ export function headersIn(
 }
 
 /**
- * Creates a client in an empty environment. Otherwise it would read its process's environment, which belongs to another
- * shell.
+ * Creates a client in an empty environment. Otherwise the client would read the environment of this process, which
+ * belongs to another shell.
  */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;

@@ -6,7 +6,10 @@ import type { ModelAnswer, ModelSink, PartialUsage, ToolUse } from "./provider.t
 
 const piecesPerBlock = 1024;
 
-/** A text that is streamed in small pieces. It is joined regularly, so it needs only the memory of its characters. */
+/**
+ * A text that is streamed in small pieces. Joins the pieces regularly, so that the text needs only the memory of its
+ * characters.
+ */
 export class GrowingText {
   #text = "";
   #pieces: string[] = [];
@@ -125,7 +128,7 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
   }
 }
 
-/** Returns a JSON object once that a server sent twice. */
+/** Returns one copy of a JSON object that a server sent twice, and any other text unchanged. */
 function onceOf(text: string): string {
   const half = text.slice(0, text.length / 2);
   return text.length % 2 === 0 && text === half + half && isObjectText(half) ? half : text;

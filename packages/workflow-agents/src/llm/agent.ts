@@ -53,8 +53,8 @@ export type ModelOptions = {
 };
 
 /**
- * Returns an agent of any provider, like `anthropicAgent` and `openaiAgent` for theirs. It calls the model, and runs
- * the tools that the model calls, until the model ends its turn.
+ * Returns an agent of any provider, like `anthropicAgent` and `openaiAgent` for their providers. The agent calls the
+ * model, and runs the tools that the model calls, until the model ends its turn.
  *
  *     const offline = modelAgent(scriptedProvider({ "You plan": ["1. read"] }), { model: "scripted" });
  *

@@ -25,7 +25,7 @@ type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext
 
 /**
  * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
- * call's hash, and a number for equal calls. So an approval never applies to another input.
+ * call's hash, and a number for equal calls. So an approval cannot apply to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;
@@ -132,7 +132,7 @@ export class Approvals {
 
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
-/** Returns the schema of an answer. A schema with references to its own parts cannot be nested in another one. */
+/** Returns the schema of an answer. A schema with references to its own parts cannot be nested in another schema. */
 function answerSchema(input: Record<string, unknown>): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
   return {

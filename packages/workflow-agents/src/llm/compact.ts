@@ -91,7 +91,7 @@ export class Compaction {
 
   /** Learns the window from a refusal of the conversation. */
   refused({ message, status }: ProviderError): void {
-    // A limit in bytes, for example of pictures, reveals nothing about tokens.
+    // A limit in bytes, for example of pictures, does not reveal a limit in tokens.
     if (status === tooManyBytes) return;
     const sent = this.#size + tokensAbout(this.messages.at(-1) ?? "");
     const named = windowIn(message);

@@ -54,11 +54,14 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** When to summarise a conversation that fills its model's window. Without it, or with `false`: never. */
+  /** When to summarise a conversation that fills its model's window. By default, or with `false`: never. */
   context?: ContextOptions | false;
   /** The form of the last answer. The model is asked again if its answer does not fit. */
   form?: AnswerForm;
-  /** The step in which to record the turns and to find turns of earlier executions. Without it nothing is recorded. */
+  /**
+   * The step in which to record the turns and to find turns of earlier executions. Without a step, turns are not
+   * recorded.
+   */
   step?: RecordingStep;
 };
 
@@ -230,7 +233,7 @@ async function ask(
     return { ...answer, model, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
-    // A broken answer is paid, too, as far as its usage was reported.
+    // A broken answer costs the usage that was reported.
     if (known?.partial) pay(known.partial);
     if (known?.isFree) meter.free();
     else meter.breakOff();
@@ -281,7 +284,7 @@ const unread = (name: string, piece: string) => {
   return { name, level: "warn", message, data: null };
 };
 
-// An answer without content still uses the tokens that end its turn.
+// Maximum tokens of an answer without content: the tokens that end its turn.
 const mostOfNothing = 3;
 
 /** Returns whether a model ended its turn without text. Then its previous text is the answer. */

@@ -127,7 +127,7 @@ export class StreamFailure extends Error {
 
 type ErrorClass = abstract new (...args: never) => Error;
 
-/** The error classes of an official client: those of both providers have the same shape. */
+/** The error classes of an official client: the classes of both providers have the same shape. */
 export type ClientErrors = {
   APIConnectionTimeoutError: ErrorClass;
   APIConnectionError: ErrorClass;
@@ -146,7 +146,7 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
 
 export type Target = CallTarget & { timeoutMs: number };
 
-/** Maps a client's error to a documented one. Its message is one line without secrets. */
+/** Maps a client's error to a documented error, whose message is one line without secrets. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
@@ -245,7 +245,7 @@ const statuses: Record<number, ProviderErrorCode> = {
   504: "LLM_TIMEOUT",
   529: "LLM_OVERLOADED",
 };
-// Anthropic reports it as an invalid request. OpenAI and others have their own wording.
+// Matches messages about an account that cannot pay. Anthropic reports it as an invalid request.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
 const tooLong = new RegExp(
@@ -259,13 +259,13 @@ const tooLong = new RegExp(
     .join("|"),
   "i",
 );
-// One request has more than a minute's tokens: waiting does not help.
+// Matches messages about a request with more than a minute's tokens. Waiting does not help.
 const tooLarge = /request too large|tokens must be reduced/i;
 const usedUp = /exceeded your current quota|quota exceeded/i;
 const badKey = /api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key/i;
 const unsafe =
   /content (exists risk|management policy)|inappropriate content|requires moderation|input (was|has been) flagged/i;
-// Servers that report a schema that they cannot enforce as their own error.
+// Matches messages of servers that report an unenforceable schema as a server error.
 const badForm = /grammar|response_format|json.?schema|structured.?output/i;
 /** Matches a 404 that concerns neither the model nor the address. */
 const badPart = /^item with id|no endpoints found that (can handle|support)/i;

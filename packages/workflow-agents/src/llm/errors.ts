@@ -37,7 +37,7 @@ export const keyMalformed = (name: string): ProviderError =>
     hint: "set the key again, without line breaks, spaces and letters that are not ASCII",
   });
 
-/** `variable`: the one with additional headers. */
+/** `variable`: the variable with additional headers. */
 export const notHeader = (variable: string): ProviderError =>
   new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
     hint: `write a line for each header, as X-Gateway: blue, or unset ${variable}`,

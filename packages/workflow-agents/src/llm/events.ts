@@ -80,7 +80,7 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
   for (const { event = "", data } of messages) {
     if (piecesIn(data).every(isPiece)) yield* receivedOf(event, data);
   }
-  // A web page has lines, but none belongs to a stream.
+  // The lines of a web page do not belong to a stream.
   if (isOther && !isStream) throw new NotJson();
 }
 

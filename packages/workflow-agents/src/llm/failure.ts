@@ -41,7 +41,7 @@ export function failureIn(value: unknown): HttpFailure {
   };
 }
 
-/** Returns a text, also from an object that contains or replaces one. */
+/** Returns a text, or the text in an object that was sent instead. */
 function textIn(value: unknown): string {
   if (typeof value === "string") return value.trim();
   if (Array.isArray(value)) return value.length > 0 ? JSON.stringify(value) : "";

@@ -6,7 +6,7 @@ import { ProviderError } from "./error.ts";
 import type { ModelAnswer, ModelRequest } from "./provider.ts";
 import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
 
-/** How to ask a service for a form: by its own mode for a schema, by a required tool call, or by the prompt. */
+/** The way to ask a service for a form: by its own mode for a schema, by a required tool call, or by the prompt. */
 type Way = "schema" | "tool" | "prompt";
 
 /**
@@ -15,9 +15,9 @@ type Way = "schema" | "tool" | "prompt";
 export type Forms = {
   key: string;
   rules: SchemaRules;
-  /** Whether it can be forced to call a tool. */
+  /** Whether the service can force its model to call a tool. */
   hasForcedTool: boolean;
-  /** Whether its model sees the schema of its own mode. */
+  /** Whether the model sees the schema of the service's own mode. */
   isShown: boolean;
 };
 
@@ -27,14 +27,14 @@ export type Asked = ModelRequest & {
   mustCall?: boolean;
 };
 
-// By service, model, schema and way. Each refusal costs one short request per process.
+// Keys consist of service, model, schema and way. Each refusal costs one short request per process.
 const refused = new Set<string>();
 const mostRefused = 10_000;
 
 /**
  * Requests an answer in a form, in the best way that the service supports. A request without a schema is sent
- * unchanged. A refused way costs nothing, and the next one is tried. The answer's text is the form's JSON, if the
- * service follows the form.
+ * unchanged. A refused way is free, and the next way is tried. The answer's text is the form's JSON, if the service
+ * follows the form.
  */
 export async function inForm(
   request: ModelRequest,

@@ -41,12 +41,12 @@ export const textOf = (blocks: readonly Block[], separator = ""): string =>
     .map(({ text }) => (typeof text === "string" ? text : ""))
     .join(separator);
 
-/** How much effort a model makes. Not every model supports every value. */
+/** The effort of a model. Not every model supports every value. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /**
- * How a model thinks before it answers. `between_tools` thinks between tool calls only; `budgetTokens` (at
- * least 1,024, part of `maxTokens`) is for models from before `adaptive`, which decide themselves.
+ * The thinking of a model before it answers. `between_tools` thinks between tool calls only; `budgetTokens` (at least
+ * 1,024, part of `maxTokens`) is for older models without `adaptive`.
  */
 export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetTokens: number };
 
@@ -91,7 +91,7 @@ export type ModelSink = {
 /** The parts of a thread that a call uses: the environment, for keys, and the signal. */
 export type Surroundings = { env: Readonly<Record<string, string>>; signal?: AbortSignal };
 
-/** Why a model stopped, with the same values for every provider. */
+/** The reason why a model stopped, with the same values for every provider. */
 export type Stop =
   | "end"
   | "tools"
@@ -119,7 +119,7 @@ export type ModelAnswer = {
   usage: Usage;
   /** Whether the service did not report all usage. `usage` has the reported part. */
   isUncounted?: true;
-  /** The pieces that were not understood. */
+  /** The unreadable pieces of the answer. */
   unread?: string[];
 };
 

@@ -11,10 +11,10 @@ export type RecordingStep = Pick<
 > &
   Partial<Pick<ThreadContext, "threadId">>;
 
-/** Where a conversation is recorded: the journal, the key of its step, and its id in the step. */
+/** The place of a recorded conversation: the journal, the key of its step, and its id in the step. */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
 
-/** How often each request was made within an execution of a step, by its outermost attempt. */
+/** The number of times that each request was made within an execution of a step, by its outermost attempt. */
 const asked = new Map<string, Map<string, number>>();
 const mostExecutions = 1000;
 
@@ -76,7 +76,7 @@ export class Recorded {
   /** Summaries by the turn that they precede. */
   readonly #summaries = new Map<number, Summarised & { paid?: readonly Spent[] }>();
   #repairs = 0;
-  /** Turns dropped by the last entry. They are restored if the next entry shows a repeated request. */
+  /** The turns that the last entry dropped. The next entry restores them if it shows a repeated request. */
   #dropped: [turn: number, value: Turn][] = [];
 
   private constructor(place: ConversationPlace | null) {
@@ -94,7 +94,7 @@ export class Recorded {
     const recorded = new Recorded(place);
     const entries = (await place?.journal.read(place.key)) ?? [];
     for (const each of entries) recorded.#take(each, isLast);
-    // If this execution fails, too, this entry tells the next one where this one continued.
+    // If this execution also fails, this entry tells the next execution where this one continued.
     const { turns } = recorded;
     const paid = recorded.#paid();
     takeOver(paid);

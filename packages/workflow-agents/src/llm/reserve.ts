@@ -24,7 +24,7 @@ export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
 export type Capped = { cap: number | null };
 
 const outputIfUnbounded = 16_384;
-// An answer with a lower limit is rarely whole.
+// Minimum output tokens of a call. An answer with a lower limit is rarely whole.
 const leastOutput = 1024;
 
 /** `usage` is the maximum of the call, if the thread has a limit. */

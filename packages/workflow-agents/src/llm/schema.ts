@@ -25,8 +25,9 @@ export type SchemaSize = {
 type Node = Record<string, unknown>;
 
 /**
- * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode cannot express it, as
- * with arbitrary keys or values of any type. Keywords that the mode does not enforce go into the descriptions.
+ * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode cannot express it,
+ * for example for arbitrary keys or values of any type. Keywords that the mode does not enforce go into the
+ * descriptions.
  */
 export function strictSchema(schema: object, rules: SchemaRules): Node | null {
   const strict = new Strict(schema as Node, rules);
@@ -43,7 +44,7 @@ class NotAllowed extends Error {}
 const structure = `type properties required additionalProperties items anyOf oneOf const enum $ref
   $defs definitions $schema $id title description`;
 const known = new Set(structure.split(/\s+/));
-// Keywords that only narrow a value, so a later check can replace them. The others define the structure.
+// Keywords that only narrow a value, so a later check can replace them. All other keywords define the structure.
 const narrowing = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format minItems maxItems
   uniqueItems minProperties maxProperties not contains minContains maxContains default contentEncoding contentMediaType`

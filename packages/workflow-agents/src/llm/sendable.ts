@@ -58,7 +58,7 @@ function wellFormed(value: unknown): unknown {
 const nothing = "(nothing)";
 const noResult = "(no output)";
 
-/** The messages of one request, as they are processed. */
+/** The messages of one request during the repair. */
 class Conversation {
   readonly #isId: IdRule;
   readonly #sent: Message[] = [];
@@ -78,7 +78,7 @@ class Conversation {
       const content = listOf(message);
       if (role === "system") {
         const texts = content.filter(({ type }) => type === "text");
-        // It must not come between a call and its result.
+        // Text must not come between a call and its result.
         if (texts.length > 0) this.#held.push(withContent(message, texts));
       } else if (role === "assistant") this.#answer(message, content);
       else {

@@ -20,7 +20,7 @@ import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
 import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
-// The connection stays usable if its server closes it within this time.
+// Longest wait for the end of a whole answer. A connection that ended properly can be reused.
 const lastWaitMs = 1000;
 const mostOfError = 64 * 1024;
 // An event with a few characters has about 150 more bytes.
@@ -133,11 +133,11 @@ type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Respon
  * memory until it ends. Pass `fetch` to the client and `signal` to its request.
  */
 export class StallGuard {
-  /** Why the answer was given up: the server fell silent, or sent too much. */
+  /** The error of an abandoned answer: the server fell silent, or sent too much. */
   error: ProviderError | null = null;
   /** The error that the server sent. */
   refusal: HttpFailure | null = null;
-  /** Whether an answer has started to arrive that is not an error of the protocol. */
+  /** Whether an answer, and not an error of the protocol, has started to arrive. */
   isAnswering = false;
   readonly signal: AbortSignal;
   readonly #call: ClientCall;

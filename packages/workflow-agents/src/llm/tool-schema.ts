@@ -101,7 +101,7 @@ function complete(schema: unknown): unknown {
     }
   }
   for (const key of schemas) {
-    // `true` is a schema there.
+    // `true` is also a valid schema.
     if (isObject(next[key])) put(key, complete(next[key]));
   }
   return isChanged ? next : schema;

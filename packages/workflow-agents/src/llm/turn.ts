@@ -11,8 +11,8 @@ import { waitTooLong } from "./errors.ts";
 const free: Turn = { send: () => () => undefined };
 
 /**
- * Waits until a provider's limits allow a call. All threads of the machine with the same key and model share them. The
- * wait is published when it starts.
+ * Waits until a provider's limits allow a call. All threads of the machine with the same key and model share these
+ * limits. The wait is published when it starts.
  * @throws ProviderError when the wait would exceed the role's deadline; the signal's reason when it is aborted.
  */
 export async function turnAt(

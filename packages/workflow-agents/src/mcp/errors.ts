@@ -27,7 +27,7 @@ export const crashedAgain = (server: string): WorkflowError =>
     "fix the server; then retry the thread",
   );
 
-/** By code. */
+/** Hints by error code. */
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
     "check the server's command or URL, and the variables that it needs in the thread's environment",

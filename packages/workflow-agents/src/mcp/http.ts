@@ -99,8 +99,8 @@ function jsonOf(
 export const tooLong = `its answer is longer than ${longestMessage / mib} MiB`;
 
 /**
- * Returns a stream of events with messages that the client understands. Its own request always gets an answer, at the
- * latest an error at the end.
+ * Returns a stream of events with messages that the client understands. The request of the stream always gets an
+ * answer, at the latest an error at the end.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,

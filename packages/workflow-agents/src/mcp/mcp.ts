@@ -35,9 +35,9 @@ type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { jou
 /**
  * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session, from
  * the first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started
- * again for the next call, unless it exited twice without an answer in between. The call during which it exited is an
- * error. A server with resources has two more tools, which list and read them. The server's own requests (for a model's
- * answer, a person's, a folder) are refused.
+ * again for the next call, unless it exited twice without an answer in between. The call during which the program
+ * exited is an error. A server with resources has two more tools, which list and read them. The server's own requests
+ * (for a model's answer, a person's answer, or a folder) are refused.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *

@@ -1,8 +1,8 @@
 // A separate file, so that importing these types does not require the MCP client's types.
 
 /**
- * The address of a server. A command runs in the thread's directory. `env` names the variables that it gets besides the
- * harmless ones. `headers` may be a function of the thread's environment.
+ * The address of a server. A command runs in the thread's directory. `env` names the variables that the command gets in
+ * addition to the harmless variables. `headers` may be a function of the thread's environment.
  */
 export type Address =
   | { command: string; args?: readonly string[]; env?: readonly string[] }

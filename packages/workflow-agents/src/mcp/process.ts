@@ -32,7 +32,7 @@ export class ServerProcess implements Transport {
     this.#onErrorOutput = onErrorOutput;
   }
 
-  /* With these two the client treats it as a local program, whose late answer is not an error. */
+  /* These two properties make the client treat the server as a local program, whose late answers are not errors. */
   get pid(): number | null {
     return this.#server?.pid ?? null;
   }

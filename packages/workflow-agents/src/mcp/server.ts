@@ -28,7 +28,7 @@ import { ServerProcess } from "./process.ts";
 import { crashedAgain, mcpError } from "./errors.ts";
 
 const connectMs = 30_000;
-/** Timeout for a program to report its version. After it, the older handshake is used. */
+/** Timeout for a program to report its version. After the timeout, the client uses the older handshake. */
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
@@ -37,7 +37,7 @@ const longestMs = 2 ** 31 - 1;
 export class ThreadServer {
   readonly #options: McpOptions;
   readonly #context: ToolContext;
-  /** The list outlives a connection. */
+  /** The tools, kept across connections. */
   #tools: Tool[] | null = null;
   #client: Client | null = null;
   #opened: Promise<Client> | null = null;
@@ -104,7 +104,7 @@ export class ThreadServer {
     try {
       const answer = await send(client, limits).catch(async (error) => {
         if (signal.aborted || !isSessionGone(error, client.transport)) throw error;
-        // Nothing has run: the server forgot the session, as after its restart.
+        // The request has not run: the server forgot the session, for example in a restart.
         this.#forget(client);
         client = await this.#connected();
         return await send(client, limits);
@@ -155,8 +155,8 @@ export class ThreadServer {
   }
 
   /**
-   * Connects. A program of an older protocol may exit when it is asked for its version: it is then started without the
-   * question.
+   * Connects. A program with an older protocol may exit on a version request. It is then started again without the
+   * request.
    */
   async #open(): Promise<Client> {
     try {
@@ -198,7 +198,7 @@ export class ThreadServer {
     }
   }
 
-  /** Opens the transport to the server. Its secrets are masked in its messages from then on. */
+  /** Opens the transport to the server. From then on, reports of the server mask the secrets that it got. */
   #transport(address: Address): Transport {
     const { cwd, env } = this.#context;
     const exchange = new Exchange((problem) =>
@@ -330,7 +330,7 @@ async function toolsOf(
   }
 }
 
-/** Returns whether the version request got no answer, as when the program exits. */
+/** Returns whether the version request got no answer, for example because the program exited. */
 const isUnversioned = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
 

@@ -88,7 +88,7 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   }
   const results = blocks.filter(({ type }) => type === "tool_result");
   const others = blocks.filter(({ type }) => type !== "tool_result");
-  // Blocks of one message are parts of a whole and stay separate, as with the other provider.
+  // Blocks of one message stay separate, as in requests to the other provider.
   const isText = others.every(({ type }) => type === "text");
   const own = isText ? textOf(blocks, "\n\n") : others.map(partOf);
   return [
@@ -187,7 +187,8 @@ const silent = new Set([
 ]);
 
 /**
- * Builds an answer from a chat completion, streamed or whole. Its usage comes last: an answer that broke off has none.
+ * Builds an answer from a chat completion, streamed or whole. The usage comes last, so an answer that broke off has no
+ * usage.
  */
 export class CompletionAccumulator extends Accumulator {
   readonly #text = new GrowingText();

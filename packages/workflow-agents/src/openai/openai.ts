@@ -29,7 +29,7 @@ export type OpenAIAccess = Access & {
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *
- * Key and address are those of {@link openaiProvider}.
+ * The key and the address come from the sources that {@link openaiProvider} names.
  * @throws ProviderError from the running agent.
  */
 export function openaiAgent(options: OpenAIOptions): AgentFn {
@@ -40,8 +40,8 @@ const officialUrl = "https://api.openai.com/v1";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * Returns OpenAI's chat completions or Responses API as a provider, or those of another server, which may need no key.
- * The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its
+ * Returns OpenAI's chat completions or Responses API as a provider, or the same API of another server, which may not
+ * need a key. The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its
  * `OPENAI_BASE_URL`. `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
@@ -105,7 +105,7 @@ type Refusals = Readonly<Record<string, RegExp>>;
 const chatWords: Refusals = {
   max_tokens: /max_completion_tokens/i,
   stream_options: /stream_options/i,
-  // Not every server accepts its model's thinking back.
+  // Some servers refuse their model's thinking in a request.
   reasoning_content: /reasoning_content/i,
   reasoning_details: /reasoning.details|thought.?signature/i,
   descriptions: /function\.description.*string too long/i,
@@ -113,10 +113,10 @@ const chatWords: Refusals = {
 // Models without reasoning refuse to encrypt it.
 const responseWords: Refusals = { include: /encrypted.content/i };
 
-// By server, model and feature. A refusal costs nothing.
+// Keys consist of server, model and feature. A refused request costs nothing.
 const known = new Set<string>();
 
-/** Sends a request without the features that the server refused before, and again without the newly refused ones. */
+/** Sends a request without the features that the server refused before, and again without newly refused features. */
 async function withoutRefused(
   key: string,
   words: Refusals,

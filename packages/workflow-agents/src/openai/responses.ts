@@ -40,8 +40,8 @@ import { blockNotSendable } from "./errors.ts";
 const encrypted = "reasoning.encrypted_content" as const;
 
 /**
- * Builds a request of the Responses API. The service stores nothing: the request has the whole conversation. If the
- * model supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
+ * Builds a request of the Responses API. The service does not store the conversation, so the request contains it. If
+ * the model supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;
@@ -144,7 +144,7 @@ const itemIn = (sent: unknown): Item => {
   return { ...item, type: nameIn(item.type, "output item.type") };
 };
 
-/** An item as its events add to it, until it is whole. */
+/** An incomplete item, to which events add content. */
 type Growing = { item: Item | null; text: GrowingText; json: GrowingText };
 
 /** Builds an answer of the Responses API, streamed or whole: its items as they end, its usage last. */

@@ -25,9 +25,9 @@ export type RoleToolOptions = {
 const input = object({ message: string() });
 
 /**
- * Makes a role a tool of another role's agent. It gets the message as its prompt and sees no step of the thread. Its
- * text is the tool's result; the model reads its error. Calls of one turn run in parallel, each in its own attempt
- * within the caller's attempt. The caller's step includes their spending.
+ * Makes a role a tool of another role's agent. The role gets the message as its prompt and does not see the thread's
+ * steps. Its text is the tool's result; the model reads its error. Calls of one turn run in parallel, each in its own
+ * attempt within the caller's attempt. The caller's step includes their spending.
  *
  *     const tools = toolRegistry([asTool(researcher, { name: "researcher", budget: { maxCost: 0.5 } })]);
  *
@@ -65,7 +65,7 @@ export function asTool(
   };
 }
 
-/** Returns the thread as a called role sees it. Its journal has the key of the call. */
+/** Returns the thread as a called role sees it. The journal of the thread has the key of the call. */
 function called(
   name: string,
   message: string,

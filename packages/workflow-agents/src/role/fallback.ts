@@ -37,8 +37,8 @@ const unavailable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns an agent that calls the first of several agents, and the next one if that fails. The next agent gets the
- * thread without the failed agent's output. After a crash it continues if it recorded anything.
+ * Returns an agent that calls the first of several agents, and the next agent if the first fails. The next agent gets
+ * the thread without the failed agent's output. After a crash, an agent that recorded anything continues.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
@@ -110,7 +110,7 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
 /** The agent that continues when a role asks its agents again. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
-/** One use of a fallback in a step. It identifies the recorded choice. */
+/** One use of a fallback in a step. Identifies the recorded choice. */
 class FallbackPlace {
   readonly #ctx: ThreadContext;
   readonly #id: string;

@@ -46,7 +46,7 @@ export type RoleSpec<S extends $ZodObject> = {
    * one; or a text that ends with them (`text`), if later roles should read the text.
    */
   answer?: "fields" | "text";
-  /** Reads the fields from a text that is not JSON itself. Then the agent is not asked for them. */
+  /** Reads the fields from a text that is not JSON itself. The role then does not ask the agent for the fields. */
   extract?: Extractor;
   /** Repeated requests to the agent or the extractor if its answer does not fit (2). */
   repairs?: number;
@@ -97,7 +97,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const policy = spec.retry && callPolicy(spec.retry);
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
-    // Its caller has opened an attempt for it, or it is part of another role.
+    // The caller has opened an attempt for the role, or the role is part of another role.
     const made = { ...spec, form, policy, role: play };
     if (attempt) return await execute(made, ctx, attempt.path, journal);
     return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : [], journal));
@@ -121,8 +121,8 @@ type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
 };
 
 /**
- * Runs a role. `path` is where it runs; null for a concurrent part, which has no steps of its own. Its calls are in the
- * journal even if its turns are not.
+ * Runs a role. `path` is the role's place, or null for a concurrent part without its own steps. The role's calls are in
+ * the journal even if its turns are not.
  */
 async function execute<S extends $ZodObject>(
   spec: MadeRole<S>,

@@ -12,7 +12,7 @@ export function copyOf<T>(given: T): T {
   try {
     return structuredClone(given);
   } catch {
-    // It cannot be cloned, so it comes from code that calls a tool directly.
+    // A value that cannot be cloned comes from code that calls a tool directly.
     return given;
   }
 }

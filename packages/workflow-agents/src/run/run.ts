@@ -36,14 +36,14 @@ type AgentCount = { started: number; running: number };
 
 /**
  * One run of a role. Events of its agents and tools belong to `stepID`. `spent` collects their spending. The async
- * context holds it, so that an `AgentFn` needs only its arguments.
+ * context holds the run, so that an `AgentFn` needs only its arguments.
  */
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Reserves the highest cost of a limited call before it starts. Waits while calls in flight may leave enough. It may
-   * then reserve less output than requested. Throws when the call would still exceed a limit.
+   * Reserves the highest cost of a limited call before it starts. Waits while calls in flight may leave enough of the
+   * limit. May reserve less output than requested. Throws when the call would still exceed a limit.
    */
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
@@ -52,7 +52,7 @@ export type RoleRun = {
   raise?: (next: Spent) => Promise<boolean>;
   /** Called for each addition to `spent`. */
   onSpent?: (spent: Spent) => void;
-  /** Removes the spending that other executions counted for calls that this one continues from. */
+  /** Removes the spending that other executions counted for calls that this execution continues from. */
   takeOver?: (calls: readonly Spent[]) => void;
   /** Resolves when the journal has the published records of calls. */
   settled?: () => Promise<void>;
@@ -62,9 +62,11 @@ export type RoleRun = {
   isLimited?: boolean;
   /** Whether a limit concerns costs. */
   limitsCost?: boolean;
-  /** The agents' memory for later steps of the role, as JSON. It starts as the last step of the same path left it. */
+  /**
+   * The agents' memory for later steps of the role, as JSON. Initially the memory of the last step with the same path.
+   */
   memory: Record<string, unknown>;
-  /** The index of that step in `ctx.steps`. */
+  /** The index in `ctx.steps` of the step with the initial memory. */
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
@@ -72,7 +74,7 @@ export type RoleRun = {
   form?: AnswerForm;
   /** The roles that call each other as tools, the outermost first and this one last. */
   roles?: readonly { name: string; role: unknown }[];
-  /** How many more levels of roles may be called as tools. */
+  /** The number of further levels of roles that may be called as tools. */
   levels?: number;
   /** The retry policy of the role's model calls, if it sets one. */
   retrying?: Retrying;
@@ -81,7 +83,7 @@ export type RoleRun = {
 };
 
 /**
- * The least output that a call accepts (default: all), and whether it waits for others (default: yes). `atRoot`
+ * The least output that a call accepts (default: all), and whether it waits for other calls (default: yes). `atRoot`
  * replaces the amount to reserve of the storage root's limits, for a command whose cost is known only afterwards.
  */
 export type ReserveOptions = {
@@ -106,7 +108,7 @@ export const withRun = <T>(
   fn: () => T,
 ): T => runs.run(run.reserve ? (run as RoleRun) : { ...run, reserve: unlimited }, fn);
 
-/** Returns the run of the current code, or a new one outside any run (a bare agent). */
+/** Returns the run of the current code, or a new run for an agent outside of a run. */
 export const currentRun = (): RoleRun =>
   runs.getStore() ?? { stepID: "agent", spent: [], reserve: unlimited, memory: {} };
 
@@ -163,7 +165,7 @@ export async function inAttempt<T>(
   if (!own && id !== "") counts.set(id, count);
   const index = count.started++;
   count.running += 1;
-  // After this, everything that a role starts at once is counted.
+  // After this await, all work that a role starts synchronously is counted.
   await Promise.resolve();
   try {
     if (count.running === 1 || id === "") return await work({ index, isChild: false });
@@ -226,7 +228,7 @@ export class Meter {
     this.#publish(spent, "whole");
   }
 
-  /** Reports that the call used nothing: it was not made, or declined. */
+  /** Reports that the call did not use tokens, because it was not made or was declined. */
   free(): void {
     this.#publish({ ...this.#last, usage: noUsage, cost: 0 }, "whole");
   }

@@ -9,8 +9,9 @@ import {
 } from "./errors.ts";
 
 /**
- * Which calls of a tool need a person's approval: all, or only those for which `when` returns true. `within` is the
- * time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise: "approve"`.
+ * The calls of a tool that need a person's approval: all, or only the calls for which `when` returns true. `within` is
+ * the time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise:
+ * "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;
@@ -18,7 +19,9 @@ export type Approval<Input = unknown> = {
   otherwise?: "approve" | "refuse";
 };
 
-/** `true` means an {@link Approval} of all calls; a function means one of the calls for which it returns true. */
+/**
+ * `true` means an {@link Approval} of all calls; a function means an approval of the calls for which it returns true.
+ */
 export type Approve<Input = unknown> =
   | true
   | NonNullable<Approval<Input>["when"]>

@@ -104,7 +104,7 @@ export const invalidWithin = (tool: string, given: unknown): WorkflowError =>
 
 /* Files, commands and searches. */
 
-/** By code. */
+/** Hints by error code. */
 const hints: Record<string, string> = {
   PATH_OUTSIDE: "give a path inside the working directory",
   FILE_MISSING: "list the files to see which exist",

@@ -32,7 +32,7 @@ export const readFile = tool({
   },
 });
 
-// At least one line, however long it is.
+// Returns the number of lines that fit: at least one, of any length.
 function fitting(lines: readonly string[], from: number, limit: number): number {
   let length = 0;
   for (let count = 0; count < limit; count++) {

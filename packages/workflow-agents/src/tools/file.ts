@@ -161,7 +161,7 @@ async function placeToWrite(cwd: string, given: string): Promise<Target> {
   const { root } = found;
   const path = join(found.path, ...missing);
   const place: ConfinedPath = { root, path, name: join(found.name, ...missing) };
-  // A hook or a setting in there is a command that Git runs, outside of any tool.
+  // Git executes hooks and settings in `.git` as commands, outside of any tool.
   if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw gitFolder(given);
   }

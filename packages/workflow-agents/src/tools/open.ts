@@ -6,7 +6,7 @@ import { fileNotOpened, missingFile, notAFile, outside, parentNotFolder } from "
 
 // A separate file, so that importing path types does not require Node's types.
 
-/** Opens a plain file. Does not block at a FIFO, and opens no device and no folder. */
+/** Opens a plain file. Does not block at a FIFO, and refuses devices and folders. */
 export async function openConfined(
   place: ConfinedPath,
   flags: number,
@@ -18,10 +18,10 @@ export async function openConfined(
   throw notAFile(place.name);
 }
 
-// Another tool may replace a file during the open. Then the new file is opened.
+// Maximum tries to open a path. Another tool may replace the file during the open: the next try opens the new file.
 const mostReplaced = 10;
 
-/** Opens the target of a path, if it is inside. */
+/** Opens the target of a path if the target is inside the root. */
 async function openInside(
   place: ConfinedPath,
   flags: number,
@@ -70,7 +70,7 @@ async function whereIs(
 
 const openFiles = "/proc/self/fd";
 
-/** An open folder. On Linux, operations stay in it, even if its name meanwhile leads elsewhere. */
+/** An open folder. On Linux, operations stay in it, even if its name then leads to another folder. */
 export class Folder {
   readonly #handle: FileHandle;
   readonly #place: ConfinedPath;

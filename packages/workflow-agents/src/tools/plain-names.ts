@@ -45,7 +45,7 @@ function renamed(value: unknown, names: Map<string, string>, depth: number): unk
   return Object.fromEntries(schema);
 }
 
-// These contain values of the author, not schemas.
+// These keywords contain values of the author, not schemas.
 const asIs = new Set(["enum", "const", "default", "examples", "example"]);
 
 function nameFor(name: string, names: Map<string, string>): string {

@@ -89,7 +89,8 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
   throw inputNotObject(name);
 }
 
-// Zod's messages depend on the locale of the schema's author, or are missing. These are always available.
+// Zod's messages depend on the locale of the schema's author, or are missing. The English messages are always
+// available.
 const words = { error: en().localeError };
 
 function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"]> {

@@ -10,9 +10,9 @@ import { type Tool, tool, type ToolExecution } from "./tools.ts";
 import { argvOrCommand, commandTimeout, noProgram } from "./errors.ts";
 
 /**
- * `env` names the variables that commands get besides the harmless ones. `timeoutMs` (2 minutes) is the default of
- * calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between SIGTERM and
- * SIGKILL; `maxOutput` is 30,000 bytes.
+ * `env` names the variables that commands get in addition to the harmless variables. `timeoutMs` (2 minutes) is the
+ * default of calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between
+ * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
@@ -34,8 +34,8 @@ type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: strin
 
 /**
  * Returns a tool that runs commands in the thread's directory or a folder in it. Without `sandbox` a command has all of
- * the user's permissions. Its process group is ended at a timeout, with the thread, and when it exits. Where bubblewrap
- * is installed, all other processes that it started end too.
+ * the user's permissions. The tool ends the command's process group at a timeout, with the thread, and when the command
+ * exits. Where bubblewrap is installed, all other processes that it started end too.
  *
  * @throws WorkflowError `BAD_TOOL` at once for invalid sandbox options.
  */

@@ -92,7 +92,7 @@ async function execute(
   const checked = tool.check(copyOf(given));
   if (!checked.ok) throw invalidInput(name, checked.problem);
   if (tool.idempotent === false && context.wasBegun) throw unknownOutcome(name);
-  // The caller asked for approval before, or does not know that it must.
+  // Refuse a call without approval: the caller should have asked for approval.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
     const judged = tool.check(copyOf(given));

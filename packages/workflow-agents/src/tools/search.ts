@@ -70,7 +70,8 @@ function addLines(found: string[], name: string, text: string, expression: RegEx
   for (const [at, line] of text.split("\n").entries()) {
     const number = at + 1;
     const { isHit, isSlow } = timed(expression, line);
-    // A busy machine may be slow once. JavaScriptCore gives up after a while and reports no match.
+    // Measure twice, because a busy machine may be slow once. JavaScriptCore gives up after a while and reports no
+    // match.
     if (isSlow && timed(expression, line).isSlow) {
       throw searchTooSlow(`${name}:${number}`);
     }
@@ -130,12 +131,12 @@ const alwaysLeftOut = new Set([".git", "node_modules"]);
 
 type Rules = { folder: string; rules: Ignore };
 
-/** Yields everything below a folder, each folder before its content, by name. Follows no link. */
+/** Yields everything below a folder, each folder before its content, by name. Does not follow links. */
 async function* walk(
   { root, path: folder }: Omit<ConfinedPath, "name">,
   above: readonly Rules[] = [],
 ): AsyncGenerator<{ name: string; isFolder: boolean }> {
-  // A folder that meanwhile became a link is not followed.
+  // A link may have replaced the folder. Do not follow it.
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;
   const entries = await readdir(folder, { withFileTypes: true });

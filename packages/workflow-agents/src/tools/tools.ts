@@ -81,14 +81,14 @@ export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
- * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. It publishes the `tool_*`
+ * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. `run` publishes the `tool_*`
  * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
  * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
   run(name: string, input: unknown, context: ToolContext, callId?: string): Promise<ToolAnswer>;
-  /** Returns the approval that a call needs, or null. Rejects when its rule does. */
+  /** Returns the approval that a call needs, or null. Rejects if the rule of the tool rejects. */
   approval?(name: string, input: unknown, context: ToolContext): Promise<NeededApproval | null>;
 };
 

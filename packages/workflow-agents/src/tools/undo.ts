@@ -68,7 +68,7 @@ export async function changedBefore(
 
 const known = new WeakMap<Blobs, Promise<Map<string, string>>>();
 
-/** Returns a thread's undo ids by call. Reads those from before the resume once. */
+/** Returns a thread's undo ids by call. Reads the ids from before a resume only once. */
 function callsIn(blobs: Blobs): Promise<Map<string, string>> {
   const calls = known.get(blobs) ?? readCalls(blobs);
   known.set(blobs, calls);

@@ -19,10 +19,10 @@ export type GitContext = {
 };
 
 /**
- * Where a git command works: a repository by its common directory, and a worktree's own directory, if any. Only
+ * The place of a git command: a repository by its common directory, and a worktree's own directory, if any. Only
  * `inFolder` looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to
- * another repository. Only `inFolder` reads the settings of a repository; it is for commands that find one and start no
- * program.
+ * another repository. Only `inFolder` reads the settings of a repository; use it only for commands that find a
+ * repository and do not start programs.
  */
 export type GitPlace =
   | { repository: string; gitDir?: string; workTree?: string }
@@ -40,7 +40,7 @@ type GitOptions = {
 const timeoutMs = 10 * 60_000;
 const graceMs = 2000;
 const mostOutput = 64 * 1024 * 1024;
-/** Longest wait for another process's lock, in milliseconds. */
+/** Longest wait for the lock of another process, in milliseconds. */
 const lockedMs = 30_000;
 
 // Git's messages for a lock that another process has or just had, and for a worktree that another process is making.

@@ -25,7 +25,7 @@ export type Repository = {
 const line = (text: string): string => text.replace(/\n$/, "");
 
 /**
- * Returns the repository of a folder, also a bare one.
+ * Returns the repository of a folder. It may be bare.
  * @throws WorkflowError `NO_REPOSITORY`.
  */
 export async function repositoryAt(context: GitContext, folder: string): Promise<Repository> {

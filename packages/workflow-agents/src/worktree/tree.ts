@@ -112,7 +112,8 @@ export class Tree {
   /** Creates the worktree, without files. Removes the leftovers of a killed git. */
   async #make(commit: string): Promise<void> {
     const { repository } = this.#owner;
-    // From now on a host that removes the thread finds the worktree by its note. No id belongs to its files yet.
+    // From now on, a host that removes the thread finds the worktree by its note. The new id does not identify files
+    // yet.
     writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
     await removeTree(this.path);
     // A partial entry would prevent git from creating worktrees, also the user's.
@@ -153,11 +154,11 @@ export class Tree {
     for (const lock of ["index.lock", "HEAD.lock"]) await rm(join(entry, lock), { force: true });
   }
 
-  // An agent may have replaced it, and the agent's own git commands need it.
+  // Restores the `.git` file: an agent may have replaced it, and the agent's own git commands need it.
   async #link(): Promise<void> {
     if (entryIn(this.#owner) === this.#note.entry) return;
     await removeTree(join(this.path, ".git"));
-    // A file here was created meanwhile and may be a link, so do not overwrite it.
+    // Do not overwrite a file that was created since the removal, because it may be a link.
     await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`, { flag: "wx" });
   }
 

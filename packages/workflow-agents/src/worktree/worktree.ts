@@ -68,8 +68,8 @@ export type Worktree = {
   /** Returns the same role, in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;
   /**
-   * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail it: the files
-   * then have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail the role: the
+   * files then have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
    */
   merge(...roles: string[]): MergeRole;
 };
@@ -204,7 +204,7 @@ async function withTree(
   });
 }
 
-/** Returns the journal entries of a worktree's files: those recorded during their changes. */
+/** Returns the journal entries of a worktree's files: the entries that were recorded while the files changed. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
   ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),

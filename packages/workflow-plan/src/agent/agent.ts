@@ -32,7 +32,7 @@ export type StepHost = {
   outputs: () => { step: string; output: string }[];
 };
 
-/** How to start the process of a step's agent. */
+/** The start of the process of a step's agent. */
 export type AgentProcess = {
   /** The whole environment of the process. */
   env: Record<string, string>;
@@ -64,7 +64,7 @@ export type StepEnvironment = {
   hide: <T>(value: T) => T;
   /**
    * Runs the agent while its tools are served. The signal also aborts on the step's `_close`. `process` says how to
-   * start the agent; null: like the thread's own agent.
+   * start the agent. If null, it starts like the thread's own agent.
    */
   during: <T>(
     around: StepSurroundings,
@@ -79,7 +79,7 @@ export type StepEnvironment = {
 export type SandboxKind = "off" | "bubblewrap" | "container" | "unavailable";
 export type ProjectAccess = "read-only" | "read-write";
 
-/** The context of an agent besides its request. */
+/** The context of an agent, except its request. */
 export type StepSurroundings = StepHost & {
   thread: ThreadContext;
   environment: StepEnvironment;
@@ -95,7 +95,7 @@ export type StepAnswer = {
   cost?: number | null;
 };
 
-/** Runs the steps of a plan. It throws when a step fails. */
+/** Runs the steps of a plan. Throws when a step fails. */
 export type StepAgent = (
   request: StepRequest,
   surroundings: StepSurroundings,

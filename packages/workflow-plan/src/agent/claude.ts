@@ -13,8 +13,8 @@ export type ClaudeAgentOptions = {
   /** Further arguments. */
   args?: readonly string[];
   /**
-   * Variables to pass besides the agent's own variables and the ones without secrets. `NAME_*` selects all with that
-   * prefix.
+   * Variables to pass in addition to the agent's own variables and variables without secrets. `NAME_*` selects all with
+   * that prefix.
    */
   env?: readonly string[];
   /** Grace period for the agent's end, in milliseconds (5 seconds). */

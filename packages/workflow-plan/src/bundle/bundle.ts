@@ -100,8 +100,8 @@ async function* runPlan(
 }
 
 /**
- * Yields the same records up to the first missing answer. There the thread fails before the failure of its step is
- * committed.
+ * Yields the same records up to the first missing answer. At that answer the thread fails, before the failure of the
+ * step is committed.
  */
 async function* answered(
   items: ReturnType<Interpreter["items"]>,

@@ -4,11 +4,13 @@ import type { PlanDefinition } from "../plan/definition.ts";
 
 const maxRounds = 10_000;
 
-// In characters of JSON. The limit of a descriptor is 1 Mi.
+// Longest plan in a descriptor, in characters of JSON. The limit of a descriptor is 1 Mi.
 const longestPlan = 512 * 1024;
 const longestText = 2000;
 
-/** The descriptor of a plan's bundle. It has the plan as JSON, unless that is too long for a descriptor. */
+/**
+ * The descriptor of a plan's bundle. `document` is the plan as JSON, or null if the JSON is too long for a descriptor.
+ */
 export type PlanDescriptor = Descriptor & { plan: { document: string | null } };
 
 /** Returns the descriptor of a plan's bundle: a role for each step, and the plan itself. */

@@ -20,7 +20,7 @@ type RecordedAttempt = {
 
 /**
  * The recorded attempts at a plan's steps in a fixture. An attempt creates the subtasks, sends the notices and ends
- * like the recorded attempt of the same number. It starts no agent and waits for no delay.
+ * like the recorded attempt of the same number. Attempts do not start agents or wait for delays.
  */
 export class RecordedAttempts {
   readonly #threadId: string;
@@ -91,7 +91,8 @@ export class RecordedAttempts {
     if (record.event === "attempt_failed" || !record.cancelled) {
       throw recordedFailure(record.error);
     }
-    // In the recording another step's failure ended this attempt. The same happens here unless this version differs.
+    // In the recording another step's failure ended this attempt. Unless this version differs, the same failure ends it
+    // here.
     await sleep(mostWaitMs, undefined, { signal });
     throw this.#noAnswer(request);
   }

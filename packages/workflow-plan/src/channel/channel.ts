@@ -20,7 +20,9 @@ export interface Channel {
   setTyping?(jid: string, isTyping: boolean): Promise<void>;
 }
 
-/** A sent question: the ids of its messages, and the place of the last one in its chat's order (null if unknown). */
+/**
+ * A sent question: the ids of its messages, and the place of the last message in its chat's order (null if unknown).
+ */
 export type Sent = { ids: string[]; order: number | null };
 
 /** A received message. */
@@ -33,22 +35,24 @@ export type NewMessage = {
   metadata?: MessageMetadata;
 };
 
-/** The facts about a message that the router needs besides its text. Further keys are the channel's own. */
+/** The facts about a message that the router needs in addition to its text. Further keys are the channel's own. */
 export type MessageMetadata = {
   /** The platform's id of the message. A message that arrives twice with one id is handled once. */
   id?: string;
   /**
-   * The message's place in its chat's order, as the platform defines it. It is used to compare messages and questions
-   * of one chat. Missing if the channel can't know it, as for the lines of a pipe.
+   * The message's place in its chat's order, as the platform defines it. The router uses it to compare messages and
+   * questions of one chat. Missing if the channel can't know it, for example for the lines of a pipe.
    */
   order?: number;
   /** The pressed button. */
   button?: Button;
-  /** The kind of a message without readable text: `edit`, or the sent thing, as `voice message`. */
+  /** The kind of a message without readable text: `edit`, or its content, such as `voice message`. */
   unread?: string;
-  /** Whether it was written while this channel had no receiver. */
+  /** Whether the message was written while the channel was not receiving. */
   isBacklog?: boolean;
-  /** Whether it is a command in a group that does not name a bot. If unknown, it is meant for another bot. */
+  /**
+   * Whether the message is a group command without the name of a bot. An unknown command is then meant for another bot.
+   */
   isUnnamed?: boolean;
   [key: string]: unknown;
 };
@@ -81,7 +85,8 @@ export class ChannelRefusal extends Error {
 const actions = ["confirm", "modify", "cancel"] as const;
 
 /**
- * A button that answers a confirmation with one press. It applies to exactly one plan in the version that was shown.
+ * A button that answers a confirmation with one press. The button applies to exactly one plan in the version that was
+ * shown.
  */
 export type Button = { action: (typeof actions)[number]; workflowId: string; planHash: string };
 

@@ -108,8 +108,8 @@ function editOf(message: Fields, bot: BotAccount): Incoming | null {
 }
 
 /**
- * The chat of a message, with its topic. A reply outside of topics, as in a forum's General, also has a thread id,
- * which is not a topic.
+ * The chat of a message, with its topic. A reply outside of topics, for example in a forum's General, also has a thread
+ * id, which is not a topic.
  */
 type Place = { jid: string; topic?: number; isGroup: boolean };
 

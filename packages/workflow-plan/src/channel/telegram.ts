@@ -51,7 +51,7 @@ export class TelegramChannel implements Channel {
   /** The ids of upgraded groups: old to new. */
   readonly #moved = new Map<string, string>();
   #isConnected = false;
-  /** Whether every message from before the start of this channel is received. */
+  /** Whether all messages from before the start of this channel have been received. */
   #isCaughtUp = false;
   /** Whether the updates being handled are from before the start of this channel. */
   #isBacklog = false;
@@ -232,7 +232,7 @@ export class TelegramChannel implements Channel {
     return ids;
   }
 
-  /** Sends a message. It follows an upgraded group to its new chat, and leaves out a deleted topic. */
+  /** Sends a message. Follows an upgraded group to its new chat, and omits a deleted topic. */
   async #send(jid: string, text: string, extra: Extra = {}, moves = 0): Promise<string> {
     const { chat, topic } = this.#placeOf(jid);
     const send = (to: number | string, thread: number | undefined) =>

@@ -71,7 +71,7 @@ export class TerminalChannel implements Channel {
     }
   }
 
-  /** Shows a text. It cannot be edited, so it has no id. */
+  /** Shows a text. A shown text cannot be edited, so the id is empty. */
   sendMessage(_jid: string, text: string): Promise<string> {
     this.#options.show({ type: "assistant", text });
     return Promise.resolve("");

@@ -1,7 +1,7 @@
 import type { NewMessage } from "./channel.ts";
 import { type Fields, fieldsOf, isObject, listOf, momentOf, textOf, wholeOf } from "./fields.ts";
 
-/** The ids of the linked telephone's account, as others mention and quote it. */
+/** The ids of the linked telephone's account in mentions and quotes by other users. */
 export type OwnIds = ReadonlySet<string>;
 
 /** The state of the channel that the reader needs. */

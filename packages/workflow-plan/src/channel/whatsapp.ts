@@ -25,7 +25,7 @@ type Disconnection = Error & { output?: { statusCode?: number } };
 export type ConnectionUpdate = {
   connection?: "connecting" | "open" | "close";
   lastDisconnect?: { error?: Disconnection };
-  /** The code that a telephone scans to link this device; sent while none is linked. */
+  /** The code that a telephone scans to link this device; sent while no telephone is linked. */
   qr?: string;
 };
 

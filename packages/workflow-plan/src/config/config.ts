@@ -41,7 +41,7 @@ export type ConfigSources = {
   /** The folder of the project, if any. */
   project?: string | null;
   env: Environment;
-  /** Values for `${NAME}` besides the environment's variables. */
+  /** Values for `${NAME}` in addition to the environment's variables. */
   secrets?: Readonly<Record<string, string>>;
 };
 
@@ -105,7 +105,7 @@ export function setConfig(sources: ConfigSources, key: string, text: string | nu
 
 const userFile = ({ home, userHome = home }: ConfigSources): string => join(userHome, fileName);
 
-/** Returns whether a project's file must not have a value. */
+/** Returns whether only the user's file may have a value. */
 function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): boolean {
   if (isUsersAlone(setting) || (typeof value === "string" && value.includes("${"))) return true;
   return !mayTighten(setting, ownValues(sources).get(setting.key), value);

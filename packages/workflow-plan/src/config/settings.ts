@@ -106,7 +106,7 @@ export type CueclawConfig = z.output<typeof form>;
 /** A project file's right to change a user's setting: none, freely, or only tighter. */
 type ProjectRight = "never" | "freely" | "lower" | { ranks: ReadonlyMap<unknown, number> };
 
-/** A setting: its key as `agent.command`, its path in the form, and its type. */
+/** A setting: its key, such as `agent.command`, its path in the form, and its type. */
 export type Setting = {
   key: string;
   path: readonly string[];

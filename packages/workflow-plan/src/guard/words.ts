@@ -76,7 +76,7 @@ export function namesIn(script: SyntaxNode): ReadonlyMap<string, number> {
     forEachChild(node, visit);
   };
   visit(script);
-  // These execute the code in their words.
+  // `trap` and `alias` execute the code in their words.
   if (!counts.has("trap") && !counts.has("alias")) return counts;
   for (const word of words) {
     const names = word.matchAll(/(?<!\$\{?)\b([A-Za-z_]\w*)|\$\{(\w+):?=/g);

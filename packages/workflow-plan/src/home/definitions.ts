@@ -89,7 +89,7 @@ export class Definitions {
     return workflowOf(this.row(id));
   }
 
-  /** Returns all plans, newest first. Passes a damaged plan to `onDamaged` (default: throws). */
+  /** Returns all plans, newest first. Passes damaged plans to `onDamaged` (default: throws). */
   protected all(onDamaged: OnDamaged = thrown): Workflow[] {
     return this.database
       .rows<WorkflowRow>("SELECT * FROM workflows ORDER BY created_at DESC, id DESC")
@@ -264,14 +264,14 @@ export class Definitions {
     await this.store.change(() => this.setNotice(id, text));
   }
 
-  /** Like {@link notify}, in the caller's transaction. */
+  /** Stores a notice like {@link notify}, in the caller's transaction. */
   protected setNotice(id: string, text: string): void {
     const clean = this.secrets.hidden(text);
     this.setMetadata(id, (metadata) => withNotice(metadata, clean, Date.parse(this.at)));
   }
 
   /**
-   * Discards the draft of a plan in a session. Does nothing if the session has no draft of it.
+   * Discards the draft of a plan in a session. Does nothing if the session has no draft of the plan.
    * @throws ExecutorError
    */
   async dropDraft(id: string, session: string): Promise<void> {
@@ -299,7 +299,7 @@ export class Definitions {
     return await this.store.change(() => this.setMetadata(id, change));
   }
 
-  /** Like {@link updateMetadata}, in the caller's transaction. */
+  /** Changes metadata like {@link updateMetadata}, in the caller's transaction. */
   protected setMetadata(id: string, change: (metadata: PlanMetadata) => PlanMetadata): Workflow {
     const workflow = this.get(id);
     const metadata = JSON.stringify(change(workflow.metadata ?? {}));

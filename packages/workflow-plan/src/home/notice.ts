@@ -20,7 +20,7 @@ export function positionIn(metadata: PlanMetadata | undefined): NoticePosition {
   return { pending, runs };
 }
 
-/** Adds a notice to a plan's metadata and drops the notices that are too old. */
+/** Adds a notice to a plan's metadata and drops notices older than {@link longestNoticeMs}. */
 export function withNotice(metadata: PlanMetadata, text: string, now: number): PlanMetadata {
   const { pending, runs } = positionIn(metadata);
   const recent = pending.filter(({ at }) => now - at <= longestNoticeMs);

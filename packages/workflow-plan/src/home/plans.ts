@@ -56,7 +56,7 @@ export type Started = {
 };
 
 /**
- * The plans of a home, for every process that changes them. It keeps no data of the database in memory. A change of a
+ * The plans of a home, for every process that changes them. Does not keep data of the database in memory. A change of a
  * phase is one transaction. If the phase does not allow it, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
@@ -132,8 +132,8 @@ export class Plans extends Definitions {
   // The life of a plan
 
   /**
-   * Confirms a plan. A manual plan starts its run, any other waits for its trigger. If a plan has a draft, the draft
-   * replaces it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its
+   * Confirms a plan. A manual plan starts its run. Any other plan waits for its trigger. If a plan has a draft, the
+   * draft replaces it and the phase stays. A plan whose files, agent or sandbox have changed is confirmed again in its
    * current state.
    *
    * @param planHash the prefix of the hash of the plan that was shown; another plan is not confirmed
@@ -208,7 +208,7 @@ export class Plans extends Definitions {
     };
   }
 
-  /** Runs a plan by hand, whatever its trigger is. @throws ExecutorError */
+  /** Runs a plan by hand, regardless of its trigger. @throws ExecutorError */
   async run(id: string, { data }: { data?: string } = {}): Promise<Started> {
     checkAnswerer(this.#options.host.root);
     const given = data === undefined ? null : withoutSecrets(data, this.secrets.all());
@@ -291,7 +291,7 @@ export class Plans extends Definitions {
     return this.get(whole);
   }
 
-  /** Moves a plan on from `active`: back into its open run, or to the phase after a run that has ended meanwhile. */
+  /** Moves a plan on from `active`: back into its open run, or to the phase after its run if the run has ended. */
   #goOn(id: string): void {
     const { trigger } = this.get(id);
     const last = lastRun(this.database, id);
@@ -301,7 +301,7 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Kills the open run of a plan. Without an open run, discards the unconfirmed change or plan.
+   * Kills the open run of a plan. Without an open run, discards the unconfirmed change or the unconfirmed plan.
    * @throws ExecutorError when there is none of these.
    */
   async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
@@ -315,8 +315,8 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. Its
-   * name becomes free.
+   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. The
+   * name of the plan becomes free.
    * @throws ExecutorError while a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {

@@ -20,7 +20,7 @@ export class SecretFile implements SecretStore {
   /** Returns all credentials with their values. @throws ConfigError */
   readonly all = (): Secrets => readSecrets(this.#home);
 
-  /** Returns their names in order. @throws ConfigError */
+  /** Returns the names of the credentials in order. @throws ConfigError */
   names(): string[] {
     return Object.keys(this.all()).toSorted();
   }
@@ -44,7 +44,7 @@ export class SecretFile implements SecretStore {
    */
   readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
 
-  /** Stores a credential and replaces the one with that name. @throws ConfigError */
+  /** Stores a credential. Replaces a credential with the same name. @throws ConfigError */
   readonly set = (name: string, value: string): void => {
     checkSecretName(name);
     if (value === "" || value.includes("\0")) throw invalidSecretValue(name);

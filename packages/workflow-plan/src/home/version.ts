@@ -95,7 +95,7 @@ class PlanFile {
     writeFileSync(this.path, JSON.stringify(workflow, null, 2), { mode: 0o600 });
   }
 
-  /** Returns the hash of the bundle. It is built once, however many names are compared with it. */
+  /** Returns the hash of the bundle. Builds it once, even if several names are compared with it. */
   async hash(): Promise<string> {
     return (await (this.#stored ??= this.#host.store(this.path, this.options))).hash;
   }

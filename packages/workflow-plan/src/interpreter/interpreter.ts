@@ -43,14 +43,14 @@ export type RunSurroundings = {
   maxRounds: number;
 };
 
-/** A wait of at least this length is a sleep, which needs no process, in milliseconds. */
+/** Shortest wait that is a sleep, which does not need a process, in milliseconds. */
 const longDelayMs = 10_000;
 const mostNotices = 100;
 const interruptedTwice = "the attempt was interrupted twice";
 
 /**
- * Drives a run from its state to its end: starts the steps that are ready by the state, commits the events of steps one
- * record at a time, and asks the user when nothing is in flight. It decides only by the state.
+ * Drives a run from its state to its end: starts the ready steps, commits the events of steps one record at a time, and
+ * asks the user when nothing is in flight. Decides only by the state.
  */
 export class Interpreter {
   readonly #state: PlanState;
@@ -246,7 +246,8 @@ export class Interpreter {
   }
 
   /**
-   * Commits a record. The state has it when this resolves. Returns false when it was too late and was not committed.
+   * Commits a record. The state has the record when this resolves. Returns false, without a commit, for a record that
+   * is too late.
    */
   async #commit(output: RoleOutput): Promise<boolean> {
     await this.#scheduler.commit(output);

@@ -30,7 +30,7 @@ const mostErrors = 100;
  *   once.
  * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They are moved
  *   to `errors/`, which a sandbox does not show.
- * - **I3** It is emptied when an attempt starts, and again when the attempt has ended.
+ * - **I3** The folder is emptied when an attempt starts, and again when the attempt has ended.
  */
 export class StepFolder {
   readonly path: string;

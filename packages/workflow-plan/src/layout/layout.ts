@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { PlanStep } from "../plan/plan.ts";
 
-/** The box of a step in an editor. */
+/** The size of a step's box in an editor, in pixels. */
 const width = 240;
 const height = 96;
 

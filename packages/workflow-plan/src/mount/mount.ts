@@ -97,8 +97,8 @@ const isWhole = (path: string): boolean =>
 export type MountRules = { allowlist: MountAllowlist; home: string; cwd: string };
 
 /**
- * Returns a plan's checked mounts: by real path, with whole components compared. They are checked when a plan is
- * confirmed and again when a step starts, since links may have changed.
+ * Returns a plan's checked mounts: by real path, with whole components compared. Called when a plan is confirmed and
+ * again when a step starts, because links may have changed.
  * @throws ConfigError for the first mount that is not allowed.
  */
 export function checkedMounts(

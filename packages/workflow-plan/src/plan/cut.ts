@@ -1,4 +1,4 @@
-/** Returns the beginning of a text with at most `most` characters. It never splits a surrogate pair. */
+/** Returns the beginning of a text with at most `most` characters. Never splits a surrogate pair. */
 export function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const last = text.charCodeAt(most - 1);

@@ -135,7 +135,7 @@ export type ContainerConfig = {
 
 export type SandboxMode = "off" | "bubblewrap" | "container" | "auto";
 
-/** The sandbox of a plan's steps. A mode alone is short for `{ mode }`. */
+/** The sandbox of a plan's steps. A mode is short for `{ mode }`. */
 export type SandboxOptions = {
   mode?: SandboxMode;
   /** Whether a step must fail if there is no sandbox. */

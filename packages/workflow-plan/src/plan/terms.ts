@@ -22,7 +22,7 @@ export const failureReactions = ["stop", "skip_dependents", "ask_user"] as const
 /** The decisions about a failed step. */
 export const decisions = ["retry", "skip", "abort"] as const;
 
-/** How a poll compares two outputs of its script. */
+/** The ways in which a poll compares two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
 /** One of `phases`. */
@@ -44,6 +44,6 @@ export const runIdOf = (threadId: string): string => prefixes.run + threadId;
 export const threadIdOf = (runId: string): string =>
   runId.startsWith(prefixes.run) ? runId.slice(prefixes.run.length) : runId;
 
-/** Returns the id of a step's run. It is derived from the thread, so that a fork has its own. */
+/** Returns the id of a step's run. Derives the id from the thread, so that a fork has its own id. */
 export const stepRunId = (threadId: string, stepId: string): string =>
   `${prefixes.stepRun}${threadId}_${stepId}`;

@@ -54,7 +54,7 @@ export type PlannerOptions = {
   secrets?: SecretStore;
   /** The names of further credentials that steps can use. */
   credentials?: readonly string[];
-  /** The folder of sessions (default: in memory alone). */
+  /** The folder of sessions (default: only in memory). */
   folder?: string;
   now?: () => number;
 };
@@ -74,8 +74,9 @@ const noSecrets: SecretStore = {
 type Acted = { results: ToolResult[]; turn: PlannerTurn | null; isInvalidPlan: boolean };
 
 /**
- * Leads conversations that result in a plan. Each tool call of the model gets its result in the next message. A model's
- * turn that needs no answer of the user is followed by another: at most 10 in a row, and 3 after an invalid plan.
+ * Leads conversations that result in a plan. Each tool call of the model gets its result in the next message. After a
+ * turn that does not need the user's answer, the model gets another turn: at most 10 in a row, and 3 after an invalid
+ * plan.
  */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -151,7 +152,7 @@ export class Planner {
     }
   }
 
-  /** Ends a session. A plan that still arrives is dropped. */
+  /** Ends a session. Drops a plan that arrives later. */
   cancel(session: PlannerSession): void {
     session.status = "cancelled";
     this.#running.get(session)?.abort(new Error("cancelled"));
@@ -170,7 +171,7 @@ export class Planner {
     let invalid = 0;
     for (let automatic = 0; automatic <= mostAutomaticTurns; automatic += 1) {
       const answer = await this.#ask(session, signal, onToken);
-      // Another process may have cancelled it meanwhile.
+      // Another process may have cancelled the session during the turn.
       if (this.#files?.isCancelled(session.id)) session.status = "cancelled";
       if (session.status === "cancelled") return { type: "error", content: "cancelled" };
       if (signal.aborted || answer === null) return { type: "error", content: "stopped" };
@@ -190,7 +191,7 @@ export class Planner {
     return { type: "error", content };
   }
 
-  /** Calls the model. Returns null when the session was cancelled meanwhile. */
+  /** Calls the model. Returns null when the session was cancelled during the call. */
   async #ask(
     { messages }: PlannerSession,
     signal: AbortSignal,

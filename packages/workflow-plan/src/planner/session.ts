@@ -21,7 +21,7 @@ export type PlannerSession = {
 export type PlannerTurn = {
   type: "question" | "plan" | "text" | "error";
   content: string;
-  /** Present when the outcome is a plan. */
+  /** The plan, when the outcome is a plan. */
   workflow?: Workflow;
 };
 
@@ -87,7 +87,7 @@ export class SessionFiles {
     throw notSession(path);
   }
 
-  /** Returns whether a session was cancelled. False if it was never written. */
+  /** Returns whether a session was cancelled. Returns false for a session that was never written. */
   isCancelled(id: string): boolean {
     try {
       return this.read(id).status === "cancelled";

@@ -39,7 +39,7 @@ const inodeOf = (path: string): number | null =>
 
 /**
  * Conversations whose plans are stored, for every channel: the command line, the server and the bots. Across all
- * processes a session, and a plan, has one turn at a time. Another turn is refused, and no data of either is lost.
+ * processes, a session or a plan has one turn at a time. A second turn is refused, and neither turn loses data.
  */
 export class Planning {
   readonly #plans: Plans;
@@ -84,7 +84,7 @@ export class Planning {
   /** Returns the messages of a session. @throws PlannerError when neither the session nor a turn of it exists. */
   conversation(id: string): Conversation {
     const turn = isSessionId(id) ? this.#turnOf(id) : null;
-    // The turn before its first end has no session yet.
+    // A session is stored only after its first turn has ended.
     const kept = turn === null ? this.#planner.find(id) : this.#stored(id);
     const plan = kept?.workflow ? this.#known(kept.workflow.id) : null;
     return {
@@ -93,14 +93,14 @@ export class Planning {
     };
   }
 
-  /** A turn whose process died leaves its lock file behind, unlocked. */
+  /** Returns the state of a turn. A turn whose process died leaves an unlocked lock file. */
   #turnOf(id: string): TurnState {
     const path = this.#lockPath(id);
     const before = inodeOf(path);
     if (before === null) return null;
     const lock = takeLock(path, 0);
     if (!lock) return "at work";
-    // The turn may have ended meanwhile, and removed the file.
+    // The turn may have ended and removed the file.
     const isOld = inodeOf(path) === before;
     if (!isOld) rmSync(path, { force: true });
     lock.release();
@@ -150,7 +150,7 @@ export class Planning {
     };
   }
 
-  /** Returns the session of a plan, unless it is lost or was cancelled. */
+  /** Returns the session of a plan, unless the session is lost or was cancelled. */
   #sessionOf({ metadata }: Workflow): PlannerSession | null {
     const { draft, session } = (metadata ?? {}) as {
       draft?: { session: string };
@@ -165,7 +165,7 @@ export class Planning {
     }
   }
 
-  /** Updates the plan of a session: it may have been edited, confirmed or removed since. */
+  /** Updates the plan of a session, because the plan may have been edited, confirmed or removed. */
   #renew(session: PlannerSession): void {
     const { workflow } = session;
     if (workflow) session.workflow = this.#known(workflow.id) ?? workflow;
@@ -180,7 +180,7 @@ export class Planning {
     }
   }
 
-  /** Returns the plan that a confirmation would apply, or null if it was removed. */
+  /** Returns the plan that a confirmation would apply, or null if the plan was removed. */
   #known(id: string): Workflow | null {
     try {
       return this.#plans.draft(id) ?? this.#plans.get(id);

@@ -5,7 +5,7 @@ import type { TriggerConfig, Workflow } from "../plan/plan.ts";
 import { offeredNames, secretsFor } from "../secret/secret.ts";
 import { type TriggerState, isoOf } from "../trigger/state.ts";
 
-/** The facts that a person needs to confirm a plan, besides its steps. */
+/** The facts that a person needs to confirm a plan, in addition to its steps. */
 export type PlanPreview = {
   trigger: string;
   /** The next slots of a cron trigger. */
@@ -14,7 +14,7 @@ export type PlanPreview = {
   credentials: { name: string; known: boolean }[];
   /** The sandbox of the steps in one line; null if it was not checked. */
   sandbox: string | null;
-  /** The same as a list of facts. */
+  /** The sandbox of the steps as a list of facts. */
   sandboxFacts: string[];
   /** The warnings of the plan's check. */
   warnings: string[];

@@ -63,8 +63,8 @@ const rate = { messages: 10, ms: 60_000 };
 
 /**
  * One conversation, whose messages are handled one at a time. A message with an id is stored before it is acknowledged
- * to its platform, until it is handled. So after a crash the next process handles it, and a repeated message is handled
- * once.
+ * to its platform, until it is handled. So after a crash the next process handles the message, and a repeated message
+ * is handled once.
  */
 export class Chat {
   readonly jid: string;
@@ -108,7 +108,7 @@ export class Chat {
     this.set({ ...change, questions: { ...Object.fromEntries(kept), [about]: question } });
   }
 
-  /** Stores that a question was repeated: its place stays, and replies to the repetition count too. */
+  /** Stores that a question was repeated: its place stays, and replies to the repetition also count. */
   remind(about: string, { ids, order }: Sent): void {
     const { [about]: known } = this.#state.questions;
     const all = [...(known?.ids ?? []), ...ids];
@@ -120,7 +120,10 @@ export class Chat {
     return standingOf(message, this.#state.questions[about]);
   }
 
-  /** Returns whether a message was received before. A message without an id, as the terminal's, counts as new. */
+  /**
+   * Returns whether a message was received before. A message without an id, such as a line of the terminal, counts as
+   * new.
+   */
   knows({ metadata }: NewMessage): boolean {
     const { taken, waiting } = this.#state;
     const id = metadata?.id;
@@ -129,7 +132,7 @@ export class Chat {
     );
   }
 
-  /** Stores a message until it is handled, also across a crash. */
+  /** Stores a message until it is handled, also after a crash. */
   keep(message: NewMessage): void {
     if (message.metadata?.id !== undefined)
       this.set({ waiting: [...this.#state.waiting, message] });

@@ -30,7 +30,7 @@ export type ChatCommand = {
   execute: (args: string, call: CommandCall) => Promise<void>;
 };
 
-/** Parses a command; null for other text. `to` is the bot that it names. */
+/** Parses a command; null for other text. `to` is the bot that the command names. */
 export function readCommand(text: string): { name: string; args: string; to?: string } | null {
   const [, name, to, args = ""] = /^[/!](\w[\w-]*)(@\w*)?(?:\s+([\s\S]*))?$/.exec(text) ?? [];
   if (name === undefined) return null;

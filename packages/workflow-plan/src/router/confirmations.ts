@@ -5,7 +5,7 @@ import type { Workflow } from "../plan/plan.ts";
 import { answerMs, type Asked, type Standing } from "./chat.ts";
 import { type Desk, reasons, type Received } from "./received.ts";
 
-/** The answers to a confirmation besides the general words of approval. */
+/** The answers to a confirmation, in addition to the general words of approval. */
 const answers = new Map<string, Button["action"]>([
   ...(["y", "confirm", "1"] as const).map((word) => [word, "confirm"] as const),
   ...(["modify", "m", "2"] as const).map((word) => [word, "modify"] as const),
@@ -32,7 +32,7 @@ export class Confirmations {
     this.#desk = desk;
   }
 
-  /** Handles a text as the answer to a confirmation. Returns false if it is not one, or is too late. */
+  /** Handles a text as the answer to a confirmation. Returns false for other text, or if the answer is too late. */
   async answer(received: Received, asked: Asked, text: string): Promise<boolean> {
     const { chat, message } = received;
     const isLate = this.#desk.now() - asked.at > answerMs;
@@ -99,7 +99,7 @@ export class Confirmations {
 
   /**
    * Confirms the plan with a hash, or with an id. If this chat was shown the plan before the command was written, the
-   * plan must not have changed since. Otherwise the user has seen it elsewhere.
+   * plan must not have changed since. Otherwise the user has seen the plan elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;
@@ -116,7 +116,8 @@ export class Confirmations {
   }
 
   /**
-   * Explains why a message decides nothing about a plan, and how to confirm it. Shows the plan if it was not shown yet.
+   * Explains why a message does not decide about a plan, and how to confirm the plan. Shows the plan if it was not
+   * shown yet.
    */
   async #remind(
     received: Received,

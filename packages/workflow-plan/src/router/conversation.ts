@@ -29,7 +29,7 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Returns whether the next text is for the planner: it has asked, or has made no plan yet. */
+  /** Returns whether the next text is for the planner: it has asked a question, or has not made a plan yet. */
   isOpen(): boolean {
     return this.#current()?.status === "conversing";
   }
@@ -77,7 +77,7 @@ export class Conversation {
     const { channel, chat, now } = this.#options;
     const { id: workflowId } = workflow;
     const hash = planHash(workflow);
-    // Nothing confirms the plan before it is shown, or if it cannot be shown.
+    // An answer must not confirm a plan that is not shown yet, or that cannot be shown.
     chat.ask(workflowId, { ids: [], order: null });
     const sent = await channel.sendConfirmation(chat.jid, this.#clean(workflow));
     const asked = { workflowId, planHash: hash, at: now(), wants: "answer" as const };
@@ -99,7 +99,7 @@ export class Conversation {
     return session !== null;
   }
 
-  /** Discards the session's draft of a confirmed plan, unless the plan was removed meanwhile. */
+  /** Discards the session's draft of a confirmed plan, unless the plan was removed. */
   async #dropDraft(id: string, session: string): Promise<void> {
     try {
       await this.#options.plans.dropDraft(id, session);

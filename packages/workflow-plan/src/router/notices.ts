@@ -34,7 +34,7 @@ type Notice = { text: string; about: string | null };
 
 const keyOf = ({ channel, jid }: Omit<Reader, "send">): string => `${channel.name} ${jid}`;
 
-/** The rest of a chat after a failure or a refusal, in milliseconds. */
+/** The pause of a chat after a failure or a refusal, in milliseconds. */
 const rests = { failed: 1_000, refused: 60_000 };
 const longestRest = 3_600_000;
 const textRefused = "A notice could not be shown here. /status shows the current state.";
@@ -43,8 +43,8 @@ const textRefused = "A notice could not be shown here. /status shows the current
 const over = "over";
 
 /**
- * Reports the events of plans to the chats of their owners. It reads committed records and moves the position after
- * sending. So each notice is sent at least once, also after a crash or while a channel is down.
+ * Reports the events of plans to the chats of their owners. Reads committed records, and moves the position after
+ * sending. So each notice is sent at least once, even after a crash or while a channel is down.
  */
 export class Notices {
   readonly #options: NoticesOptions;
@@ -58,7 +58,7 @@ export class Notices {
     this.#options = options;
   }
 
-  /** Sends new notices. Reads nothing if nothing has changed and no run is open. */
+  /** Sends new notices. Does not read logs if the database is unchanged and no run is open. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() =>
       this.#pass().catch((error: unknown) => this.#options.log(`notices: ${reasonOf(error)}`)),
@@ -104,7 +104,7 @@ export class Notices {
     if (!reader.channel.isConnected() || (resting && resting.until > this.#now())) return false;
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
-      // Another process may have sent it too, and have started with the next one.
+      // Another process may also have sent this notice, and have started with the next one.
       await this.#move(id, ({ pending, runs: all }) => ({
         runs: all,
         pending: pending.filter((one) => one.id !== notice.id),
@@ -118,7 +118,7 @@ export class Notices {
     try {
       return this.#options.plans.get(id);
     } catch (error) {
-      // The plan was removed meanwhile.
+      // The plan was removed.
       if (isWorkflowError(error)) return null;
       throw error;
     }

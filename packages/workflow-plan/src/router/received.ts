@@ -31,7 +31,7 @@ export type Desk = {
   replyState: (received: Received) => Promise<void>;
 };
 
-/** Why a message is not an answer. */
+/** The reason why a message is not an answer. */
 export const reasons: Record<Exclude<Standing, "answer">, string> = {
   early: "You wrote that before the question was asked.",
   elsewhere: "That replies to another message.",

@@ -150,7 +150,7 @@ export class Router {
     this.#attempt(channel, () => chat.settle(message));
   }
 
-  /** Runs `act` and logs its error. A message that cannot be stored, as on a full disk, is handled all the same. */
+  /** Runs `act` and logs its error. A message that cannot be stored, for example on a full disk, is still handled. */
   #attempt(channel: Channel, act: () => unknown): void {
     try {
       act();
@@ -202,7 +202,7 @@ export class Router {
     await this.#intend(received, text);
   }
 
-  /** Passes a text to the planner. This decides nothing, so a line of a pipe counts too. */
+  /** Passes a text to the planner. The text does not decide anything, so a line of a pipe counts too. */
   async #answerPlanner(received: Received, text: string): Promise<void> {
     const { chat, message } = received;
     const conversation = this.#conversationOf(received);
@@ -231,7 +231,7 @@ export class Router {
     await this.#reply(received, state.join("\n"));
   }
 
-  /** Sends a text that expects an answer. If sending fails, it accepts no answer. */
+  /** Sends a text that expects an answer. If sending fails, no answer is accepted. */
   async #question(received: Received, text: string): Promise<Sent> {
     const { channel, chat } = received;
     this.#settle(received);

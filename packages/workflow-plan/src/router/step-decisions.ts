@@ -6,11 +6,11 @@ import type { RunRow } from "../store/rows.ts";
 import { answererOf, type Desk, reasons, type Received } from "./received.ts";
 import { noDecision } from "../runs/errors.ts";
 
-/** Returns the topic of the question about a failed step. Each failure of a step has its own. */
+/** Returns the topic of the question about a failed step. Each failure of a step has its own topic. */
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
   `${runId} ${token}`;
 
-/** Returns the name of a failure's question for `/answer`. It is unknown before the question is sent. */
+/** Returns the name of a failure's question for `/answer`. Users do not know the name before the question is sent. */
 export const shortName = (failure: string): string =>
   createHash("sha256").update(failure).digest("hex").slice(0, buttonHashLength);
 

@@ -14,7 +14,7 @@ export type Wanted = {
   error: string;
   /** Identifies the question: an answer with the token is not used for another question. */
   token: string;
-  /** In milliseconds since the epoch; null without a timeout. */
+  /** The time of the timeout, in milliseconds since the epoch; null without a timeout. */
   expiresAt: number | null;
 };
 

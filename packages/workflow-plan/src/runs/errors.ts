@@ -6,7 +6,7 @@ import { ExecutorError } from "../error/error.ts";
 export const noDecision = (id: string, phase?: string): ExecutorError =>
   new ExecutorError(`${id} is ${phase ? `${phase} and ` : ""}not waiting for a decision`);
 
-/** A decision about another step than the one in question. */
+/** A decision about another step than the step that the run asks about. */
 export const otherStep = (runId: string, wanted: string, given: string): ExecutorError =>
   new ExecutorError(`${runId} is waiting for a decision about ${wanted}, not about ${given}`);
 

@@ -14,14 +14,14 @@ export type RunLog = {
   isBroken: boolean;
 };
 
-/** The rows of a run: a function of its thread's log alone. */
+/** The rows of a run. They depend only on the log of its thread. */
 export type RunRows = { run: RunRow; steps: StepRow[]; sessions: SessionRow[] };
 
 /** The error of a killed run. */
 export const cancelledByUser = "cancelled by user";
 const broken = "the log of its thread is broken: uncaged-workflow verify";
 
-/** For one step: its first start, its last end, its last record, and its agent's session. */
+/** The first start, the last end and the last record of a step, and the session of its agent. */
 type Times = {
   startedAt: number | null;
   endedAt: number | null;

@@ -7,7 +7,7 @@ import type { PlanDatabase } from "../store/database.ts";
 import { type Ended, runRowOf } from "./projection.ts";
 import { findThread } from "./thread-log.ts";
 
-/** Removes the shared folder of an ended run's steps. It is not needed after the end. */
+/** Removes the shared folder of an ended run's steps. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
   // The id of another program's run may be any text.
   if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));

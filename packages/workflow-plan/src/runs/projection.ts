@@ -79,12 +79,12 @@ export function planOf(database: PlanDatabase, id: string): Workflow | null {
  * Owns these three tables: only this class writes them, and they do not decide which run is due or open. Does not own
  * threads or phases. Called by `runs.ts` and `home/plans.ts`, in every process that has the home open.
  *
- * - **P1** A row is a function of its run's log. Without a log it is a function of the plan's metadata: of a queued run
- *   (`last_run`), or of a run without a log (`runs_without_log`).
- * - **P2** Rows are written only if they are unchanged since before the log was read. So no process replaces the rows
- *   of a log by those of a shorter part.
- * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes it, and
- *   that process reports it.
+ * - **P1** A row is a function of its run's log. Without a log, a row is a function of the plan's metadata: `last_run`
+ * for a queued run, or `runs_without_log`.
+ * - **P2** Rows are written only if they are unchanged since before the log was read. So a process cannot replace the
+ *   rows of a log by the rows of a shorter part.
+ * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes and
+ * reports the end.
  * - **P4** The tables may be emptied at any time. `follow` restores the rows of open runs, `complete` the steps of a
  *   plan's other runs, `rebuild` all rows.
  */
@@ -172,7 +172,7 @@ export class Projection {
   }
 
   /**
-   * Returns whether nothing needs to be written about a run without a log: it has ended, or its row says that it is
+   * Returns whether the rows of a run without a log are up to date: the run has ended, or its row says that it is
    * queued.
    */
   #isSettled({ id, workflow_id }: RunRef): boolean {
@@ -193,7 +193,9 @@ export class Projection {
     return this.#end(run, logIsGone);
   }
 
-  /** Ends a run without a log: it has not started, or its log is missing. Returns null when it has ended already. */
+  /**
+   * Ends a run without a log: it has not started, or its log is missing. Returns null when the run has already ended.
+   */
   end(run: RunRef, error: string): Promise<Ended | null> {
     return this.#store.change(() => this.#end(run, error));
   }

@@ -217,8 +217,8 @@ export class Runs {
   }
 
   /**
-   * Returns whether a slot of a cron trigger has fired. Slots after the last fired one have not. For other slots it
-   * reads the logs if no row has the slot.
+   * Returns whether a slot of a cron trigger has fired. A slot after the last fired slot has not. For an earlier slot
+   * without a row, reads the logs.
    */
   async hasFired(workflowId: string, slot: string): Promise<boolean> {
     const { last_fire_at } = triggerStateOf(this.#database, workflowId) ?? {};
@@ -286,7 +286,7 @@ export class Runs {
     }
   }
 
-  /** Ends the run of a plan. Returns false without an open run, or if the run has ended otherwise meanwhile. */
+  /** Ends the run of a plan. Returns false without an open run, or if the run has ended in another way. */
   async cancel(workflowId: string): Promise<boolean> {
     const open = this.#openRun(workflowId);
     if (!open) return false;

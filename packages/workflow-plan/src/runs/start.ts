@@ -44,7 +44,7 @@ export async function startThread(
   }
 }
 
-/** Returns the thread that a run retries, or null if its log is missing and nothing of it can be kept. */
+/** Returns the thread that a run retries, or null if its log is missing, so that a retry cannot keep its steps. */
 async function sourceOf(host: Host, runId: string) {
   const ref = await findThread(host, threadIdOf(runId));
   const log = ref && (await readLog(host, ref));

@@ -107,7 +107,7 @@ export class RunReader {
   }
 }
 
-/** Returns whether a thread is a run of a plan. A manual fork of it has another id. */
+/** Returns whether a thread is a run of a plan. A manual fork of the thread has another id. */
 function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean {
   const { runId = id, workflowId } = parameters.options;
   return workflowId === workflow_id && runId === id;

@@ -14,15 +14,15 @@ import { requiredButOff, sandboxUnavailable } from "./errors.ts";
 /** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
-/** A sandbox that works on this machine: how it is started, and its enforced limits. */
+/** A sandbox that works on this machine: its start, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line of limits before bubblewrap's. Empty for none. */
+  /** The command line that sets limits, before that of bubblewrap. Empty without limits. */
   argv: string[];
   bubblewrap: Bubblewrap | null;
   container: Container | null;
   limits: string[];
-  /** Why no sandbox was found, or null. */
+  /** The reason why no sandbox was found, or null. */
   problem: string | null;
   /** Variables for the command line that are not visible inside. */
   env?: Record<string, string>;

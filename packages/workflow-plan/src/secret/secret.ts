@@ -32,8 +32,8 @@ export const offeredNames = (env: Environment): string[] =>
   );
 
 /**
- * Reads the secrets of a plan home. A home without a file of them has none.
- * @throws ConfigError when others may read the file, or it is invalid.
+ * Reads the secrets of a plan home. A home without a file of secrets has no secrets.
+ * @throws ConfigError when other users may read the file, or when the file is invalid.
  */
 export function readSecrets(home: string): Secrets {
   const path = join(home, fileName);
@@ -65,7 +65,7 @@ export const credentialsOf = (env: Environment): Secrets =>
   Object.fromEntries(offeredNames(env).map((name) => [name, env[name] ?? ""]));
 
 /**
- * Returns the credentials available to steps: stored ones, and ones of an environment.
+ * Returns the credentials available to steps: stored credentials, and credentials of an environment.
  * @throws ConfigError
  */
 export const credentialsIn = (home: string, env: Environment): Secrets => ({
@@ -73,7 +73,7 @@ export const credentialsIn = (home: string, env: Environment): Secrets => ({
   ...readSecrets(home),
 });
 
-/** Returns the secrets whose names occur in texts as words. A step or a script gets only these. */
+/** Returns the secrets whose names occur in texts as words. A step or a script gets only these secrets. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
   const text = texts.join("\n");
   const isNamed = (name: string) =>
@@ -89,7 +89,10 @@ const base = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|UNCAGED_WORKFLOW_WORKER)$/;
 const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS)$/i;
 const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
 
-/** Returns the part of an environment that every step or script gets. It contains only its model's credential. */
+/**
+ * Returns the part of an environment that every step or script gets. The only credential in it is the credential of its
+ * model.
+ */
 export const baseEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(

@@ -5,17 +5,14 @@ import type { HeldLock, PlanStore } from "../store/store.ts";
 import { serviceRuns } from "./errors.ts";
 
 /*
- * The files that the service of a plan home shares with other processes besides the database. Only the locks decide
- * which process is the service: they belong to the operating system, and end with their process. The files contain the
- * status, requests and the state of a drain.
+ * The files that the service of a plan home shares with other processes, in addition to the database. Only the locks
+ * decide which process is the service: they belong to the operating system, and end with their process. The files
+ * contain the status, requests and the state of a drain.
  */
 
-/** The status of a running service, as it reports it. */
+/** The status that a running service reports. */
 export type ServiceInfo = { pid: number; startedAt: string };
-/**
- * A request that the service ends. With `drainSeconds` it ends when the runs are paused, and at the latest after this
- * time.
- */
+/** A request to end the service. With `drainSeconds` the service ends when the runs are paused, or after this time. */
 export type StopRequest = { drainSeconds: number | null };
 
 const files = {
@@ -24,7 +21,7 @@ const files = {
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
-  /** Its modification time is that of the last pass over the triggers. */
+  /** The modification time of this file is the time of the last pass over the triggers. */
   looked: "triggers.looked",
 } as const;
 

@@ -51,7 +51,10 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
 
 const defaultEveryMs = 1_000;
 const drainPollMs = 100;
-/** Shortest wait between turns. A running check stays due until it ends, so the time of the next trigger may be past. */
+/**
+ * Shortest wait between turns, in milliseconds. A running check stays due until it ends, so the time of the next
+ * trigger may be past.
+ */
 const shortestRestMs = 100;
 /** Timeout for work in progress when the service ends, in milliseconds. */
 const longestEndMs = 4_000;
@@ -59,10 +62,10 @@ const longestEndMs = 4_000;
 /**
  * Runs the service of a plan home until its signal is aborted or a stop is requested.
  *
- * **D1** One per home, by a lock of the operating system. **D2** In this order: lock, database, recovery, channels,
- * triggers. **D3** Between turns it keeps only the time of the next trigger. It detects changes by other processes and
- * by its own channels by the change counter of the database. **D4** It ends no run: runs have their own processes.
- * **D5** An error in one turn is reported, and the next turn tries again.
+ * **D1** A home has one service, by a lock of the operating system. **D2** In this order: lock, database, recovery,
+ * channels, triggers. **D3** Between turns it keeps only the time of the next trigger. It detects changes by other
+ * processes and by its own channels by the change counter of the database. **D4** The service does not end runs, which
+ * have their own processes. **D5** An error in one turn is reported, and the next turn tries again.
  *
  * @throws ExecutorError when another service runs for the home.
  */

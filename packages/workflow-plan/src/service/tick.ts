@@ -22,7 +22,7 @@ export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> 
 export type Ticked = { fired: Fired[]; next: string | null };
 
 /**
- * Makes one pass over everything due: resumes runs that a crash left behind, fires slots, and runs checks to their end.
+ * Makes one pass over all due work: resumes runs that a crash interrupted, fires slots, and runs checks to their end.
  * Does nothing while a service or another pass runs.
  * @throws without `onError`: the first error of a run or a trigger, after all others are done.
  */
@@ -75,7 +75,7 @@ async function pass(
 
 const loopMs = 1_000;
 
-/** Fires triggers in this process by repeated passes, while no service does. */
+/** Fires triggers in this process by repeated passes while no service runs. */
 export function openTriggerLoop(
   plans: Plans,
   options: Omit<TickOptions, "signal">,

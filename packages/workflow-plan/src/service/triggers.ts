@@ -18,9 +18,10 @@ import {
 
 /*
  * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's is counted from its
- * last check. So a pass over thousands of plans without a due one computes no schedule. A last check in the future is
- * due as well: the clock was set back since. An empty text is due at once. The plus prevents SQLite from using its
- * index of phases: most plans are active, and one pass over the table is faster than as many lookups.
+ * last check. So a pass over thousands of plans does not compute a schedule if no plan is due. A trigger whose last
+ * check is in the future is also due: the clock was set back since. An empty text is due at once. The plus prevents
+ * SQLite from using its index of phases: most plans are active, and one pass over the table is faster than one lookup
+ * per plan.
  */
 const looksIn = (phases: string): string => `WITH look AS (
   SELECT w.id, t.last_check_at AS seen, CASE iif(json_valid(w.trigger_json), w.trigger_json ->> '$.type', NULL)
@@ -66,16 +67,16 @@ function dueAt(plans: Plans, now: number): string[] {
 const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE +phase = 'active'
   AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
-/** A run that a trigger started. Its row exists, its thread may not yet. */
+/** A run that a trigger started. The row of the run exists; its thread may not exist yet. */
 export type Fired = { workflowId: string; runId: string };
 
 export type TriggersOptions = {
   now?: () => number;
-  /** Returns the command of a check script. It may refuse. */
+  /** Returns the command of a check script. May reject. */
   commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
   /** Called when a fire is committed. */
   onFire: (fired: Fired) => void;
-  /** Called when the check of a trigger failed. It is tried again. */
+  /** Called when the check of a trigger failed. The check is tried again. */
   onError: (workflowId: string, error: unknown) => void;
   limits?: CheckLimits;
 };

@@ -17,7 +17,7 @@ export type UnitOptions = {
    * is the user's.
    */
   isProjects?: boolean;
-  /** The service's environment besides the home: PATH, and the variables for models. */
+  /** The service's environment, except the home: PATH, and the variables for models. */
   env: Readonly<Record<string, string>>;
   platform: NodeJS.Platform;
   /** The user's environment; only `HOME` and `XDG_CONFIG_HOME` are read. */
@@ -36,8 +36,8 @@ export type Unit = {
 };
 
 /**
- * Returns the unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. It restarts the
- * service whenever it ends, and leaves the processes of runs alone.
+ * Returns the unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. The unit restarts
+ * the service after each end, and does not end the processes of runs.
  * @throws ConfigError on other systems.
  */
 export function unitOf(options: UnitOptions): Unit {

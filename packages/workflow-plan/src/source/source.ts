@@ -67,7 +67,7 @@ export function readPlan(
 }
 
 /**
- * Returns the plan in a file with the framework's additions. It waits for its confirmation.
+ * Returns the plan in a file with the framework's additions. The plan waits for its confirmation.
  * @throws PlannerError
  */
 export function workflowIn(
@@ -103,8 +103,8 @@ const packageName = "@uncaged/workflow-plan";
 const ownFiles = () => entryFiles(import.meta, [packageName]);
 
 /**
- * Returns the source of a plan's bundle. It is the same for the same definition, regardless of phase and times, so that
- * its hash identifies the definition.
+ * Returns the source of a plan's bundle. Equal definitions have equal sources, regardless of phase and times, so that
+ * the hash of a source identifies the definition.
  */
 export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): string {
   const { description, failure_policy, metadata, name, steps } = plan;

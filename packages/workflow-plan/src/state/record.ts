@@ -53,7 +53,7 @@ export type FailureQuestion = {
   expiresAt?: number;
 };
 
-/** The schema of an answer: the decision alone, or in an object as older versions send it. */
+/** The schema of an answer: a decision, or the object with a decision that older versions send. */
 export const answerSchema = {
   anyOf: [
     { enum: decisions },

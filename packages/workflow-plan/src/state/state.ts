@@ -5,17 +5,17 @@ import { decisionIn, type FailureQuestion, recordOf, type StepRecord } from "./r
 /** One step in one run. */
 export type StepState = {
   readonly step: PlanStep;
-  /** Of a subtask: the step that created it, and its depth below a step of the plan. */
+  /** The step that created a subtask, and the depth of the subtask below a step of the plan. */
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
   /** The number of the last attempt that started; 0 before the first. */
   attempt: number;
-  /** How often that attempt started: a crash makes it start again. */
+  /** The number of starts of that attempt: it starts again after a crash. */
   starts: number;
   /** The failed attempts of the current series. */
   failures: number;
-  /** When the next attempt may start, in milliseconds since the epoch; null if none follows. */
+  /** The time when the next attempt may start, in milliseconds since the epoch; null if no attempt follows. */
   retryAt: number | null;
   /** The failed attempt before the next one, for display. */
   after: { attempt: string; delay_ms: number } | null;
@@ -36,13 +36,13 @@ const mostSubtasks = 20;
 const deepest = 2;
 
 /**
- * The state of a run: a fold of the thread's steps, and nothing else. The same function folds a log and applies a newly
- * committed step, so a resumed run continues from the same state.
+ * The state of a run: a fold of only the thread's steps. The same function folds a log and applies a newly committed
+ * step, so a resumed run continues from the same state.
  *
  * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
  * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
  *   skipped, but not while a question about the dependency is still to be asked.
- * - **P3** A stopped run starts nothing.
+ * - **P3** A stopped run does not start steps.
  */
 export class PlanState {
   readonly #steps = new Map<string, StepState>();

@@ -1,7 +1,7 @@
 /*
- * The confirmed state besides a plan's definition: the files in the plan's directory that control the host, and the
- * agent. It is kept in the user's plan home, where steps cannot write. It is compared when a run starts or is resumed
- * and when a step starts.
+ * The confirmed state in addition to a plan's definition: the files in the plan's directory that control the host, and
+ * the agent. The confirmed state is in the user's plan home, where steps cannot write. Each start or resume of a run,
+ * and each start of a step, compares it with the current state.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
@@ -57,8 +57,8 @@ export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): voi
 const mostBytes = 16 * 1024 * 1024;
 
 /**
- * Returns the SHA-256 of a file that controls the host; of a package.json, that of its key `uncaged`. Null if it is
- * missing.
+ * Returns the SHA-256 of a file that controls the host; of a package.json, the SHA-256 of its key `uncaged`. Null for a
+ * missing file.
  */
 export function digestOf(path: string): string | null {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;

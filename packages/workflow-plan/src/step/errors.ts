@@ -125,7 +125,10 @@ export const programGone = (path: string): ConfigError =>
 export const confirmationUnreadable = (path: string, cause: unknown): ConfigError =>
   new ConfigError(`${path} can't be read`, { hint: "confirm the plan again", cause });
 
-/** Surroundings that have changed since the confirmation. A run shows the message alone, so it has the remedy. */
+/**
+ * Surroundings that have changed since the confirmation. A run shows only the message, so the message contains the
+ * remedy.
+ */
 const unconfirmed = (workflowId: string, problem: string): ExecutorError =>
   new ExecutorError(
     `${problem}: look at it, then confirm the plan again: uncaged-workflow plan confirm ${workflowId}`,

@@ -31,7 +31,7 @@ export type Launch = {
   ipc: string | null;
   /** Watches the limits of the started process. */
   onStarted: (pid: number) => void;
-  /** Aborted when it exceeds a limit, with an error that names the limit. */
+  /** Aborted when the process exceeds a limit, with an error that names the limit. */
   exceeded: AbortSignal;
   end: () => Promise<string[]>;
 };
@@ -47,13 +47,13 @@ export type LaunchRequest = {
   /** The folder of the run, and the name of the step's home in it. */
   run: string;
   step: string;
-  /** The folder for messages, with `input` and `output`; null for none. */
+  /** The folder for messages, with `input` and `output`; null without a folder. */
   ipc: string | null;
-  /** Folders of further programs that it starts. */
+  /** Folders of further programs that the command starts. */
   programs: readonly string[];
   /** Variables with other values inside. */
   set?: Readonly<Record<string, string>>;
-  /** Files to create inside before it starts. */
+  /** Files to create inside before the command starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each refused address that the step tried to reach. */
   onRefused?: (target: string, reason: string) => void;
@@ -107,7 +107,7 @@ async function prepare(
   }
   for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
-  // The host's own folders may be behind a link, as a home directory may.
+  // The host's own folders may be behind a link, for example in a home directory.
   const run = realpathSync(request.run);
   const ipc = request.ipc === null ? null : realpathSync(request.ipc);
   const program = container ? programOfImage(request.command) : programOfHost(request);

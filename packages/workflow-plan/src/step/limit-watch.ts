@@ -11,7 +11,7 @@ export class LimitWatch {
     this.#watched = watched;
   }
 
-  /** Aborted when a limit is exceeded, with an error that names it. */
+  /** Aborted when a limit is exceeded, with an error that names the limit. */
   get exceeded(): AbortSignal {
     return this.#exceeded.signal;
   }

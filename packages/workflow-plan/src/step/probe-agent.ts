@@ -8,7 +8,7 @@ import { agentNotRun } from "./errors.ts";
 export type ProbedAgent = {
   /** The files and folders of the host that are shown read-only because the agent needs them. */
   visible: string[];
-  /** A harmless oddity of the agent; null for none. */
+  /** A harmless problem of the agent; null without a problem. */
   warning: string | null;
 };
 

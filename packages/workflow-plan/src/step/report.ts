@@ -27,7 +27,7 @@ export type SandboxQuestion = {
   env: Environment;
   /** Whether the steps' agent calls a model over the network (default: true). */
   agentNeedsNetwork?: boolean;
-  /** The command of the steps' agent, to run once inside. If missing, none is run. */
+  /** The command of the steps' agent, to run once inside. If missing, no agent is run. */
   agentCommand?: string;
   /** The loopback and private addresses that steps may reach, each as `host:port`. */
   allow?: readonly string[];
@@ -40,11 +40,11 @@ export type SandboxReport = {
   network: boolean;
   limits: string[];
   mounts: CheckedMount[];
-  /** The reachable addresses, as `host:port`, besides the public ones. */
+  /** The reachable addresses in addition to public addresses, each as `host:port`. */
   allow: readonly string[];
-  /** The steps' agent. `path` and `sha256` are null if it is not found, or belongs to a container's image. */
+  /** The steps' agent. `path` and `sha256` are null if the agent is not found, or belongs to a container's image. */
   agent: { command: string; path: string | null; sha256: string | null } | null;
-  /** The agent's visible files and its oddities; null when it was not run. */
+  /** The agent's visible files and its warning; null when the agent was not run. */
   probe: ProbedAgent | null;
   /** The facts as a list, the mode first. */
   facts: string[];
@@ -191,7 +191,7 @@ export type ScriptCommand = {
   mask: (text: string) => string;
   /** Watches the limits of the started process. */
   onStarted?: (pid: number) => void;
-  /** Aborted when it exceeds a limit, with an error that names the limit. */
+  /** Aborted when the process exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
   end: () => Promise<void>;
 };

@@ -10,7 +10,7 @@ import source from "./self-test.mjs" with { type: "text" };
 import type { CheckedSandbox, StepSite } from "./view.ts";
 import { sandboxLeaks, sandboxNotStarted } from "./errors.ts";
 
-/** An access that a sandbox should prevent and does not. */
+/** An access that a sandbox should prevent but does not. */
 type Opening = { what: string; detail: string };
 
 const script = "/tmp/self-test.mjs";
@@ -55,7 +55,7 @@ export async function testFromInside(
 
 type Targets = {
   unwritable: string[];
-  /** With the identity of the path on this machine, because an image may have a file of the same name. */
+  /** Paths with their identity on this machine, because an image may have a file of the same name. */
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
@@ -114,8 +114,8 @@ function identityOf(path: string): string {
 }
 
 /**
- * Starts a server on all addresses of this machine, which a step must not reach. It counts the connections that send
- * the mark.
+ * Starts a server on all addresses of this machine, which a step must not reach. Counts the connections that send the
+ * mark.
  */
 async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;

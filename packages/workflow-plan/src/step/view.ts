@@ -38,11 +38,11 @@ export type CheckedSandbox = {
   sandbox: Sandbox;
   project: { path: string; access: ProjectAccess };
   mounts: CheckedMount[];
-  /** Folders that must stay hidden although they may be inside visible ones, by paths without links. */
+  /** Folders that must stay hidden although they may be inside visible folders, as paths without links. */
   hidden: string[];
   /** The folders that steps may write to: of this plan, and of other plans of the same user. */
   writable: string[];
-  /** The reachable network; null for none. */
+  /** The reachable network; null without network access. */
   network: EgressPolicy | null;
 };
 
@@ -52,13 +52,13 @@ export type StepSite = {
   /** The working directory of the steps. */
   cwd: string;
   env: Environment;
-  /** The plan home. Null for none: then nothing may be mounted, and a sandbox is used only if the plan names one. */
+  /** The plan home. If null, mounts are refused, and a sandbox is used only if the plan names one. */
   planHome: string | null;
   /** The user's own plan home, whose mount allowlist applies (default: the plan home). */
   userHome?: string;
   /** The storage root. */
   root: string | null;
-  /** The addresses, as host:port, that the user's settings open besides the public ones. */
+  /** The addresses that the user's settings open in addition to public addresses, each as `host:port`. */
   allow?: readonly string[];
 };
 

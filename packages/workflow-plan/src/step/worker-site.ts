@@ -1,7 +1,7 @@
 import type { Environment } from "@uncaged/workflow/host";
 import { noPlanHome } from "./errors.ts";
 
-/** How to start the command line again, and the folders of code that it needs. */
+/** The arguments that start the command line again, and the folders of code that it needs. */
 export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
 
 /**

@@ -18,7 +18,7 @@ export type ConfirmationsOptions = {
   cwd: string;
   /** Options for every thread: `agentCommand`, `maxParallelSteps`. */
   runOptions?: Record<string, unknown>;
-  /** The user's plan home, which contains the confirmations. Without it none are kept or compared. */
+  /** The user's plan home, which contains the confirmations. Without a home, confirmations are not kept or compared. */
   userHome?: string;
 };
 
@@ -32,7 +32,7 @@ export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
 
 /**
  * The confirmations of a home's plans: the files in a plan's directory that control the host, and the agent, as they
- * were when a person confirmed the plan. They belong to the user, also for plans in a project's storage root.
+ * were when a person confirmed the plan. Confirmations belong to the user, also for plans in a project's storage root.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
@@ -45,7 +45,8 @@ export class Confirmations {
   }
 
   /**
-   * Returns the confirmations of a home, or null if none are kept, as for plans that run on the workers of a cluster.
+   * Returns the confirmations of a home, or null if they are not kept, for example for plans that run on the workers of
+   * a cluster.
    */
   static of(options: ConfirmationsOptions): Confirmations | null {
     return options.userHome === undefined ? null : new Confirmations(options, options.userHome);

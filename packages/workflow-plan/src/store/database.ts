@@ -101,8 +101,8 @@ export class PlanDatabase {
 }
 
 /**
- * Creates the file with access only for its owner. SQLite would let others read it, and copies the mode to its other
- * files. SQLite itself reports errors when it opens the file.
+ * Creates the file with access only for its owner. SQLite would let other users read the file, and copies its mode to
+ * its other files. SQLite itself reports errors when it opens the file.
  */
 function createFile(path: string): void {
   try {

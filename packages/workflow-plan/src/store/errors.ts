@@ -23,7 +23,7 @@ const owner = "check the owner and the mode of the file and its folder";
 const full = ["can't grow: the disk is full", "free some space; committed data is safe"] as const;
 const locked = ["is locked by another process", "try again later"] as const;
 
-/** By the prefix of SQLite's code: the problem and a hint. */
+/** The problem and a hint, by the prefix of SQLite's error code. */
 export const sqliteProblems: readonly (readonly [code: string, problem: string, hint: string])[] = [
   ["SQLITE_BUSY", ...locked],
   ["SQLITE_LOCKED", ...locked],

@@ -17,7 +17,7 @@ export const databaseIn = (home: string): string => join(home, "plans.db");
 
 /**
  * Makes a missing plan home, with access only for its owner.
- * @throws ConfigError when it is unusable, or others could write to it.
+ * @throws ConfigError when the home is unusable, or when other users could write to it.
  */
 export function openHome(home: string): void {
   let mode: number;

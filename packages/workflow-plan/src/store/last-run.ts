@@ -5,7 +5,7 @@ import type { RunRow } from "./rows.ts";
 
 /**
  * The newest run of a plan, in the plan's metadata. It decides which run is due or open; the rows of runs only show the
- * content of their logs. Until the thread exists, it is the only trace of its run.
+ * content of their logs. Before the thread exists, this is the only record of the run.
  */
 export type LastRun =
   | { id: string; status: "queued"; at: string; data: string | null }

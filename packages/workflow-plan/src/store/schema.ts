@@ -56,7 +56,6 @@ const tables: readonly string[] = [
 )`,
 ];
 
-/** The indexes. */
 const indexes: readonly string[] = [
   "CREATE INDEX idx_workflows_phase ON workflows(phase)",
   "CREATE INDEX idx_workflow_runs_status ON workflow_runs(status)",

@@ -43,7 +43,7 @@ const mostTries = 100;
 const undone = new Error("the change is committed elsewhere first");
 
 /**
- * Plans whose rows are shared, with a database of them in memory.
+ * Plans with shared rows, and an in-memory database of these rows.
  *
  * **S1** A change is tried on the latest rows and undone; its changed rows are committed for all, and then written
  * here. If another process committed first, the change is tried again on the newer rows. **S2** Changes of one process
@@ -175,7 +175,7 @@ export class SharedStore implements PlanStore {
       database.atOnce(() => {
         database.run("PRAGMA defer_foreign_keys = 1");
         for (const [key, row] of rows) this.#writeRow(key, row);
-        // Rows removed by another machine take their dependent local rows with them.
+        // Removes local rows whose shared rows another machine has removed.
         database.run(
           "DELETE FROM workflow_runs WHERE workflow_id NOT IN (SELECT id FROM workflows)",
         );

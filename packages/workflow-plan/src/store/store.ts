@@ -21,11 +21,14 @@ export type PlanStore = {
   /** Loads the commits of other processes into the database. */
   sync(): Promise<void>;
   /**
-   * Commits all changes of a function, or none. The function is called again when another process has changed the
-   * rows meanwhile.
+   * Commits all changes of a function, or none. The function is called again when another process has changed the rows
+   * since the first call.
    */
   change<Result>(act: () => Result): Promise<Result>;
-  /** Takes a lock when it is free. `onWait` is called while it is taken, and ends the wait by throwing. */
+  /**
+   * Takes a lock when it is free. `onWait` is called while another process holds the lock, and ends the wait by
+   * throwing.
+   */
   lock(name: StoreLock, onWait: () => void): Promise<HeldLock>;
   /** Returns a text that changes with the database. */
   changeCounter(): string;

@@ -20,7 +20,7 @@ export type DaemonBridge = {
   /** Null when `isExternal`. */
   router: MessageRouter | null;
   botChannels: readonly Channel[];
-  /** Whether a separate service does it. */
+  /** Whether a separate service fires triggers and answers bots. */
   isExternal: boolean;
 };
 
@@ -38,7 +38,7 @@ export type CommandContext = {
   setThemeVersion: (change: (version: number) => number) => void;
   /** Passes a line to the router. */
   send: (text: string) => void;
-  /** Shows each step of a plan's run as it changes; null ends that. */
+  /** Shows each step of a plan's run as it changes; null ends the display. */
   follow: (id: string | null) => Promise<void>;
   /** Opens the bots of the settings in this process. @throws ConfigError */
   startBots: () => Promise<readonly Channel[]>;

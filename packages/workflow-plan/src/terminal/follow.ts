@@ -15,7 +15,7 @@ export class Follower {
     this.#show = show;
   }
 
-  /** Follows a plan; null ends that. @throws ExecutorError */
+  /** Follows a plan. Null ends the display. @throws ExecutorError */
   async follow(id: string | null): Promise<void> {
     this.#id = id === null ? null : this.#plans.get(id).id;
     this.#shown = new Map();

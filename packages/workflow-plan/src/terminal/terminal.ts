@@ -35,13 +35,13 @@ export type TerminalChatOptions = {
 };
 
 const tickMs = 500;
-/** Longest wait for keys pressed before a question, in milliseconds. They are read within a few milliseconds. */
+/** Longest wait for keys pressed before a question, in milliseconds. Keys are read within a few milliseconds. */
 const typedBeforeMs = 100;
 const prompt = "> ";
 
 /**
  * Runs the chat at a terminal, line by line: in any terminal, in tmux, and with a file or a pipe as input. Resolves
- * when the user leaves it, or when the input has ended and all of it is answered. Runs continue.
+ * when the user leaves it, or when the input has ended and all lines are answered. Runs continue.
  */
 export async function runTerminalChat(options: TerminalChatOptions): Promise<void> {
   const chat = new TerminalChat(options);

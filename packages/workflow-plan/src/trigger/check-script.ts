@@ -14,9 +14,9 @@ export type CheckCommand = {
   mask?: (text: string) => string;
   /** Called with the process id after the start. */
   onStarted?: (pid: number) => void;
-  /** Aborted when it exceeds a limit, with an error that names the limit. */
+  /** Aborted when the script exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
-  /** Called when it has ended. */
+  /** Called when the script has ended. */
   end?: () => void | Promise<void>;
 };
 
@@ -27,8 +27,9 @@ const graceMs = 500;
 const mostErrorCharacters = 300;
 
 /**
- * Runs a check script to its end and returns its output. Processes that it started end with it. Its input is empty.
- * @throws TriggerError when it fails, takes too long or prints too much, in one line.
+ * Runs a check script to its end and returns its output. The processes of the script end with it. The input of the
+ * script is empty.
+ * @throws TriggerError with a one-line message when the script fails, takes too long or prints too much.
  */
 export async function runCheck(
   command: CheckCommand,

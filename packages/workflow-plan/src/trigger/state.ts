@@ -2,7 +2,7 @@ import { scheduleOf } from "../check/schedule.ts";
 import type { PlanMetadata, TriggerConfig } from "../plan/plan.ts";
 
 /**
- * The stored state of a trigger, besides its definition.
+ * The stored state of a trigger, without its definition.
  *
  * For a poll, `last_result` is the output to compare the next one with (null when there is none yet), and
  * `last_check_at` the due time of its last check (null when a check is due at once). For a cron trigger,
@@ -53,13 +53,14 @@ export function nextSlot({ expression, timezone }: CronTrigger, after: number): 
 /** The result of checking a cron trigger: its new state, and the slot that fires. */
 export type Settled = { state: Partial<TriggerState>; slot: string | null };
 
-/** How long a slot is on time, in milliseconds. */
+/** The time for which a slot is on time, in milliseconds. */
 const onTimeMs = 60_000;
 
 /**
  * Settles the slots of a cron trigger up to now: of all slots since the last check at most the latest fires. A slot is
- * on time within its minute; a later one was missed, and fires unless missed ones are skipped. A clock that was set
- * back settles nothing: the slots from now on are due again, and the caller checks whether a slot has already fired.
+ * on time within its minute; a later one was missed, and fires unless missed ones are skipped. If the clock was set
+ * back, no slot is settled: the slots from now on are due again, and the caller checks whether a slot has already
+ * fired.
  */
 export function settleSlots(
   trigger: CronTrigger,
