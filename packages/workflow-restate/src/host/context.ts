@@ -19,7 +19,7 @@ const mostRetries = 7;
 
 /**
  * Connection of a host to its cluster: calls, queries, and a private storage root that mirrors the threads that were
- * read. Results from files are computed by the local host.
+ * read. The local host computes results from these files.
  */
 export class HostContext {
   readonly client: ClusterClient;
@@ -83,8 +83,8 @@ export class HostContext {
   }
 
   /**
-   * Whether the invocation of a thread makes progress. Restate's tables show an invocation that is gone, paused or
-   * failing repeatedly.
+   * Whether the invocation of a thread makes progress. Restate's tables show whether the invocation is missing, paused
+   * or failing repeatedly.
    */
   async isDriven(meta: ThreadMeta): Promise<boolean> {
     return (await this.driven([meta])).has(meta.threadId);

@@ -3,7 +3,7 @@ import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 import { badOut, badPath, badTarget, unresolvedTarget } from "./errors.ts";
 
-/** A part of a target: literal text, or an expression that is replaced by its value. */
+/** A part of a target: literal text, or an expression, which stands for its value. */
 type Part = { text: string } | { expression: string };
 
 /** One access inside a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
