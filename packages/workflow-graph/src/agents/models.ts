@@ -28,7 +28,7 @@ export type ModelAgentsOptions = {
   tools?: ToolRegistry;
   /** Maximum number of model answers in one run of an agent (50). In a subagent's call, the maximum is 20. */
   maxTurns?: number;
-  /** When to summarize a conversation that fills its model's window; `false` disables summaries. */
+  /** Settings for the summary of a conversation that fills its model's window; `false` disables summaries. */
   context?: ContextOptions | false;
 };
 

@@ -115,6 +115,7 @@ export class Outline {
   }
 }
 
+// Most nodes of a set that is stored as a list.
 const mostFew = 32;
 
 /** A set of nodes, stored as a list if it is small. */

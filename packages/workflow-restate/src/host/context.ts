@@ -11,10 +11,13 @@ import { standOf, type ThreadMeta } from "../thread/thread.ts";
 /** Invocation that drives a thread, from Restate's system tables. */
 type Invocation = { key: string; status: string; retry_count: number | null };
 
-/** How long a thread counts as driven after its last progress, in milliseconds. */
+/** Time after its last progress for which a thread counts as driven, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
-/** After this many failed attempts, about four seconds, a thread counts as not driven. A worker restarts faster. */
+/**
+ * Number of failed attempts after which a thread counts as not driven. They take about four seconds; a worker restarts
+ * faster.
+ */
 const mostRetries = 7;
 
 /**

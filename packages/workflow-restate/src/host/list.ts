@@ -15,7 +15,7 @@ import type { HostContext } from "./context.ts";
 
 /** Longest time for which the objects of the index may disagree about a new thread, in milliseconds. */
 const settlesMs = 10_000;
-/** How long {@link readNewest} remembers threads started by this host, in milliseconds. */
+/** Time for which {@link readNewest} remembers threads that this host started, in milliseconds. */
 const forgetsMs = 60_000;
 
 /** Statuses of a thread that has ended. */

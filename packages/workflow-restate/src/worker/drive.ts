@@ -45,6 +45,7 @@ export type Order = { threadId: string; epoch: number; invocation: string; signa
  */
 const mostAttempts = 4;
 
+/** Event numbers reserved for each claim. */
 const seqsOfClaim = 1_000_000;
 
 /**

@@ -104,7 +104,10 @@ export type Enclosure = {
   child: string;
 };
 
-/** Maximum number of nestings reported per step. Branches that meet again can have exponentially many. */
+/**
+ * Maximum number of nestings reported per step. A step after Branches that meet again can have exponentially many
+ * nestings.
+ */
 const maxWays = 100;
 
 type Graph = {

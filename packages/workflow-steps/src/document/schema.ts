@@ -134,7 +134,7 @@ const schemaOf = (form: Form, path: string, described = path): Schema => {
   return told(schema, path, described);
 };
 
-/** Returns a Zod schema with descriptions, without keywords that have no meaning for JSON. */
+/** Returns a Zod schema with descriptions. Drops keywords without a meaning in JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));

@@ -188,6 +188,7 @@ const prototypeKey = "__proto__";
 /** Keys that targets can't write. Values may still contain the keys `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
+// Largest gap between an array's end and a new index.
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
 

@@ -40,9 +40,9 @@ export type CustomHandler = (
 
 /** Options of an {@link Engine}. */
 export type EngineOptions = RunOptions & {
-  /** Receives every event. Its errors are ignored. */
+  /** Receives every event. The engine ignores errors of this function. */
   onEvent?: (event: RunEvent) => void;
-  /** Receives a checkpoint after each commit. Its errors are ignored. */
+  /** Receives a checkpoint after each commit. The engine ignores errors of this function. */
   onCheckpoint?: (checkpoint: Checkpoint) => void;
   /** Handlers by the prefix of step ids. */
   customHandlers?: Record<string, CustomHandler>;

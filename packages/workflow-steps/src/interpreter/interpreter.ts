@@ -144,7 +144,7 @@ export type Task = {
   /** Null for a custom type. */
   type: StepType | null;
   context: ChildExecutionContext;
-  /** Replaced after each of the step's commits. */
+  /** The current attempt. Each commit of the step ends it. */
   attempt: OpenAttempt;
   signal: AbortSignal;
   turn: Turn;
