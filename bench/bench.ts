@@ -10,7 +10,7 @@ import { rows } from "./rows/rows.ts";
 
 /*
  * Measures rows and their floors: `bun run bench`, described in docs/explanation/performance.md. The exit code is 1
- * when a row could not be measured; a missed target does not change it.
+ * when a measurement fails; a missed target does not change it.
  */
 const { values } = parseArgs({
   options: {
@@ -56,7 +56,7 @@ try {
 }
 process.exit(failed.length === 0 ? 0 : 1);
 
-/** Returns the version of the command, with the commit if there is one. */
+/** Returns the version of the command, with its commit if known. */
 function version(): string {
   const manifest = readFileSync(pathOf("packages/cli-workflow/package.json"), "utf8");
   const { version: number } = JSON.parse(manifest) as { version: string };

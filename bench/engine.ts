@@ -43,7 +43,7 @@ export function engineOf({ root, hash }: Store, bundle?: Bundle) {
       await promise;
       return threadId;
     },
-    /** Resumes a thread. `after` resolves when it has ended. */
+    /** Resumes a thread. `after` resolves when the thread has ended. */
     async resume(threadId: string): Promise<{ after: Promise<void> }> {
       const { promise, resolve } = Promise.withResolvers<void>();
       ended = resolve;

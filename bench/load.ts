@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundlePath, type Report, reported, start, type Store } from "./store.ts";
 
-/** Number of concurrent threads, and number of steps of each. */
+/**
+ * Load of a measurement: `together` concurrent threads of `count` steps each. With `weigh`, the report has the memory.
+ */
 export type Load = { together: number; count: number; weigh?: boolean };
 
 const script = fileURLToPath(new URL("./baseline/loops.ts", import.meta.url));

@@ -1,4 +1,4 @@
-/** Median of some readings, with quartiles. */
+/** Median and quartiles of several readings. */
 export type Sample = { median: number; low: number; high: number };
 
 /** Takes one reading, in the unit of its row. */
@@ -14,7 +14,7 @@ export async function inTurn(times: number, floor: Take, ours: Take): Promise<[S
   return [sampleOf(readings[0]), sampleOf(readings[1])];
 }
 
-/** Returns the median and the quartiles of some readings. */
+/** Returns the median and the quartiles of several readings. */
 export function sampleOf(readings: readonly number[]): Sample {
   const sorted = readings.toSorted((a, b) => a - b);
   const at = (part: number) => {

@@ -3,7 +3,7 @@ import type { Sample } from "./measure.ts";
 import { isMet, type Line } from "./row.ts";
 import { rows } from "./rows/rows.ts";
 
-/** Result of a run. `failed` has the rows that could not be measured, with reasons. */
+/** Result of a run. `failed` has the rows without a figure, with reasons. */
 export type Result = {
   date: string;
   version: string;
@@ -26,7 +26,7 @@ ${tableOf(lines)}
 ${failed.map(({ row, reason }) => `Not measured: \`${row}\` (${reason}).\n\n`).join("")}${tail}`;
 }
 
-/** Returns the table of some lines. */
+/** Returns lines as a Markdown table. */
 export function tableOf(lines: readonly Line[]): string {
   const names = ["what", "figure", "floor", "the floor is", "ratio", "target", "result"];
   const rule = names.map(() => "---");

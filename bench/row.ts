@@ -5,7 +5,7 @@ export type Line = {
   what: string;
   unit: string;
   figure: Sample;
-  /** Name of the floor, and its figure from the same run. */
+  /** Name of the floor. The same run measures the floor and the product. */
   floorIs: string;
   floor: Sample;
   /** Median of the figure divided by the median of the floor. */
@@ -14,7 +14,7 @@ export type Line = {
   target: { ratio: number } | { most: number };
 };
 
-/** Environment of a measurement: a folder on a real disk, and programs, which are built on first use. */
+/** Environment of a measurement: a folder on a real disk, and programs. The first use of a program builds it. */
 export type Bench = {
   folder: string;
   /** Path of the command as npm installs it. */

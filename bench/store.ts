@@ -12,7 +12,7 @@ import { openRoot } from "../packages/workflow/src/disk/root.ts";
 import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
 import { descriptor } from "./bundle/steps.esm.js";
 
-/** Bundle of every row. */
+/** Path of the bundle that all rows run. */
 export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
 
 /** Report of the bundle: when its threads began and ended, in milliseconds on the shared clock. */
@@ -96,7 +96,7 @@ export async function workerGone({ root, hash }: Store): Promise<void> {
   await until(() => !existsSync(path) && !(worker && isAlive(worker.identity)));
 }
 
-/** Sets how long an idle worker stays alive. */
+/** Sets the idle time after which a worker exits, in milliseconds. */
 export function setIdle(ms: number): void {
   process.env[idleVariable] = String(ms);
 }

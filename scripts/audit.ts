@@ -8,7 +8,7 @@
  * log, from 0. `<notes>` has one line per event, in order:
  *
  *     effect <threadId> <n> <n:nonce>    the step had its effect, before its yield
- *     step <threadId> <n> <n:nonce>      the workflow was asked for the step after this one
+ *     step <threadId> <n> <n:nonce>      the engine requested the step after this one
  *     seen <threadId> <n> <content>      a client received the step
  *     ended <threadId> <status>          a client received the end
  *     started <threadId> <hash>          the start was acknowledged
@@ -173,7 +173,7 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   }
 }
 
-/** Describes how a log contradicts a note; null when it agrees. */
+/** Describes the contradiction between a log and a note; null when they agree. */
 function problemOf(what: string, { hash, lines }: Log, a: string, b: string): string | null {
   const { content, meta } = lines.at(-1) ?? {};
   const status = statusOf[meta?.reason ?? ""] ?? "open";
@@ -193,7 +193,7 @@ function problemOf(what: string, { hash, lines }: Log, a: string, b: string): st
   return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
 }
 
-/** Checks that no step has an effect after its acknowledgement, and that every committed step had one. */
+/** Checks that no step has an effect after its acknowledgement, and that every committed step had its effect. */
 function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const committed = new Map<string, string>();
   const effects = new Set<string>();

@@ -7,7 +7,10 @@ const top = fileURLToPath(new URL("..", import.meta.url));
 const core = join(top, "packages/workflow/src");
 const cli = join(top, "packages/cli-workflow");
 
-/** Entry files of processes, by their built names. The file that starts a process finds it beside itself. */
+/**
+ * Entry files of processes, by their built names. Each built file is in the same folder as the file that starts the
+ * process.
+ */
 const processes = {
   worker: "worker/main.ts",
   "inspect-child": "bundle/inspect-child.ts",
@@ -16,7 +19,7 @@ const processes = {
 
 type Entry = { source: string; as: string };
 
-/** The main file of jsonc-parser is UMD, whose parts the bundler can't see. Uses its ES module instead. */
+/** Replaces the UMD main file of jsonc-parser by its ES module, because the bundler can't follow UMD imports. */
 const wholeParser: Bun.BunPlugin = {
   name: "whole-parser",
   setup: (builder) => {
@@ -72,7 +75,7 @@ export async function buildCommand(dist: string): Promise<string[]> {
   return [...main, ...(await buildProcesses(dist))];
 }
 
-/** The Restate server, if it is installed. */
+/** Folder of the Restate server's packages, if the server is installed. */
 const restate = "node_modules/@restatedev";
 
 /**

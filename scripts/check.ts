@@ -8,8 +8,8 @@ import { top } from "./test-files.ts";
 import { everyChangeTier, nightlyTier, soakTier, type Stage, type Tier } from "./tiers.ts";
 
 /*
- * The gate. Prints one line per stage with its duration, and the output of a failed stage. The last line, `N passed, N
- * failed`, counts tests; a stage that fails without a failed test counts as one.
+ * The gate. Prints one line per stage with its duration, and the output of a failed stage. The last line,
+ * `N passed, N failed`, counts tests; a stage that fails without a failed test counts as one failed test.
  */
 const usage =
   "usage: bun scripts/check.ts [--all | --soak [--minutes 720] [--schedules 1000000] [--faults 1000] [--seed N]] [stage…]";

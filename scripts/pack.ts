@@ -11,8 +11,8 @@ import { makeStandalone } from "./standalone.ts";
 
 /*
  * Builds the published packages: `.pack/<name>/` and its tarball. A published package differs from the workspace in
- * four ways: TypeScript is built, dependencies except Bun are bundled (one file loads faster than a hundred),
- * `workspace:` becomes a version, and nothing is private.
+ * four ways: its TypeScript is built, its dependencies except Bun are bundled (one file loads faster than a hundred),
+ * `workspace:` becomes a version, and the manifest is not private.
  *
  * The agents, steps, graphs and plans are built file by file and keep their dependencies, so that a bundle leaves out
  * unused files. The command line depends on steps, graphs and plans because it builds bundles from them.
@@ -203,7 +203,9 @@ export type Packed = Record<
   string
 >;
 
-/** Returns the command that installs tarballs in a folder. They depend on each other, and no registry has them. */
+/**
+ * Returns the command that installs tarballs in a folder. The tarballs depend on each other and are not in a registry.
+ */
 export function installCommand(tarballs: readonly string[], folder: string): string {
   const words = tarballs.map((path) => shellWord(`./${relative(folder, path)}`));
   return ["npm install", ...words].join(" ");
@@ -229,7 +231,7 @@ async function packAll(): Promise<Packed> {
     graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
     plan: tarball(packFiles("workflow-plan", [core, agents])),
     evals: tarball(packFiles("evals", [core, agents])),
-    // In a separate folder, because npm gives it the same file name as the core's tarball.
+    // In a separate folder, because npm gives this tarball the same file name as the core's tarball.
     alias: tarball(packAlias(), aliasOut),
   };
 }

@@ -67,7 +67,7 @@ function git(folder: string, ...args: string[]): { ok: boolean; stderr: string }
 
 const isRepository = (folder: string): boolean => git(folder, "rev-parse", "--git-dir").ok;
 
-/** Returns the repository to review: the given one, this one, or a new small one. */
+/** Returns the repository to review: the given repository, this repository, or a new small repository. */
 function repository(): { folder: string; made: boolean } {
   if (path === null) {
     return isRepository(top) ? { folder: top, made: false } : { folder: makeOne(), made: true };
@@ -194,7 +194,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // A reader may close the pipe early (`| head`). This is not a failure.
+  // A reader that closes the pipe early (`| head`) is not a failure.
   const closed = error instanceof Error && "code" in error && error.code === "EPIPE";
   if (!closed) console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = error instanceof Stop ? error.code : closed ? 0 : 1;

@@ -11,7 +11,8 @@ export type Environment = Record<string, string | undefined>;
 export type Shared = "cluster" | "browser";
 
 /**
- * Folder with the home and all temporary files of a run. Its path is short because socket paths below it are limited.
+ * Folder with the home and all temporary files of a run. Its path is short, because the length of socket paths below it
+ * is limited.
  */
 const folder = mkdtempSync(join(tmpdir(), "gate-"));
 // Some tests run a process as another user, which needs access to its folder inside this one.
@@ -77,10 +78,7 @@ export const plainEnvironment = (): Environment => ({
   HOME: home,
 });
 
-/**
- * Returns the processes whose command line or environment contains the run's folder. Only processes of the run do.
- * Linux only.
- */
+/** Returns the processes of the run: their command line or environment contains the run's folder. Linux only. */
 function processesOfRun(): number[] {
   const read = (pid: string, file: string): string => {
     try {

@@ -56,7 +56,7 @@ export async function makeStandalone(
     compile: {
       outfile: join(folder, "uncaged-workflow"),
       assets: [parts.console, parts.archive, archive],
-      // The binary must not read the configuration of the folder in which it is called.
+      // The binary must not read the configuration of the caller's folder.
       execArgv: ["--no-install"],
       autoloadDotenv: false,
       autoloadBunfig: false,
@@ -146,7 +146,7 @@ function fileOf(specifier: string, folder: string): string | null {
   }
 }
 
-/** Copies a package's third-party dependencies beside it. */
+/** Links a package's third-party dependencies into a `node_modules` folder. */
 function linkDependencies(source: string, modules: string): void {
   for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
     const from = join(source, "node_modules", name);

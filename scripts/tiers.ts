@@ -14,7 +14,7 @@ export type Stage = {
   isTests?: boolean;
   /** Whether the output is printed even when the stage passes. */
   isReport?: boolean;
-  /** Why this machine can't run the stage; null when it can. */
+  /** Reason why this machine can't run the stage; null when it can. */
   missing?: string | null;
 };
 
@@ -75,7 +75,7 @@ const browser = ({ browser: files }: TestFiles, cases: Cases): Stage[] =>
 const cluster = ({ cluster: files }: TestFiles, cases: Cases): Stage[] =>
   tests("cluster", files, { cases, shared: ["cluster"], missing: whyNoCluster });
 
-/** Runs at low priority: the simulator has its own clock, so that parallel tests can go first. */
+/** Runs the simulator at low priority. The simulator has its own clock, so it can wait for parallel tests. */
 const simulator = (schedules: number): Stage[] =>
   [["simulate", "all", schedules] as const, ["workers", "workers", schedules / 10] as const].map(
     ([name, scope, count]) =>
@@ -105,7 +105,7 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
-    // Each stage leaves cores idle for the stage beside it.
+    // None of these stages uses all cores, so they run in parallel.
     [
       ...cluster(everyChange, "some"),
       ...tests("pack", everyChange.pack, { cases: "some" }),

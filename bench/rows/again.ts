@@ -92,7 +92,7 @@ function unendedCopy({ root, hash, threadId }: Source, as: string): string {
   });
 }
 
-/** Returns the time until the thread's next commit, and deletes the thread. */
+/** Returns the time of the thread's next commit, in milliseconds on the shared clock. Deletes the thread. */
 async function committed({ host, hash, report }: Source, threadId: string): Promise<number> {
   const { ended } = await reported(report);
   const ref = { hash, threadId };

@@ -29,7 +29,7 @@ export const busy: Row = {
     if (status !== "completed") throw new Error(`the thread is ${status}`);
     const served = await serveRoot(await command(), root);
     const address = `http://127.0.0.1:${served.port}`;
-    /** Returns the longest task of several uses, each on a new page. */
+    /** Uses several new pages and returns a sample of their longest tasks, in milliseconds. */
     const readings = async (use: Use) => {
       const figures: number[] = [];
       for (let n = 0; n < times; n += 1) {

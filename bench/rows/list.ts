@@ -24,7 +24,7 @@ export const list: Row = {
   },
 };
 
-/** Waits until the index is complete: it is built in the background, and pages then read no thread folders. */
+/** Waits until the background index is complete. Pages then read no thread folders. */
 async function untilIndexed(page: () => Promise<number>): Promise<void> {
   const until = performance.now() + mostBuildMs;
   while (performance.now() < until) {

@@ -42,7 +42,7 @@ const notDue = (): never => {
   throw new Error("a plan was due");
 };
 
-/** Creates active plans that are due some hours later. */
+/** Creates active plans that are due several hours later. */
 function fill(empty: Plans): void {
   const { database } = empty;
   const poll = {

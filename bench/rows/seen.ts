@@ -9,7 +9,7 @@ import { line, type Row } from "../row.ts";
 import { serveRoot } from "../serve.ts";
 import { makeStore, threadIdOf } from "../store.ts";
 
-// Limited by the window: an invisible card is not rendered.
+// The window limits this number, because the page does not render invisible cards.
 const times = 9;
 
 export const seen: Row = {
@@ -57,7 +57,7 @@ const bareHtml = `<h1>Bare</h1><script>
 new EventSource("/events").onmessage = ({ data }) => document.body.append(data);
 </script>`;
 
-/** Serves a page that appends each message of its stream. `send` returns the time at which it sent a message. */
+/** Serves a page that appends each message of its stream. `send` sends a message and returns the time. */
 function bareServer() {
   const readers = new Set<ReadableStreamDefaultController<Uint8Array>>();
   const encoder = new TextEncoder();

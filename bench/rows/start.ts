@@ -30,13 +30,13 @@ export const start: Row = {
 
 const bare = () => timed(() => Bun.spawn([process.execPath, "-e", "0"]).exited);
 
-/** Measures the time until the bundle's next step is requested: the first step is committed by then. */
+/** Measures the time until the request for the bundle's second step: the first step is committed then. */
 async function firstStep(store: Store, command: string): Promise<number> {
   const report = join(store.folder, "report.json");
   const began = now();
   const child = Bun.spawn([command, "run", "bench", "--root", store.root, "--prompt", report], {
     stdio: ["ignore", "ignore", "pipe"],
-    // The child sees a changed environment only when it is passed.
+    // Without this, the child would miss changes to the environment.
     env: process.env,
   });
   const { ended } = await reported(report);

@@ -44,7 +44,7 @@ export const stream: Row = {
   },
 };
 
-/** Starts a model in a separate process, so that its processor time is not counted. */
+/** Starts a model in a separate process, so that the measurement excludes its processor time. */
 async function startModel(tokens: number, perSecond: number) {
   const script = agentsFile("bench/paced-server.ts");
   const args = [process.execPath, script, String(tokens), String(perSecond)];

@@ -41,7 +41,8 @@ type FollowLine = {
 };
 
 /**
- * Follows a thread by the `follow` command until the thread or the command ends. Some commands are killed or frozen.
+ * Follows a thread by the `follow` command until the thread or the command ends. The test kills or freezes some
+ * commands.
  */
 export async function followByCommand(
   product: Product,
@@ -95,7 +96,7 @@ export async function followByServer(
 
 type Message = { name: string; id: string | null; data: string };
 
-/** Yields the messages of a stream until it is interrupted or the time is over. */
+/** Yields the messages of a stream until the stream breaks or the time limit ends. */
 async function* eventsOf({ body }: Response, late: number): AsyncGenerator<Message> {
   const reader = body?.getReader();
   if (!reader) return;

@@ -12,7 +12,7 @@ const words = [
   join(cli, "src/main.ts"),
 ];
 
-/** mulberry32: a small generator with a seed. */
+/** Random number generator with a seed (mulberry32). */
 export class Random {
   #state: number;
 
@@ -45,7 +45,7 @@ export type Answer = {
 
 export type Row = { threadId: string; hash: string; status: string; steps: number };
 
-/** Disturbance of a process or a request: it is killed, or frozen for a while. */
+/** Disturbance after `afterMs`: a kill of a process or an abort of a request, or a freeze for `forMs`. */
 type Harm = { kind: "kill" | "freeze"; afterMs: number; forMs: number };
 
 const cutOff: Answer = { value: null, code: null, text: "cut off" };
@@ -63,7 +63,7 @@ export class Product {
   #server: { child: Bun.Subprocess; url: string; token: string } | null = null;
   #port = 0;
   #isServing = true;
-  /** Whether commands, servers and workers are still disturbed. */
+  /** Whether the test still disturbs commands, servers and workers. */
   isHarsh = true;
 
   constructor(seed: number) {
@@ -97,7 +97,7 @@ export class Product {
     return child;
   }
 
-  /** Runs a command to its end. Kills or freezes some commands in the middle. */
+  /** Runs a command to its end. Kills or freezes some commands before they end. */
   async command(...args: string[]): Promise<Answer> {
     this.counts.commands += 1;
     const child = this.spawn([...args, "--json"]);
@@ -110,7 +110,7 @@ export class Product {
     return text === "" && child.exitCode !== 0 ? { ...answer, code: "NO_ANSWER" } : answer;
   }
 
-  /** Sends a request to the server. Aborts some requests in the middle. */
+  /** Sends a request to the server. Aborts some requests before their response. */
   async request(method: string, path: string, body?: unknown): Promise<Answer> {
     const server = this.#server;
     if (!server) return cutOff;
@@ -182,7 +182,7 @@ export class Product {
     await this.#disturb(send, this.#harm(1, 1));
   }
 
-  /** Kills or freezes a process later, with a certain chance. */
+  /** Kills or freezes a process with probability 0.4, after at most 1.5 seconds. */
   async strikeLater(send: (signal: NodeJS.Signals) => void): Promise<void> {
     await this.#disturb(send, this.#harm(0.4, 1_500));
   }

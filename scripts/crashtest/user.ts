@@ -11,8 +11,8 @@ const mostOpen = 12;
 export const names = ["one", "two"];
 
 /**
- * The workflow counts and sometimes asks a question. Before each yield it has an external effect, which it notes. It
- * notes each step when it is asked for the next one.
+ * The workflow counts and sometimes asks a question. Before each yield it has an external effect and notes the effect.
+ * It notes each step when the engine requests the next step.
  */
 const source = (note: string) => `// ${note}
 import { appendFileSync } from "node:fs";
@@ -96,7 +96,7 @@ export class Usage {
 /** Options of a thread. */
 type Options = Record<string, string | number>;
 
-/** A user of the product, with a random generator of its own. */
+/** A user of the product, with its own random generator. */
 export class User {
   readonly #random: Random;
   readonly #product: Product;
@@ -314,7 +314,7 @@ export class User {
     this.#usage.taken(args[0] ?? "", await this.#product.command(...args));
   }
 
-  /** Adds a version and removes its name: gc may delete it, unless a thread runs on it. */
+  /** Adds a version and removes its name: gc may delete the version, unless a thread runs on it. */
   async #passingVersion(): Promise<void> {
     const path = this.#usage.newVersion();
     const name = basename(path, ".esm.js");
@@ -342,7 +342,7 @@ const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ulid = (random: Random): string =>
   `01${Array.from({ length: 24 }, () => digits[random.below(32)]).join("")}`;
 
-/** Sends a signal to a process that may be gone. */
+/** Sends a signal to a process that may have ended. */
 export function attempt(send: () => void): void {
   try {
     send();

@@ -3,7 +3,7 @@ import type { TextlintRuleModule } from "@textlint/types";
 /* Faults of prose that a pattern can find, by kind. CONTRIBUTING.md describes the style of this repository. */
 type Kind = { pattern: RegExp; advice: string };
 
-/** End of a sentence; a colon or semicolon also begins a clause. */
+/** Beginning of a sentence, or of a clause after a colon, a semicolon or a bracket. */
 const begin = String.raw`(?<=^\s*|[.!?:;]\s+|\(\s*)`;
 const restOfStatement = String.raw`[^.?!]*(?:[.!]|$)`;
 

@@ -1,5 +1,5 @@
 /**
- * Runs evals and reads their results, for programs that run and show them.
+ * Runs evals and reads their results.
  *
  * @module
  */

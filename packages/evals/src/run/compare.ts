@@ -3,8 +3,8 @@ import type { AttemptError } from "@uncaged/workflow/records";
 /* The results of an eval, computed from its records. The command line, its JSON and the console show them. */
 
 /**
- * The outcome of a case's run: `scored`; its thread `failed`, `waits` for a person, exceeded its `budget` or ran out of
- * `rounds`; or its scorer gave no score, `unscored`.
+ * The outcome of a case's run. Either the scorer gave a score (`scored`) or no score (`unscored`), or the thread did
+ * not complete: it `failed`, `waits` for a person, exceeded its `budget` or ran out of `rounds`.
  */
 export type Outcome = (typeof outcomes)[number];
 

@@ -28,7 +28,7 @@ const mostProblems = 20;
 
 /**
  * Reads the cases of a data set in JSON Lines. The id of a case defaults to its line number, its prompt to the prompt
- * of its fixture. Empty lines are skipped; a byte order mark and Windows line ends are accepted.
+ * of its fixture. Skips empty lines. Accepts a byte order mark and Windows line ends.
  *
  * @param file the name of the data set, for messages
  * @throws WorkflowError `BAD_DATASET` with each wrong line, as `file:line:column: message` with `locate`.

@@ -37,7 +37,7 @@ export type EvalHead = {
   version: 1;
   id: string;
   createdAt: number;
-  /** The cluster with its threads; absent if they are in the storage root. */
+  /** The cluster that has the threads; absent if the storage root has them. */
   cluster?: string;
   dataset: { file: string; hash: string };
   scorer: { file: string; hash: string };
@@ -99,14 +99,14 @@ type VersionFile = {
   results: Map<string, CaseRun>;
   /** Runs without a result. */
   started: Map<string, Started>;
-  /** The length in bytes of the complete lines, and their number. */
+  /** The length of the complete lines in bytes, and their number. */
   end: number;
   lines: number;
 };
 
 /*
- * Caches of recently read files, for pages that poll a running eval. Only appended lines of a version's file are read
- * again; the head is never rewritten.
+ * Caches of recently read files, for pages that poll a running eval. A poll reads only the appended lines of a
+ * version's file. The head never changes.
  */
 const heads = new Map<string, { file: string; head: EvalHead }>();
 const versions = new Map<string, { ino: number; version: VersionFile; mark: string }>();
@@ -132,7 +132,7 @@ function headAt(path: string): EvalHead {
 function versionAt(path: string): VersionFile | null {
   const { ino, size } = statSync(path);
   const known = versions.get(path);
-  // A replaced or truncated file is read from its beginning.
+  // Read a replaced or truncated file from its beginning.
   const isSame =
     known?.ino === ino && size >= known.version.end && markAt(path, known.version) === known.mark;
   const version = readVersion(path, isSame ? known.version : undefined);
@@ -167,7 +167,7 @@ function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINI
 function readVersion(path: string, before?: VersionFile): VersionFile | null {
   if (!existsSync(path)) return null;
   const bytes = bytesFrom(path, before?.end ?? 0);
-  // The end of the writing process cut off an incomplete last line.
+  // The writing process may have died within the last line.
   const whole = bytes.lastIndexOf(newline) + 1;
   const lines = bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
   let head: Pick<VersionFile, "hash" | "workflow" | "at"> | null = before ?? null;

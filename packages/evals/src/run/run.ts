@@ -45,14 +45,14 @@ export type EvalSetup = {
   signal?: AbortSignal;
 };
 
-/** A run has started, has finished, or already had its result. */
+/** Progress of a run: it has `started`, is `done`, or has a recorded result (`known`). */
 export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: CaseRun };
 
 type Job = { hash: string; workflow: string; one: EvalCase; n: number };
 
 /**
- * Runs all cases without a result, and records each result as it arrives. Records each thread's id before its start, so
- * that after a crash the same thread is awaited, not started twice.
+ * Runs all cases without a result, and records each result as it arrives. Records each thread's id before its start. So
+ * after a crash the next call follows that thread and does not start a second one.
  * @throws WorkflowError for an error that affects all cases, such as a full disk.
  */
 export async function runEval(setup: EvalSetup): Promise<void> {
@@ -98,7 +98,7 @@ async function runOne(setup: EvalSetup, job: Job, stop: AbortSignal): Promise<vo
 async function threadFor({ record }: EvalSetup, { hash, one, n }: Job): Promise<string> {
   const at = { case: one.id, n };
   const known = record.result(hash, at);
-  // A waiting thread may have been answered in the meantime, and a thread without a score is scored again.
+  // Continue a waiting thread, which may have an answer by now, and score a thread without a score again.
   const kept = known && !final.includes(known.outcome) ? known.threadId : null;
   const threadId = record.thread(hash, at) ?? kept ?? (await newThreadId());
   if (record.thread(hash, at) === null) record.start(hash, { ...at, threadId });
@@ -110,7 +110,7 @@ type Result = Omit<CaseRun, "case" | "n" | "at">;
 const nothing = { score: null, pass: false, reason: null, error: null } as const;
 const unspent = { cost: 0, unpriced: 0, tokens: 0, durationMs: null } as const;
 
-/** Starts the thread of a run if necessary, and follows it to its result; null if the eval was stopped. */
+/** Starts the thread of a run if necessary, and follows the thread to its result; null if the eval was stopped. */
 async function resultOf(
   { host, start, score }: EvalSetup,
   { hash, workflow, one, n }: Job,
@@ -152,8 +152,8 @@ async function resultOf(
 }
 
 /**
- * Follows a thread until this process can't continue it. Answers questions from the case, or else from its fixture.
- * Resumes an interrupted thread once. Null if the signal was aborted.
+ * Follows a thread until it ends, or until this process can't continue the thread. Answers questions from the case, or
+ * else from its fixture. Resumes an interrupted thread once. Returns null if the signal was aborted.
  */
 async function endOf(
   host: Host,
@@ -179,7 +179,7 @@ async function endOf(
       : null;
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
-      // This version asks another question than the recorded version.
+      // This version asks a different question from the recorded version.
       if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {

@@ -5,7 +5,7 @@ import type { EvalCase } from "./dataset.ts";
 /** A thread as a scorer gets it: the log, with cost, tokens and duration. */
 export type EvalThread = ThreadJson & { cost: number; tokens: number; durationMs: number };
 
-/** A scorer's judgement. `pass` without `score` scores 1 or 0; `score` without `pass` passes from 0.5. */
+/** A scorer's judgement. `pass` without `score` scores 1 or 0; a `score` of at least 0.5 without `pass` passes. */
 export type Judgement = { score?: number; pass?: boolean; reason?: string };
 
 /** The default export of a scorer file. A score is from 0 to 1. */

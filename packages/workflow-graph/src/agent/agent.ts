@@ -34,8 +34,8 @@ export type AgentSurroundings = {
 };
 
 /**
- * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if there were
- * several.
+ * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if the agent used
+ * several models.
  */
 export type AgentAnswer = {
   output: unknown;

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/* The errors of the agents of a graph. Texts with a capital and a full stop are those of the graph format. */
+/* The errors of the agents of a graph. The graph format prescribes the texts with a capital letter and a full stop. */
 
 export const unknownAgent = (agentName: string, nodeId: string): WorkflowError =>
   WorkflowError.failed(

@@ -22,13 +22,13 @@ import { emptyAnswer, noKey, noTools, unknownProvider } from "./errors.ts";
 
 /** Options of agents that are models. */
 export type ModelAgentsOptions = {
-  /** The providers. A node's model selects one of them, by `provider/model` or by its name. */
+  /** The providers. A node's model selects a provider, by `provider/model` or by the model's name. */
   models: readonly Models[];
   /** The tools that nodes may enable, including tools of MCP servers. Default: none. */
   tools?: ToolRegistry;
-  /** Maximum number of answers that an agent may need to finish (50). A subagent's call is limited to 20. */
+  /** Maximum number of model answers in one run of an agent (50). In a subagent's call, the maximum is 20. */
   maxTurns?: number;
-  /** When to summarize a conversation that fills its model's window; `false` disables summaries. */
+  /** Settings for the summary of a conversation that fills its model's window; `false` disables summaries. */
   context?: ContextOptions | false;
 };
 
@@ -83,7 +83,7 @@ class Player {
     try {
       const { text } = await converse(models.provider, request, {
         ...{ env, signal, maxTurns, callbacks, context: this.#options.context ?? {} },
-        // A subagent's steps are keyed by its call, because two calls in one turn may have the same input.
+        // The call is part of the key of a subagent's steps, because two calls in one turn may have the same input.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
       });

@@ -16,7 +16,7 @@ export type SubagentParts = {
   ids: CallIds;
 };
 
-/** The ids of the calls below one node. Some models give no id, and some repeat ids. */
+/** Unique ids for the calls below one node. Models may omit or repeat ids. */
 export class CallIds {
   readonly #taken = new Set<string>();
 
@@ -68,7 +68,7 @@ export class SubagentTools implements ToolRunner {
     return { content, is_error: true };
   }
 
-  /** A subagent asks for the approval of its own calls where it makes them. */
+  /** Returns the question to ask before a call. Null for a subagent, which asks before its own calls. */
   async approval(name: string, input: unknown, context: ToolContext) {
     const { own } = this.#parts;
     return this.#byName.has(name) ? null : ((await own?.approval?.(name, input, context)) ?? null);

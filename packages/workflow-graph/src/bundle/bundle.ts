@@ -93,7 +93,7 @@ async function* runThread(
   }
   const [asked, answer] = steps.slice(-2);
   if (asked?.role === WAIT && answer?.role === INPUT && asked.meta.for === "approval") {
-    // No interpreter was running to report this answer.
+    // No interpreter was running when this answer arrived, so log the answer now.
     interpreter.logAnswer(asked.meta as ApprovalMeta, answer);
   }
   yield* interpreter.items(reached);
@@ -111,7 +111,7 @@ async function* askAgain({
   return [wait, answer];
 }
 
-/** Returns a thread with a fixed copy of its steps, so that the spending of all agents adds up. */
+/** Returns the context of a thread. All agents share one copy of its steps, so that their spending adds up. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
   const { threadId, maxRounds, attempts, env, signal, blobs, journal, shared } = options;
   return {
@@ -142,7 +142,7 @@ function summaryOf(output: unknown): string {
 
 const maxRounds = 1000;
 
-// In characters of JSON. A whole descriptor is limited to 1 Mi.
+// In characters of JSON. A whole descriptor is limited to 1 Mi characters.
 const longestGraph = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestText = 2000;

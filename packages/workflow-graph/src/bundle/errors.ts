@@ -2,7 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 
 /* The errors of a graph's bundle. */
 
-/** `message` is logged too; the graph format prescribes it. */
+/** `message` is also in the run's log; the graph format prescribes the text. */
 export const noStartNode = (message: string): WorkflowError =>
   WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
 

@@ -22,8 +22,8 @@ export type RunBlocker = {
 };
 
 /**
- * Returns the first reason not to offer a run of a graph, in the order in which editors show them; null if there is
- * none. A run over the API is more lenient: it reports most of these problems in its log.
+ * Returns the first reason why an editor must not run a graph, in the order for display; null if the graph can run. The
+ * API is more lenient: a run reports most of these problems in its log.
  */
 export function runBlocker(document: Partial<GraphDocument>): RunBlocker | null {
   let graph: Graph;

@@ -12,7 +12,7 @@ type NodeWork =
       reasoningEffort: string;
       /** The names of the enabled tools. */
       tools: readonly string[];
-      /** Whether it may call the agents that its `subagent` connections lead to. */
+      /** Whether the agent may call the agents at the end of its `subagent` connections. */
       callsSubagents: boolean;
     }
   | { kind: "if"; conditions: readonly Condition[] }
@@ -56,7 +56,7 @@ export const nodeDefaults = {
   approval: { prompt: "" },
 } as const;
 
-/** The tools that nodes may enable when the graph is added from a file. */
+/** The tools that nodes may enable in a graph from a file. */
 export const builtInTools: readonly string[] = [
   ...["readFile", "writeFile", "editFile", "listFiles", "search", "runCommand"],
 ];
@@ -65,8 +65,8 @@ export const builtInTools: readonly string[] = [
 export const SUBAGENT = "subagent";
 
 /**
- * Reads a graph and migrates older documents: `input` becomes `approval`, a text condition becomes one `contains`, and
- * the handle `true` becomes `condition-0`. Any value that is not a list counts as an empty list.
+ * Reads a graph and migrates older documents: `input` becomes `approval`, a text condition becomes one `contains`
+ * condition, and the handle `true` becomes `condition-0`. Any value that is not a list counts as an empty list.
  *
  * @throws WorkflowError `GRAPH_INVALID` for a node id that is not a valid step name.
  */
@@ -90,7 +90,7 @@ type Data = Readonly<Record<string, unknown>>;
 const recordOf = (value: unknown): Data =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Data) : {};
 
-// A node's id is the name of a role.
+// In characters. A node's id is the name of a role.
 const longestId = 200;
 
 function readNode(given: unknown, index: number): GraphNode {

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /*
  * Schema of the agent graph format. It is the source of the types, the checks of files and the JSON Schema for editors.
- * Bundles import only types of this file, which keeps Zod out of them: their document is checked at build time.
+ * Bundles import only types of this file and so don't contain Zod: the build checks their document.
  */
 
 const text = (description: string) => z.string().describe(description);
@@ -80,7 +80,7 @@ const connection = z.looseObject({
   targetHandle: z.string().nullish(),
 });
 
-/** The version of the format. Documents of later versions are refused, because their parts could be misread. */
+/** The version of the format. The check refuses documents of later versions, because it could misread their parts. */
 export const formatVersion = 1;
 
 export const graphForm = z.looseObject({

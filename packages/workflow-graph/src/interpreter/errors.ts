@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/* The errors of running a graph. Texts with a capital are those of the graph format. */
+/* The errors of running a graph. The graph format prescribes the texts with a capital letter. */
 
 /** Failure of the whole run, not of a node. */
 export class RunFailure extends WorkflowError {}

@@ -77,7 +77,10 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
   }
 }
 
-/** The subagent calls below one node. Each started call is also ended, even if the node's agent fails. */
+/**
+ * The subagent calls below one node. Every call that has a start event gets an end event, even if the node's agent
+ * fails.
+ */
 class Calls {
   readonly #open = new Map<string, SubagentCall>();
   readonly #nodeId: string;
@@ -103,7 +106,7 @@ class Calls {
   }
 }
 
-/** Returns an agent's answer; a custom agent may return any value. */
+/** Reads an agent's answer. A custom agent may return any value. */
 const answerIn = (answer: unknown): AgentAnswer =>
   typeof answer === "object" && answer !== null ? (answer as AgentAnswer) : { output: answer };
 

@@ -92,7 +92,7 @@ export class Interpreter {
       this.#logWait(id);
     }
     if (current === null || current === asked) return;
-    // A queued approval is reported again when it is its turn.
+    // Reports a queued approval again when its turn comes.
     if (!reached.includes(current)) this.#logWait(current.node.id);
     this.#begin(2, () => this.#ask(current));
   }
@@ -175,7 +175,7 @@ export class Interpreter {
       const message = messageOf(error);
       this.#publish("step_error", run, { error: message }, id);
       attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
-      // Must be set at once: as soon as this node is no longer running, an approval would ask.
+      // Set at once: an approval would ask as soon as no node runs.
       this.#fail(error);
       return null;
     }
@@ -272,7 +272,7 @@ export class Interpreter {
       if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${node.id}`);
       this.#state.apply(wait);
       if (this.logAnswer(meta, answer)) return answer;
-      // The driver does not check answers: no node follows, and the approval asks again.
+      // The driver accepts any answer. After an answer without a decision no node follows, and the approval asks again.
       this.#state.apply(answer);
       this.#addQuestion();
       this.#logWait(node.id);
@@ -300,7 +300,7 @@ const recordedAgent =
   (recorded: RecordedAnswers, { node, run }: NodeRun): GraphAgents =>
   async () => ({ output: recorded(node.id, run).meta.output });
 
-/** The schema of an answer, which must contain a decision. */
+/** The schema of an answer to an approval. The answer must contain a decision. */
 export const answerSchema = {
   type: "object",
   required: ["decision"],
@@ -310,9 +310,9 @@ export const answerSchema = {
   },
 };
 
-/** Returns the token that an answer must carry, so that the second of two answers does not answer the next question. */
+/** Returns the token that an answer must carry, so that a duplicate answer can't answer the next question. */
 export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run}`;
 
-/** Returns the number of a node's run as a path, from the second run on. */
+/** Returns a path with the number of a node's run; empty for the first run. */
 const pathOf = ({ node, run }: NodeRun): PathPart[] =>
   run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];

@@ -47,8 +47,8 @@ export const importedLogEvent = (line: WorkflowLogEntry): WorkflowEvent => {
 };
 
 /**
- * Returns the log line of a recorded event; null for any other event. Content that was too long for an event is cut:
- * {@link wholeLogEntry} reads all of it.
+ * Returns the log line of a recorded event; null for any other event. Long content is truncated; {@link wholeLogEntry}
+ * returns all of it.
  */
 export function logEntryOf({ payload, timestamp, type }: EventRecord): WorkflowLogEntry | null {
   if (type !== eventType) return null;

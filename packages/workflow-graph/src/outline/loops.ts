@@ -3,8 +3,8 @@ type Adjacency = readonly (readonly number[])[];
 
 /**
  * Returns the loops of a graph: the nodes of each loop, by its head. The head of a cycle is a node with a connection
- * from outside, preferably a node where all back connections come from decisions, else the first in the document. Inner
- * loops are found by removing the head (Bourdoncle 1993).
+ * from outside, preferably a node where all back connections come from decisions, else the first in the document.
+ * Removing the head reveals the inner loops (Bourdoncle 1993).
  */
 export function loopsOf(
   start: number,
@@ -48,7 +48,7 @@ export function loopsOf(
   return loops;
 }
 
-/** Returns the strongly connected components (Tarjan 1972) among some nodes. */
+/** Returns the strongly connected components (Tarjan 1972) among the given nodes. */
 function circlesOf(
   from: readonly number[],
   nodes: ReadonlySet<number>,

@@ -60,7 +60,7 @@ export class Outline {
     return this.#edges.get(id)?.[0] ?? this.#entries.get(id) ?? null;
   }
 
-  /** Tells whether no node can follow. */
+  /** Tells whether no node can follow this node. */
   isLast(id: string): boolean {
     return (this.#edges.get(id) ?? []).every(({ target }) => !this.nodes.has(target));
   }
@@ -82,13 +82,14 @@ export class Outline {
 
   /**
    * Returns the nodes from which an arrival can still reach a node in its round: along connections, but not around a
-   * loop that contains the node. With `isAgain` a loop returned to the node, so its own loop connections count too.
+   * loop that contains the node. `isAgain` means that a loop returned to the node: then the node's own loop connections
+   * count too.
    */
   originsOf(id: string, isAgain: boolean): Origins {
     const known = this.#origins.get(`${isAgain} ${id}`);
     if (known) return known;
     const target = this.#numbers.get(id) ?? -1;
-    // One bit per node, because a graph of 10,000 joins has that many of these sets.
+    // One bit per node, because a graph with 10,000 joins has 10,000 of these sets.
     const flags = new Uint32Array((this.#next.length >> 5) + 1);
     const isFlagged = (node: number): boolean =>
       (((flags[node >> 5] ?? 0) >>> (node & 31)) & 1) === 1;
@@ -114,12 +115,13 @@ export class Outline {
   }
 }
 
+// Most nodes of a set that is stored as a list.
 const mostFew = 32;
 
 /** A set of nodes, stored as a list if it is small. */
 export type Origins = { few: readonly string[] } | { few: null; has: (id: string) => boolean };
 
-/** Tells whether a connection can ever be followed from its node: its handle may not exist on the node. */
+/** Tells whether a run can ever follow a connection: the connection's handle must exist on its node. */
 function canFollow(node: GraphNode, { handle }: Edge): boolean {
   if (handle === SUBAGENT) return false;
   switch (node.kind) {

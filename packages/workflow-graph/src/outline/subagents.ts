@@ -22,8 +22,8 @@ export function subagentViolations(outline: Outline): SubagentViolation[] {
 }
 
 /**
- * Returns the rule of subagents that a graph would violate only with an additional connection; null if there is none.
- * Any connection can violate a rule, because a subagent is not part of the execution.
+ * Returns the first violation of the subagent rules that a new connection would add; null if it adds none. Any kind of
+ * connection can add a violation, because a subagent must not be part of the execution.
  */
 export function newViolation(
   document: Partial<GraphDocument>,
@@ -58,9 +58,7 @@ function violationOf(
   return `${link}: ${target} is part of the execution connection ${other.source} -> ${other.target}`;
 }
 
-/**
- * Returns each cycle of several agents once. Follows parents upwards: a node has one parent, or its last one counts.
- */
+/** Returns each cycle of several agents once. Follows parents upwards. Only the last parent of a node counts. */
 function cyclesIn({ subagentEdges }: Outline): { path: string[]; index: number }[] {
   const byTarget = new Map(subagentEdges.map((edge) => [edge.target, edge]));
   const seen = new Set<string>();

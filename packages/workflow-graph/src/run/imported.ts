@@ -13,8 +13,8 @@ export type ImportedRun = { wait: RoleOutput; logs: WorkflowLogEntry[] };
 type Fields = Record<string, unknown>;
 
 /**
- * Returns why another program's record of a run can't continue as a thread; null for a record with a graph and a paused
- * approval.
+ * Returns the reason why a thread can't continue another program's record of a run; null for a record with a graph and
+ * a paused approval.
  */
 export function importProblem(record: unknown): string | null {
   const { currentNodeId, state, status, waitingForInput, workflow } = fieldsOf(record);

@@ -8,7 +8,7 @@ import { GraphState, type NodeRun } from "../state/state.ts";
 /** The current position of a run. `state` has each node's output by its id, and each answer as `<id>_approval`. */
 export type RunView = {
   state: Record<string, unknown>;
-  /** The waiting approval, else the start node; null if nothing is left to do. */
+  /** The waiting approval, else the start node; null if the run is done. */
   currentNodeId: string | null;
   /** Whether an approval was reached. Its question follows when the running nodes have ended. */
   waitingForInput: boolean;
@@ -66,7 +66,7 @@ export type RunResult = {
   workflow?: Partial<GraphDocument>;
 };
 
-/** A run, as stored for other programs. */
+/** A run in the stored form for other programs. */
 export type RunRecord = {
   runId: string;
   workflow: Partial<GraphDocument>;
@@ -78,7 +78,7 @@ export type RunRecord = {
   question?: number | null;
 };
 
-/** A thread that runs a graph: the fields of `thread --json` and of the HTTP API that are read here. */
+/** A thread that runs a graph: the fields of `thread --json` and of the HTTP API that this file reads. */
 export type GraphThread = {
   status: string;
   steps: ThreadInput["steps"];
@@ -113,11 +113,11 @@ export function runResult({
   };
 }
 
-/** After the record of a question and before the wait, the worker still reports `running`. */
+/** Tells whether the thread asks a question. The worker reports `running` until the wait begins. */
 const isAsking = ({ status, steps }: GraphThread): boolean =>
   status === "waiting" || (status === "running" && steps.at(-1)?.role === WAIT);
 
-/** Returns the status. An approval is shown as soon as it is reached, even while other nodes are still running. */
+/** Returns the status. A reached approval makes the run `paused`, even while other nodes are still running. */
 function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
   switch (status) {
     case "completed":

@@ -63,8 +63,8 @@ export type GraphSource = {
 /**
  * Returns a kind of source that builds bundles from agent graphs: `.json`, `.yaml` and `.yml` files with an object that
  * has `nodes` and `connections`. The bundle has the built-in tools and the providers that its nodes use. `warn`
- * receives each warning with file, line and column. Without `isChecked`, only node ids that are not valid step names
- * are refused.
+ * receives each warning with file, line and column. Without `isChecked`, refuses only node ids that are not valid step
+ * names.
  */
 export function graphSource(
   warn: (warning: string) => void,

@@ -4,14 +4,16 @@ import type { Review } from "./review.ts";
 export type Arrival = {
   from: string;
   handle: string | null;
-  /** The number of the run of `from` that sent it. */
+  /** The number of the run of `from` that sent the output. */
   run: number;
   value: unknown;
-  /** The answers to approvals on its way since the last agent. */
+  /** The answers to the approvals between the last agent and this node. */
   reviews: readonly Review[];
-  /** Its number among all arrivals. */
+  /** The number of this arrival among all arrivals. */
   seq: number;
-  /** It arrived while an approval waited. Such arrivals are processed one by one after the answer. */
+  /**
+   * Whether the output arrived while an approval waited. After the answer, such arrivals start their nodes one by one.
+   */
   isDeferred: boolean;
 };
 
@@ -41,7 +43,7 @@ export class Arrivals {
   /** Adds an arrival, unless the same run already reached the node through another connection. */
   add(id: string, given: Omit<Arrival, "seq">): void {
     const known = this.#byNode.get(id);
-    // A run follows all its connections at once, so its arrival would be among the last.
+    // A run follows all its connections at once, so its earlier arrival is the last one here.
     const last = known?.at(-1);
     if (last?.from === given.from && last.run === given.run) return;
     this.#seq += 1;

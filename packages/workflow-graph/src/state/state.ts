@@ -69,7 +69,7 @@ const keyOf = (id: string, run: number): string => `${run} ${id}`;
  * - **G4** The order of the steps alone decides which nodes start, neither time nor the concurrency limit.
  */
 export class GraphState {
-  /** The running node runs, by node and number. */
+  /** The active runs of nodes, by node and number. */
   readonly running = new Map<string, NodeRun>();
   /** The waiting approval, or the approval that will wait as soon as all running nodes have ended. */
   current: NodeRun | null = null;
@@ -79,7 +79,7 @@ export class GraphState {
   readonly outputs = new Map<string, unknown>();
   readonly reviews = new Map<string, Review>();
   previousOutput: unknown;
-  /** Whether an approval was answered that is not in the graph. */
+  /** Whether an answered approval is missing from the graph. */
   isLost = false;
   readonly #outline: Outline;
   readonly #arrivals = new Arrivals();
@@ -94,7 +94,7 @@ export class GraphState {
     if (outline.start) this.#start(outline.start, []);
   }
 
-  /** Whether nothing is left to do. */
+  /** Whether the run is done: no node runs, waits or can start. */
   get isDone(): boolean {
     return this.running.size === 0 && this.current === null && this.#arrivals.size === 0;
   }
@@ -116,7 +116,7 @@ export class GraphState {
     return this.current ? [this.current, ...this.queued] : this.queued;
   }
 
-  /** The nodes reached by the approval's answer once it is their turn. */
+  /** Nodes with deferred arrivals, in the order of their turn. */
   get deferred(): string[] {
     return this.#arrivals.deferred;
   }
@@ -195,7 +195,7 @@ export class GraphState {
   #answer(given: unknown): void {
     const asked = this.#asked;
     this.#asked = null;
-    // An answer that follows no question decides nothing.
+    // An answer without a question has no effect.
     if (asked === null) return;
     const id = asked.nodeId;
     if (!this.#outline.nodes.has(id)) {
@@ -310,7 +310,7 @@ export class GraphState {
     return !isAgain || !this.#isReached(this.#outline.originsOf(id, true));
   }
 
-  /** Tells whether one of some nodes is active. */
+  /** Tells whether one of the given nodes is active. */
   #isReached(origins: Origins): boolean {
     if (origins.few !== null) {
       return origins.few.some((one) => this.#busy.has(one) || this.#arrivals.has(one));

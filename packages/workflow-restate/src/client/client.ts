@@ -174,7 +174,7 @@ const isBytes = (body: object): body is Uint8Array<ArrayBuffer> => body instance
 const stateOf = (service: ServiceName, key: string): string =>
   `scope IS NULL AND service_name = '${service}' AND service_key = '${key}'`;
 
-/** Whether a failed call may have had an effect, or may succeed when it is retried. */
+/** Whether a failed call may have had an effect, or a retry may succeed. */
 export const isPassing = (error: unknown): error is WorkflowError =>
   error instanceof WorkflowError && ["NO_CLUSTER", "NO_WORKER", "CALL_FAILED"].includes(error.code);
 

@@ -10,7 +10,7 @@ import { startPending } from "./errors.ts";
  */
 export type Kept = { key: string; bytes: Uint8Array };
 
-/** Returns the values of a new thread, in any order. Called again when the values must be sent again. */
+/** Returns the values of a new thread, in any order. Each retry calls the function again. */
 export type KeptValues = () => Iterable<Kept> | AsyncIterable<Kept>;
 
 /** The created thread, or the existing thread with the same id. */
@@ -18,7 +18,7 @@ export type Begun = { started: boolean; hash: string; workflow: string; meta: Th
 
 type Answer<T> = T | { refused: NotStaged };
 
-/** Largest message, unless a single value is larger. The limit of the cluster is 32 MiB. */
+/** Largest message in bytes, unless a single value is larger. The limit of the cluster is 32 MiB. */
 const messageBytes = 8 * 1024 * 1024;
 const messageValues = 1000;
 /** Longest wait for another start of the same thread, in milliseconds. Abandoned starts end sooner. */
@@ -26,8 +26,8 @@ const pendingMs = 15_000;
 const againMs = 100;
 
 /**
- * Creates a thread from a header and any number of values. Values are staged message by message; the last message
- * creates the thread, so a client that dies earlier has created nothing and may try again.
+ * Creates a thread from a header and any number of values. Each message stages values, and the last message creates the
+ * thread. So a client that dies before the last message has created nothing and may retry.
  *
  * @throws WorkflowError `START_PENDING`, and the errors of {@link ClusterClient.call}.
  */
@@ -90,7 +90,7 @@ async function untilFree<T extends object>(
   }
 }
 
-/** Reads those of the given blobs that a thread keeps. */
+/** Reads blobs of a thread by id. Skips missing blobs. */
 export async function* keptBlobs(
   client: ClusterClient,
   threadId: string,

@@ -135,7 +135,7 @@ function checkAnswer(
 /** Whether a status means a missing or wrong token. */
 export const isUnauthorized = (status: number): boolean => status === 401 || status === 403;
 
-/** Beginning of a response, for an error message. */
+/** Returns the beginning of a response, for an error message. */
 const shownAnswer = (answer: Answer | null): string =>
   answer ? `${answer.status} ${show(answer.text.slice(0, 60))}` : "no response";
 
@@ -184,7 +184,8 @@ export async function checkWorkers(address: ClusterAddress): Promise<void> {
 }
 
 /**
- * Returns whether the workers of this program are registered in a cluster. Throws when they can't be.
+ * Returns whether the workers of this program are registered in a cluster. Throws when this program can't register
+ * them.
  *
  * @throws WorkflowError as {@link checkWorkers}, without `NO_WORKERS`.
  */
@@ -201,7 +202,7 @@ function checkServices({ ingress }: ClusterAddress, { foreign, format }: Service
 }
 
 /**
- * Registers the one URI of the workers. A repeated call changes nothing, except with `force`: then the cluster
+ * Registers the shared URI of the workers. A repeated call changes nothing, except with `force`: then the cluster
  * discovers the services again, as after an upgrade of the workers.
  *
  * @throws WorkflowError `WORKER_NOT_REGISTERED` with the cluster's reason, and the errors of {@link clusterState}.

@@ -7,7 +7,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  * B2 When a backend refuses a connection, the balancer tries another backend. Nothing was sent yet.
  * B3 A backend that fails its health check gets no new connection, and its connections are closed: their clients retry
  *    at another backend.
- * B4 A draining backend keeps its connections and gets no new one.
+ * B4 A draining backend keeps its connections and gets no new connection.
  */
 
 /** Loopback port of a worker, and the port of its health check. */
@@ -117,7 +117,8 @@ function forward(caller: Socket, members: () => readonly Member[], tried: Member
 }
 
 /**
- * Returns the healthy backend with the fewest connections; without a healthy one, a backend that may have recovered.
+ * Returns the healthy backend with the fewest connections; without a healthy backend, a backend that may have
+ * recovered.
  */
 function choose(members: readonly Member[]): Member | undefined {
   const rank = { takes: 0, gone: 1, drains: 2 };

@@ -8,10 +8,13 @@ import { clockOff } from "./errors.ts";
  * sleep. Servers report whole seconds, so the difference is known to a second.
  */
 
-/** From the first difference on, the clock is reported; from the second on, this machine drives no threads. */
+/**
+ * Clock differences in milliseconds. From the first on, the worker reports the difference; from the second on, it
+ * drives no threads.
+ */
 const [reportedMs, refusedMs] = [2_000, 10_000];
 
-/** Slower responses are ignored: this process may have been frozen meanwhile. */
+/** Longest time of a usable response, in milliseconds. During a slower response, this process may have been frozen. */
 const promptMs = 2_000;
 
 /**
@@ -46,7 +49,7 @@ export class Clock {
     return Math.abs(this.#lead) > refusedMs;
   }
 
-  /** Error for a difference that must be reported; else null. */
+  /** Error for a difference that the worker must report; else null. */
   get problem(): WorkflowError | null {
     if (Math.abs(this.#lead) <= reportedMs) return null;
     return clockOff(this.#lead, this.#address.ingress);

@@ -17,7 +17,7 @@ export type Servers = { nodes: ClusterNode[] };
 
 type ServerOptions = { folder: string; nodes?: 1 | 3; binary?: string };
 
-/** Called when the processes exist, before they are healthy, so that the caller can stop them. */
+/** Called once the processes exist, even before they are healthy, so that the caller can stop them. */
 type OnStart = (started: ClusterNode[]) => void;
 
 /** Longest time until the servers have formed a cluster, in milliseconds. */
@@ -97,7 +97,7 @@ function startNode(
   });
   writeFileSync(config, text, { mode: 0o600 });
   const log = join(folder, `${name}.log`);
-  // Files of a killed server are deleted at its next start or with its data.
+  // A killed server leaves files here.
   const TMPDIR = join(folder, "tmp", name);
   rmSync(TMPDIR, { recursive: true, force: true });
   mkdirSync(TMPDIR, { recursive: true, mode: 0o700 });

@@ -25,7 +25,7 @@ export const nodeSocket = (node: string, name: "ingress" | "admin" | "fabric"): 
  * - The server listens only on Unix sockets. Their paths are relative, because a socket address is short.
  * - A connection to a worker carries few streams, so that the balancer has connections to distribute.
  * - A call carries only the first values of a thread, including `meta`.
- * - A connection to a worker that does not respond is closed within seconds.
+ * - Within seconds, the server closes a connection to a worker that does not respond.
  */
 export function nodeConfig(config: NodeConfig): string {
   const { name, cluster, all, provisions, signingKey, fabricPort } = config;

@@ -128,7 +128,7 @@ export const serverNotInstalled = (name: string, reason: string, variable: strin
 const notStarted = (message: string, hint: string): WorkflowError =>
   WorkflowError.failed("CLUSTER_NOT_STARTED", message, hint);
 
-/** A process that ended at its start. `reason`: the last line of its log. */
+/** A process that ended during its start. `reason`: the last line of its log. */
 export const processNotStarted = (name: string, reason: string, log: string): WorkflowError =>
   notStarted(`${name}: ${reason}`, `see ${log}`);
 
@@ -155,7 +155,7 @@ export const clusterBusy = (folder: string): WorkflowError =>
     "try again when it is done",
   );
 
-/** A start beside processes of the same cluster. `running` of `all` processes live. */
+/** A start of a cluster that already runs. `running`: the number of live processes, of `all` processes. */
 export function clusterRuns(
   folder: string,
   host: string,

@@ -18,7 +18,7 @@ const unconnected = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Co
 /** Hop-by-hop headers, and headers that the gateway sets. */
 const ownHeaders = ["authorization", "connection", "host", "keep-alive", "transfer-encoding"];
 
-/** Larger than the limit of the servers, so that their own refusal reaches the client. */
+/** Largest request body in bytes. The servers have a lower limit, so that their own refusal reaches the client. */
 const largestBody = 64 * 1024 * 1024;
 
 /** Starts a gateway in front of the Unix sockets of servers, on a loopback port; 0 picks a free port. */

@@ -4,8 +4,8 @@ import { badIdentityKey } from "./errors.ts";
 
 /*
  * Restate's request identity: a server signs each request to a worker with a JWT (EdDSA) of the path and the time. The
- * SDK checks the time by this machine's clock and refuses all requests when that is a minute off. A worker with a wrong
- * clock must still receive requests to release its threads, so this check uses the time of the cluster.
+ * SDK checks the time by this machine's clock and refuses all requests when the clock is a minute off. A worker with a
+ * wrong clock must still receive requests to release its threads, so this check uses the time of the cluster.
  */
 
 const prefix = "publickeyv1_";

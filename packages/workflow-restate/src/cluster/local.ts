@@ -21,8 +21,8 @@ import {
 import { clusterBroken, clusterBusy, clusterPortTaken, clusterRuns } from "./errors.ts";
 
 /*
- * A local cluster that outlives the command that started it. `cluster.json` lists its processes. It is written before
- * and after each process is started, so that `down` finds all of them after any end of `up`.
+ * A local cluster that outlives the command that started it. `cluster.json` lists its processes. `up` writes the file
+ * before and after it starts each process, so that `down` finds all processes even if `up` was killed.
  */
 
 export type LocalWorker = Started & Backend & { log: string };
@@ -31,7 +31,7 @@ export type LocalWorker = Started & Backend & { log: string };
 export type LocalCluster = {
   /** Value for `--host`. */
   host: string;
-  /** The one URI of the workers. */
+  /** The shared URI of the workers. */
   uri: string;
   nodes: ClusterNode[];
   workers: LocalWorker[];
@@ -59,7 +59,8 @@ type Fronts = {
 };
 
 /**
- * Ports of a cluster. They never change after the first start, because its address and its workers' URI contain them.
+ * Ports of a cluster. They never change after the first start, because the cluster's address and its workers' URI
+ * contain them.
  */
 type Ports = [forWorkers: number, ingress: number, admin: number];
 
@@ -177,7 +178,8 @@ async function portsOf(folder: string): Promise<Ports> {
   const file = at(folder, "fronts.json");
   const known = readNumbers(file);
   if (known.length === 3) return known as Ports;
-  // Before gateways existed, a cluster of one server used the server's own ports for ingress and admin interface.
+  // Clusters of one server from earlier versions have no gateway: their server has the ports of ingress and admin
+  // interface.
   const [forWorkers] = known;
   const { ingress, admin } = oldPorts(folder);
   const given = forWorkers && ingress && admin ? [forWorkers, ingress, admin] : null;

@@ -16,7 +16,7 @@ function noteOf({ ingress }: ClusterAddress, env: Environment): string {
   return join(state, "uncaged-workflow/clusters", new URL(ingress).port);
 }
 
-/** Notes the folder of a cluster. When that fails, only commands on the cluster's storage root find its keys. */
+/** Notes the folder of a cluster. Without this note, only commands on the cluster's storage root find its keys. */
 export function noteCluster(folder: string, address: ClusterAddress, env: Environment): void {
   const note = noteOf(address, env);
   try {

@@ -70,7 +70,7 @@ export async function end(all: readonly Started[], graceMs: number): Promise<voi
   }
 }
 
-// Below the ephemeral ports: an outgoing connection could take one of those before the server binds it.
+// Below the ephemeral ports, because an outgoing connection could take an ephemeral port before the server binds it.
 const [firstPort, portCount] = [15_000, 15_000];
 
 /** Returns free loopback ports. */
@@ -83,7 +83,7 @@ export async function freePorts(count: number): Promise<number[]> {
   return [...found];
 }
 
-/** Whether nothing listens on a loopback port. */
+/** Whether a loopback port is free. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

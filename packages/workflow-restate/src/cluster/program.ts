@@ -6,7 +6,7 @@ import type { Environment, WorkflowError } from "@uncaged/workflow/host";
 import { makeFolder } from "@uncaged/workflow/internal";
 import { badServerPath, noServer, serverNotInstalled } from "./errors.ts";
 
-/** Server version that this package is tested with. */
+/** Server version of this package's tests. */
 export const serverVersion = "1.7.12";
 
 const variable = "RESTATE_SERVER";
@@ -14,7 +14,7 @@ const variable = "RESTATE_SERVER";
 /** npm package of the Restate server for this machine. Its license is the Business Source License 1.1. */
 const packageName = (): string => `@restatedev/restate-server-${platform()}-${arch()}`;
 
-/** Folder of an installed server, which is never part of this program. */
+/** Returns the folder for an installed server. This program never contains the server. */
 function cacheFolder(env: Environment): string {
   const home = env.XDG_CACHE_HOME || join(env.HOME || homedir(), ".cache");
   return join(home, "uncaged-workflow", `restate-server-${serverVersion}`);
@@ -55,7 +55,7 @@ export async function installServer(env: Environment): Promise<string> {
   const folder = cacheFolder(env);
   const path = programIn(folder);
   if (existsSync(path)) return path;
-  // Concurrent installs use a folder each. The first finished install is kept.
+  // Each concurrent install has its own folder. The first finished install wins.
   const staged = join(dirname(folder), `.${basename(folder)}-${process.pid}`);
   rmSync(staged, { recursive: true, force: true });
   makeFolder(staged);

@@ -15,7 +15,7 @@ const mostOthers = 50;
 type Seen = { shown: string; isOver: boolean; moves: boolean };
 
 /**
- * Polls the cluster a few times a second for its newest threads, the running threads and a part of the other known
+ * Polls the cluster several times a second for its newest threads, the running threads and a part of the other known
  * threads. The cost of a poll does not grow with the number of threads. @see Host.changes
  */
 export async function* changes(

@@ -11,15 +11,18 @@ import { standOf, type ThreadMeta } from "../thread/thread.ts";
 /** Invocation that drives a thread, from Restate's system tables. */
 type Invocation = { key: string; status: string; retry_count: number | null };
 
-/** How long a thread counts as driven after its last progress, in milliseconds. */
+/** Time after its last progress for which a thread counts as driven, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
-/** After this many failed attempts, about four seconds, a thread counts as not driven. A worker restarts faster. */
+/**
+ * Number of failed attempts after which a thread counts as not driven. They take about four seconds; a worker restarts
+ * faster.
+ */
 const mostRetries = 7;
 
 /**
  * Connection of a host to its cluster: calls, queries, and a private storage root that mirrors the threads that were
- * read. Results from files are computed by the local host.
+ * read. The local host computes results from these files.
  */
 export class HostContext {
   readonly client: ClusterClient;
@@ -83,8 +86,8 @@ export class HostContext {
   }
 
   /**
-   * Whether the invocation of a thread makes progress. Restate's tables show an invocation that is gone, paused or
-   * failing repeatedly.
+   * Whether the invocation of a thread makes progress. Restate's tables show whether the invocation is missing, paused
+   * or failing repeatedly.
    */
   async isDriven(meta: ThreadMeta): Promise<boolean> {
     return (await this.driven([meta])).has(meta.threadId);

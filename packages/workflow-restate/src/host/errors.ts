@@ -16,7 +16,7 @@ export const descriptorDamaged = (hash: string): WorkflowError =>
     "add the original file again to restore it: uncaged-workflow add <name> <file>",
   );
 
-/** A start without an answer, or with a late one: it may still have its effect. */
+/** A start without a reply, or with a late reply: the thread may still start. */
 export const startInDoubt = ({ code, message }: WorkflowError, threadId: string): WorkflowError =>
   WorkflowError.failed(
     code,
@@ -31,7 +31,7 @@ export const logBroken = (threadId: string): WorkflowError =>
     "see where: uncaged-workflow verify",
   );
 
-/** A thread that can't move: `part` of it is longer than a cluster's limit, in bytes. */
+/** A thread that can't move, because a `part` of it exceeds a cluster's limit. Lengths are in bytes. */
 export const tooLargeToMove = (
   threadId: string,
   part: string,

@@ -25,7 +25,8 @@ export type RestateHost = Host & {
 };
 
 /**
- * Opens a Restate cluster as a host. Reads need no worker. The starter's `env` is ignored: workers have their own.
+ * Opens a Restate cluster as a host. Reads need no worker. Ignores the `env` of a start, because workers have their own
+ * environment.
  *
  * @example const host = openRestateHost(readHostUrl("restate://127.0.0.1:8080", process.env));
  */

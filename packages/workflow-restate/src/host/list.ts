@@ -15,7 +15,7 @@ import type { HostContext } from "./context.ts";
 
 /** Longest time for which the objects of the index may disagree about a new thread, in milliseconds. */
 const settlesMs = 10_000;
-/** How long {@link readNewest} remembers threads started by this host, in milliseconds. */
+/** Time for which {@link readNewest} remembers threads that this host started, in milliseconds. */
 const forgetsMs = 60_000;
 
 /** Statuses of a thread that has ended. */
@@ -59,7 +59,7 @@ async function periodsOf({ client, recent }: HostContext) {
   return { known, all: [...all].sort().toReversed() };
 }
 
-/** Sorts after every thread id. Keys of other values in an index object begin with it. */
+/** Key prefix of the other values in an index object. Sorts after every thread id. */
 const afterIds = "a";
 const newestFirst = (a: IndexRow, b: IndexRow): number => (a.threadId > b.threadId ? -1 : 1);
 
@@ -99,7 +99,7 @@ type Newest = {
   total: number;
   /** Thread ids, newest first. */
   ids: string[];
-  /** Whether `ids` has all threads; otherwise it has some hundreds. */
+  /** Whether `ids` has all threads. Otherwise it has the newest few hundred. */
   isAll: boolean;
 };
 
@@ -174,7 +174,7 @@ async function newestRows(
   const listed = ids.filter((id) => before === undefined || id < before);
   if (listed.length < wanted && !isAll) return null;
   const metas = await context.metas(listed.slice(0, wanted));
-  // Some threads have just been removed.
+  // Another process has just removed threads of the list.
   if (metas.size < Math.min(wanted, listed.length)) return null;
   return await rowsOfMetas(context, [...metas.values()]);
 }

@@ -11,12 +11,12 @@ const retryMs = 2_000;
 const mostHeld = 1024 * 1024;
 const syncEveryMs = 100;
 
-/** A line of a debug log with its byte range. `isWhole`: no part of it is in the file of values. */
+/** A line of a debug log with its byte range. `isWhole`: the line does not refer to the file of values. */
 type LiveLine = { start: number; end: number; record: InfoRecord; isWhole: boolean };
 
 /**
  * Streams debug log lines from the worker that drives a thread, before the cluster has them. Follows the holder of the
- * claim. An unreachable worker costs no line: the cluster has it a second later.
+ * claim. No line is lost when the worker is unreachable: the cluster has each line a second later.
  */
 export class LiveTail {
   readonly #threadId: string;
@@ -141,7 +141,7 @@ export class LiveTail {
     if (line) this.#held -= line.end - line.start;
   }
 
-  /** Reads new records at most once per `syncEveryMs`, and once more after a call in between. */
+  /** Reads new records at most once per `syncEveryMs`, and once more for calls in between. */
   async #sync(): Promise<void> {
     if (this.#syncing !== "no") {
       this.#syncing = "again";

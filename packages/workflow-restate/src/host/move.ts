@@ -30,7 +30,7 @@ import type { HostContext } from "./context.ts";
 import type { MovedNames } from "./workflows.ts";
 import { logBroken, moveLost, otherThread, tooLargeToMove, withoutSums } from "./errors.ts";
 
-/** Largest batch of a debug log, unless a single line is larger. */
+/** Largest batch of a debug log in bytes, unless a single line is larger. */
 const batchBytes = 512 * 1024;
 
 /** Returns the operations by which threads leave a cluster and arrive in it. */

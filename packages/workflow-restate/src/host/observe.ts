@@ -6,7 +6,7 @@ import { Place } from "./place.ts";
 
 /**
  * Observes a thread whose files are up to date: its records from the cluster, in order, and events from its worker
- * before the cluster has them. Each item is yielded once. @see Host.observe
+ * before the cluster has them. Yields each item once. @see Host.observe
  */
 export async function* observeThread(
   { mirror, drivers, local }: HostContext,

@@ -50,7 +50,7 @@ export class Place {
     if (item.kind === "event" && !isNew) return null;
     this.#data = data;
     const seen = seenAt(this.#spans, info);
-    // Bytes of other writers come after the claim's bytes that were seen: keep the later position.
+    // Other writers' bytes follow the claim's bytes, which the observer has seen: keep the later position.
     if (isNew && (seen.claim !== null || !this.#isAhead)) this.#seen = seen;
     if (item.kind === "start") this.steps = 0;
     if (item.kind === "step") this.steps = item.number;

@@ -23,12 +23,12 @@ const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
 /**
- * Time for which a commit is retried while the cluster is unreachable, in milliseconds. After that its outcome is
- * unknown.
+ * Time limit for the retries of a commit while the cluster is unreachable, in milliseconds. After that time the outcome
+ * is unknown.
  */
 const longestMs = 30_000;
 const retryMs = 200;
-/** Most rows that are read by key; a larger change reads all rows. */
+/** Most rows that a change reads by key; a larger change reads all rows. */
 const mostKeys = 200;
 
 /** Opens the plan rows of a cluster. */

@@ -36,7 +36,7 @@ export async function startThread(
   resolve: Resolve,
   options: StartOptions,
 ): Promise<StartedThread> {
-  // Workers have their own environment, and each append is durable.
+  // Ignore `env` and `durability`: workers have their own environment, and each append is durable.
   const { threadId, cwd, env: _, name, durability: __, ...given } = options;
   checkStart(given);
   const { name: resolved, hash } = await resolve(given.workflow);

@@ -38,8 +38,8 @@ type Names = Pick<
 export type MovedNames = Pick<MovingHost, "workflow" | "takeWorkflow">;
 
 /**
- * Returns the workflow functions of a host on a cluster. The registry is one text: it is mirrored, changed by the rules
- * of the local host, and written with compare-and-set.
+ * Returns the workflow functions of a host on a cluster. The registry is one text: a change mirrors the text, applies
+ * the rules of the local host, and writes the text back with compare-and-set.
  */
 export function workflowsOf(context: HostContext): Names & {
   registered: () => Promise<ReadonlySet<string>>;
@@ -94,7 +94,7 @@ export function workflowsOf(context: HostContext): Names & {
   const registryNow = joined(() => reading(() => readRegistry(root)));
   const hashesNow = joined(() => bundles.hashes());
 
-  /** Mirrors the bundles of some versions. Skips bundles that the cluster lacks. */
+  /** Mirrors the bundles of the given versions. Skips bundles that the cluster lacks. */
   async function fetchAll(hashes: Iterable<string>): Promise<void> {
     await Promise.all([...hashes].map((hash) => bundles.fetch(hash).catch(() => undefined)));
   }
@@ -115,7 +115,7 @@ export function workflowsOf(context: HostContext): Names & {
     registered: () => reading(async () => versionsIn((await readRegistry(root)).values())),
     async selectors(text) {
       const registry = await reading(() => readRegistry(root));
-      // Every thread's bundle is stored, so the stored hashes include those of all threads.
+      // The cluster stores every thread's bundle, so these hashes include the hashes of all threads.
       const hashes = await bundles.hashes();
       return selectorsIn(registry, text, { stored: () => [], logged: () => hashes });
     },

@@ -7,8 +7,8 @@ const prefix = "uncaged-cluster-";
 const mostTries = 20;
 
 /**
- * Temporary folder for the copies that a process reads from a cluster. It is deleted when the process ends. The next
- * process that creates a folder deletes those of killed processes; a lock marks a folder in use.
+ * Temporary folder for the copies that a process reads from a cluster. The process deletes the folder at its end. The
+ * next process that creates a folder deletes the folders of killed processes. A lock marks a folder in use.
  */
 export class TemporaryFolder {
   readonly path: string;

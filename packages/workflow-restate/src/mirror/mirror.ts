@@ -51,7 +51,9 @@ export class Mirror {
     return this.#alone(threadId, () => this.#sync(threadId, known, lines));
   }
 
-  /** Returns the state of a thread's files; null when there are none. The last span is that of the current claim. */
+  /**
+   * Returns the state of a thread's files; null when it has no files. The last span is the span of the current claim.
+   */
   shown(threadId: string): Shown | null {
     const [known, meta] = [this.#known.get(threadId), this.#metas.get(threadId)];
     if (!known || !meta) return null;
@@ -104,7 +106,7 @@ export class Mirror {
     return meta;
   }
 
-  /** Notes in the files that a thread is on another host. */
+  /** Records the location of a moved thread in its files. */
   #locate(meta: ThreadMeta): void {
     const { threadId, hash, location } = meta;
     if (this.#moves.get(threadId) === location?.moves) return;
@@ -162,7 +164,7 @@ export class Mirror {
       }
       if (more) kept.push(more);
     }
-    // A gap makes the log corrupt: its reader finds that a checksum does not follow.
+    // A missing line becomes `null`, which breaks the checksums: readers then report a corrupt log.
     const linesOf = (keyOf: (n: number) => string, start: number, end: number): Buffer[] =>
       Array.from({ length: end - start }, (_, n) =>
         Buffer.concat([values.get(keyOf(start + n)) ?? Buffer.from("null"), newline]),

@@ -30,7 +30,10 @@ type Changed = { isResting: boolean; isKnown: boolean; more: string; awaits?: bo
 const isLive = ({ end, drive, pause, byClaims, lease }: ThreadMeta): boolean =>
   !end && (drive !== null || pause || byClaims !== undefined || lease !== undefined);
 
-/** Updates the index: the thread's row when it is created or comes to rest, and whether it is live. */
+/**
+ * Updates the index: the thread's row on its creation and whenever the thread comes to rest, and whether the thread is
+ * live.
+ */
 export async function listThread(
   ctx: ObjectContext,
   meta: ThreadMeta,

@@ -47,7 +47,7 @@ export const moveHandlers = ({ metaOf, become, stopDrive, missing }: MoveParts) 
       const meta = await metaOf(ctx);
       const refusal = rules.refusalOfArrival(ctx.key, meta, await tombstoneOf(ctx), moves);
       if (refusal) return refusal;
-      // An unfinished arrival is deleted like an unfinished start.
+      // Garbage collection deletes an unfinished arrival like an unfinished start.
       if (!meta) ctx.set("staging", { token: tokenOf(moves), at: await ctx.date.now() });
       keys.forEach((key, n) => ctx.set(key, parts[n] as Uint8Array, serde.binary));
       return { arrived: false };

@@ -3,7 +3,7 @@ import { numbered } from "../client/frame.ts";
 import { serviceMetadata } from "../cluster/names.ts";
 import { brief } from "./options.ts";
 
-/** Change of the plans: the version that it is based on, and the rows to set; null deletes a row. */
+/** Change of the plans: its base version, and the rows to set; null deletes a row. */
 export type PlanCommit = { id: string; after: number; rows: Record<string, unknown> };
 
 /** Record of a commit. Older copies have stale values for its keys. */
@@ -18,8 +18,8 @@ export const rowKey = (key: string): string => `row:${key}`;
 const keptCommits = 1_000;
 
 /**
- * The plans. All rows are in one object because their rules read several rows at once. A commit names the version it is
- * based on and is refused when that is stale, so a trigger that several services check fires once. Locks of plan
+ * The plans. All rows are in one object because their rules read several rows at once. A commit names its base version,
+ * and the object refuses a commit with a stale base. So a trigger that several services check fires once. Locks of plan
  * services are objects of the same kind with other keys.
  */
 export const planObject = object({

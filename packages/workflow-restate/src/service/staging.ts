@@ -16,7 +16,7 @@ export const begunBefore = (meta: ThreadMeta) => {
   return { started: false, hash, workflow, meta };
 };
 
-/** Accepts one message of a start that takes several. The thread must not exist. */
+/** Accepts one message of a multi-message start. The thread must not exist. */
 export async function stageValues(
   ctx: ObjectContext,
   header: rules.StageRequest & StagedValues,

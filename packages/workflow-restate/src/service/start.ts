@@ -38,7 +38,7 @@ export const startHandlers = ({ metaOf, become }: StartParts) => ({
       const incarnation = ctx.rand.uuidv4();
       const now = given.byClaims?.claim ? await ctx.date.now() : 0;
       const { meta } = rules.start({ ...given, incarnation }, now);
-      // Staged values and blobs are not counted, so assume a large thread.
+      // The object does not count staged values and blobs, so assume a large thread.
       const isLarge = token !== null || keys.some((key) => key.startsWith("b:"));
       const started = isLarge ? { ...meta, isLarge } : meta;
       await become(ctx, started, awaits);

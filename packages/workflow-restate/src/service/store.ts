@@ -91,8 +91,8 @@ const list = async (ctx: ObjectContext, row: BundleRow | null): Promise<void> =>
 export type RegistryState = { text: string; revision: number };
 
 /**
- * The registry. All names are in one object because two names must not differ only by case. A change carries the
- * revision that it is based on and is refused when that is stale.
+ * The registry. All names are in one object because two names must not differ only by case. A change names its base
+ * revision, and the object refuses a change with a stale base.
  */
 export const workflowObject = object({
   name: "workflow",

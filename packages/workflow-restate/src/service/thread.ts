@@ -53,7 +53,7 @@ export type Drive = (order: {
   signal: AbortSignal;
 }) => Promise<string>;
 
-/** Largest start record that is sent along with a claim, in bytes. */
+/** Largest start record in the reply to a claim, in bytes. */
 const mostWithClaim = 64 * 1024;
 
 const metaOf = (ctx: Object | ObjectSharedContext) => ctx.get<ThreadMeta>("meta");
@@ -64,7 +64,7 @@ const setLine = (ctx: Object, n: number, bytes: Uint8Array): void =>
 
 /**
  * Stores a thread's meta, updates its row, and sends its order to drive and its timeout. For a thread that left or
- * returned, `before` is null and `isKnown` says that the index counts it already.
+ * returned, `before` is null, and `isKnown` means that the index counts the thread already.
  */
 async function become(
   ctx: Object,
@@ -245,7 +245,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       append: handlers.object.exclusive({ input: serde.binary, accept: "*/*" }, append),
 
-      /** The same for a small thread: the call brings all of its state, which saves a logged read of `meta`. */
+      /** Appends to a small thread. The call brings all of the thread's state, which saves a logged read of `meta`. */
       appendEager: handlers.object.exclusive(
         { input: serde.binary, accept: "*/*", enableLazyState: false },
         append,

@@ -20,11 +20,11 @@ import { type Holder, maxRecordBytes, type ThreadMeta } from "../thread/thread.t
 import { gainOf, sizeOf, type Tail } from "./tail.ts";
 import { recordTooLarge } from "./errors.ts";
 
-/** Time after which new debug log lines are sent without a record, in milliseconds. */
+/** Time after which the claim sends new debug log lines without a record, in milliseconds. */
 const flushAfterMs = 1000;
 /**
- * Largest state that is sent along with an append, in bytes. The handler then needs no reads. Ignored when the servers
- * limit the state that they send.
+ * Largest state that the servers send along with an append, in bytes. The handler then needs no reads. Ignored when the
+ * servers limit the state that they send.
  */
 const mostWithAppend = 32 * 1024;
 const retryMs = [50, 100, 200, 500, 1000, 2000];
@@ -47,9 +47,9 @@ export type ClaimOptions = {
 };
 
 /**
- * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. Appends are
- * sent one after the other, each with the new lines of the debug log; between appends, the lines are sent alone. An
- * append without a reply is sent again: the object applies it once.
+ * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. The claim
+ * sends appends one after the other, each with the new lines of the debug log. Between appends, it sends the lines
+ * alone. The claim sends an append without a reply again: the object applies it once.
  */
 export class ClusterClaim implements Claim {
   readonly ref: { hash: string; threadId: string };
@@ -204,7 +204,7 @@ export class ClusterClaim implements Claim {
     return id;
   }
 
-  /** Ends the drive when the thread must pause or waits. Returns false when it was resumed meanwhile. */
+  /** Ends the drive when the thread must pause or waits. Returns false when the thread was resumed meanwhile. */
   async park(): Promise<boolean> {
     const { parked } = await this.#again(() =>
       this.#call<{ parked: boolean }>("park", this.#holder),
@@ -271,7 +271,7 @@ export class ClusterClaim implements Claim {
         if (pause) this.onPause();
       });
     } catch {
-      // The next append meets the same error and reports it.
+      // The next append gets the same error and reports the error.
     } finally {
       this.#isFlushing = false;
     }
@@ -284,8 +284,8 @@ export class ClusterClaim implements Claim {
   }
 
   /**
-   * Sends new debug log lines, and a record with the last lines. Values are sent before the lines that may refer to
-   * them, and all lines before the record.
+   * Sends new debug log lines, and a record with the last lines. Sends values before the lines that may refer to them,
+   * and all lines before the record.
    */
   async #send(header: Header, line: Buffer): Promise<{ pause: boolean }> {
     this.#unplan();

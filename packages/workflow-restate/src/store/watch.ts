@@ -13,7 +13,7 @@ const lookEveryMs = 150;
 type Seen = { hash: string; shown: string };
 
 /**
- * Polls a few times a second for live threads, and for the index's notes of changes to other threads. The cost of a
+ * Polls several times a second for live threads, and for the index's notes of changes to other threads. The cost of a
  * poll does not grow with the number of threads. @see ThreadStore.watch
  */
 export async function* watchCluster(
@@ -72,7 +72,7 @@ class AllChanges {
     const noted = await this.#lookAtIndex();
     const registry = await this.#client.value<RegistryState>("workflow", "registry", "registry");
     const changes: StoreChange[] = [];
-    // A thread with a noted change is compared even if it is live now.
+    // Compare a thread with a noted change even if it is live now.
     const ids = new Set([...noted.live, ...noted.changed.keys(), ...this.#seen.keys()]);
     const metas = await this.#client.values<ThreadMeta>("thread", [...ids], "meta");
     for (const threadId of [...ids].sort()) {

@@ -42,7 +42,9 @@ export function leave(meta: ThreadMeta, { to, at, force }: LeaveRequest): Left {
   return { meta: { ...rest, ...released, location }, location };
 }
 
-/** Stays after a moved thread is removed, because a late message of the old move must not restore the thread. */
+/**
+ * Record that remains after the removal of a moved thread, so that a late message of the move can't restore the thread.
+ */
 export type Tombstone = Location & { hash: string };
 
 export const tombstoneOf = ({ location, hash }: ThreadMeta): Tombstone | null =>
@@ -56,7 +58,7 @@ export type ArrivingThread = Omit<Started, "incarnation" | "byClaims"> &
   };
 
 /**
- * Returns null when a thread may arrive by the move of this number, `arrived` when it has arrived, else the refusal.
+ * Returns null when a thread may arrive by the move with this number, `arrived` when it has arrived, else the refusal.
  */
 export function refusalOfArrival(
   threadId: string,

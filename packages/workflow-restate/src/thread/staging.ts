@@ -1,5 +1,5 @@
 /*
- * Rules for the start of a thread that is too large for one message. Its values are staged, and the last message
+ * Rules for the start of a thread that is too large for one message. Each message stages values, and the last message
  * creates the thread. Other starts wait while messages of the first one arrive.
  */
 
@@ -9,13 +9,13 @@ export type Staging = { token: string; at: number };
 /** `from` is the number of a message's first value; 0 begins a start. */
 export type StageRequest = { token: string; from: number };
 
-/** Why a message of a start is refused: another start is in progress or has replaced this one. */
+/** Reason for the refusal of a message: another start is in progress, or has replaced this start. */
 export type NotStaged = "pending" | "superseded";
 
 /** Silence after which another start may replace this one, in milliseconds. */
 const silentMs = 10_000;
 
-/** Accepts a message or returns why not. With `isNew` the object's older values are deleted first. */
+/** Accepts a message or returns the reason for a refusal. With `isNew` the object first deletes its older values. */
 export function stage(
   staging: Staging | null,
   { token, from }: StageRequest,

@@ -8,7 +8,7 @@ import { movedError } from "@uncaged/workflow/internal";
  * make calls.
  *
  * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier ones.
- * T2 An append carries the next number. A repeated append is acknowledged without a change.
+ * T2 An append carries the next number. The object acknowledges a repeated append without a change.
  * T3 A log has one end record, and no record follows it.
  * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.
  */
@@ -51,7 +51,9 @@ export type ThreadMeta = {
   end: { returnCode: number; reason: string } | null;
   /** The object has blobs or staged values: readers must select keys instead of reading all state. */
   isLarge?: boolean;
-  /** Location after the thread has moved between hosts. While another host has the thread, it does not change here. */
+  /**
+   * Location after the thread has moved between hosts. While another host has the thread, this meta does not change.
+   */
   location?: Location;
   /** Number of journal records and checksum of the last one. */
   journal?: { records: number; sum: string };
@@ -82,7 +84,7 @@ type Change = { meta: ThreadMeta };
 
 const refusal = (error: WorkflowError): Refusal => ({ error: toErrorRecord(error) });
 
-/** Refusal when a thread is on another host; null when it is here. */
+/** Returns the refusal for a thread on another host; null for a thread in this cluster. */
 export function movedAway({ threadId, location }: ThreadMeta): Refusal | null {
   return location?.host ? refusal(movedError(threadId, location.host.name)) : null;
 }
@@ -147,7 +149,9 @@ function driven(meta: ThreadMeta, now: number): ThreadMeta {
   return { ...free, epoch: meta.epoch + 1, appends: 0, pause: false, drive };
 }
 
-/** Shortest claim that did not fail while loading its bundle, in milliseconds. */
+/**
+ * Age of a claim in milliseconds after which its bundle has loaded. Only the loss of a worker after that time counts.
+ */
 const soundMs = 1_000;
 
 export type ClaimRequest = {
@@ -156,7 +160,7 @@ export type ClaimRequest = {
   pid: number;
   now: number;
   live?: LiveAddress;
-  /** Number of this worker's claim that a new order replaces. */
+  /** Number of this worker's claim. A new order replaces the claim. */
   renews?: number;
 };
 
@@ -361,7 +365,7 @@ export function kill(meta: ThreadMeta, record: AppendedRecord): Change | Refusal
   return movedAway(meta) ?? (meta.end ? ended(meta) : { meta: withRecord(meta, record) });
 }
 
-/** Returns why a thread accepts no answer, or null. */
+/** Returns the refusal of an answer; null when the thread accepts one. */
 export function refusalOfAnswer(meta: ThreadMeta): Refusal | null {
   if (meta.end || meta.location?.host) return closed(meta);
   return standOf(meta) === "waiting" ? null : refusal(refusals.notWaiting(meta.threadId));
@@ -380,7 +384,7 @@ export const expires = (meta: ThreadMeta | null, n: number): meta is ThreadMeta 
   !meta.byClaims &&
   !meta.lease;
 
-/** Returns why a thread must not be removed, or null. */
+/** Returns the refusal of a removal; null when the thread may be removed. */
 export function refusalOfRemoval(meta: ThreadMeta, force: boolean): Refusal | null {
   const stand = standOf(meta);
   if (force || stand === "ended" || stand === "moved" || stand === "idle") return null;

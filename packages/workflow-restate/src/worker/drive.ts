@@ -32,16 +32,20 @@ export type DriverParts = {
   hasStateLimit?: boolean;
   /** Streams debug logs to observers. */
   live: LiveClaims;
-  /** Called with one line when a thread can't be driven here for a reason outside of the thread. */
+  /** Called with one line when this worker can't drive a thread for a reason outside of the thread. */
   report?: (line: string) => void;
 };
 
-/** Order to drive a thread. `signal` is aborted when the order is canceled. */
+/** Order to drive a thread. `signal` aborts when the cluster cancels the order. */
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
-/** Most attempts of one invocation. The next one would wait 0.4 s, and each further one twice as long, up to 5 s. */
+/**
+ * Most attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each further
+ * attempt, up to 5 s.
+ */
 const mostAttempts = 4;
 
+/** Event numbers reserved for each claim. */
 const seqsOfClaim = 1_000_000;
 
 /**
@@ -90,7 +94,7 @@ export class Driver {
     return this.#driven.size;
   }
 
-  /** Whether new orders are refused. */
+  /** Whether this worker refuses new orders. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -114,8 +118,8 @@ export class Driver {
   }
 
   /**
-   * @see Drive. @throws when the thread's object does not confirm that the drive is over. Restate then retries it
-   * elsewhere.
+   * @see Drive. @throws when the thread's object does not confirm that the drive is over. Restate then retries the
+   * drive elsewhere.
    */
   async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
@@ -179,7 +183,7 @@ export class Driver {
         throw error;
       });
     const { mask } = this;
-    // Event numbers must be unique even though a lost claim may have used numbers that were never recorded.
+    // Event numbers must be unique, but a lost claim may have used numbers that the cluster never recorded.
     const lastSeq = Math.max(claim.lastSeq, (claim.fence - 1) * seqsOfClaim);
     const info = new InfoLog(
       {
@@ -252,8 +256,8 @@ export class Driver {
   }
 
   /**
-   * Fetches, checks and imports a thread's bundle once. A failure is not cached. A bundle that differs from the hash in
-   * the thread's start record is never imported.
+   * Fetches, checks and imports a thread's bundle once. Does not cache a failure. Never imports a bundle that differs
+   * from the hash in the thread's start record.
    * @throws WorkflowError `BUNDLE_CHANGED`
    */
   async #load(claim: ClusterClaim): Promise<LoadedBundle> {

@@ -19,7 +19,7 @@ export class LiveClaims {
     this.#url = `http://${address}${livePath}`;
   }
 
-  /** Opens the stream of a claim that is about to be made. */
+  /** Opens the stream of a claim, before the worker makes the claim. */
   open(): LiveClaim {
     const key = randomBytes(16).toString("hex");
     const claim = new LiveClaim({ url: this.#url, key }, () => this.#claims.delete(key));

@@ -30,7 +30,7 @@ export type WorkerOptions = {
   advertise?: string;
   /** Folder of this worker for bundles and files of driven threads. It may be deleted after the worker has ended. */
   cache: string;
-  /** Environment of threads. It is never written to a log. */
+  /** Environment of threads. The worker never writes it to a log. */
   env: Environment;
   /** Working folder of threads; defaults to the folder in which each thread was started, on this machine. */
   cwd?: string;
@@ -40,25 +40,28 @@ export type WorkerOptions = {
    */
   hasStateLimit?: boolean;
   /**
-   * Public keys of the servers. Requests without a signature of one of them are refused. Without keys, signatures are
-   * not checked.
+   * Public keys of the servers. The worker refuses requests without a signature by one of these keys. Without keys, it
+   * does not check signatures.
    */
   identityKeys?: readonly string[];
   /**
    * Whether bundles own this process: their output goes to the logs of their threads, and they can't end the process.
    */
   isolate?: boolean;
-  /** Called with one line when a thread can't be driven here, for example without its bundle, or when no thread can. */
+  /**
+   * Called with one line when this worker can't drive a thread, for example without its bundle, or can't drive any
+   * thread.
+   */
   report?: (line: string) => void;
 };
 
-/** A serving worker. It drives threads until it is drained. */
+/** A serving worker. It drives threads until `drain`. */
 export type ServedWorker = {
   port: number;
   healthPort: number;
   /**
-   * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. A role
-   * that still runs after 10 seconds is aborted, and another worker runs it again.
+   * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. Aborts
+   * a role that still runs after 10 seconds; another worker runs it again.
    */
   drain(): Promise<void>;
   close(): Promise<void>;
@@ -157,7 +160,7 @@ export async function serveWorker(options: WorkerOptions): Promise<ServedWorker>
 /**
  * Connections of the cluster to this worker. A draining worker closes idle connections, because an open connection
  * would bring released threads back. A connection that drives a thread stays open, because the cluster counts its
- * threads as lost when it starts to close.
+ * threads as lost when the connection starts to close.
  */
 class Connections {
   readonly #streams = new Map<Http2Session, number>();

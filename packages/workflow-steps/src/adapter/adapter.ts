@@ -49,9 +49,9 @@ export type LLMResult = {
   finish_reason?: string;
   stop_reason?: string;
   usage?: LLMUsage;
-  /** In US dollars, null when the price is not known. */
+  /** In US dollars; null for an unknown price. */
   cost?: number | null;
-  /** The provider that answered, when the call did not name one. */
+  /** The provider that answered a call without a provider. */
   provider?: string;
   tool_calls?: ToolUseBlock[];
   tool_use?: ToolUseBlock[];
@@ -83,7 +83,7 @@ export type FileMode = "overwrite" | "failIfExists" | "append" | "prepend";
 
 /**
  * Files under one root folder. Paths are relative to the root, without a leading slash. If `write` returns no size, the
- * size of the data is reported.
+ * events report the size of the data.
  */
 export type FileAdapter = {
   read(path: string): Promise<Uint8Array | string>;

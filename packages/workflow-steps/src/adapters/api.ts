@@ -22,9 +22,9 @@ import {
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
 /**
- * Returns an `api` adapter over `fetch`. Sends a string or bytes as they are, and any other body as JSON. Parses a JSON
- * response, returns other text as a string, and everything else as bytes. No HTTP status is an error. A redirect to
- * another origin gets neither headers nor body.
+ * Returns an `api` adapter over `fetch`. Sends a string or bytes unchanged, and any other body as JSON. Parses a JSON
+ * response, returns other text as a string, and everything else as bytes. Does not throw for any HTTP status. A
+ * redirect to another origin gets neither headers nor body.
  */
 export function apiAdapter({
   timeoutMs = 120_000,

@@ -3,7 +3,7 @@ import type { RedirectError } from "@uncaged/workflow-agents/interpreter";
 import { LLMError, messageOf } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
 
-/* The errors of the default adapters. `id` is that of an API, or of a Download step. */
+/* The errors of the default adapters. `id` is the id of an API or a Download step. */
 
 export const apiTimeout = (id: string, ms: number): LLMError =>
   new LLMError("timeout", `${id} did not answer in ${ms} ms`);
@@ -39,7 +39,7 @@ export const answerNotJSON = (id: string, type: string): LLMError =>
 export const redirected = (id: string, { code, hint, message }: RedirectError): LLMError =>
   new LLMError("bad_request", `${id}: ${message}`, { code, hint });
 
-/** `code` of the system, such as `ECONNREFUSED`. */
+/** `code` is an error code of the system, such as `ECONNREFUSED`. */
 export const unreachable = (
   id: string,
   host: string,
@@ -96,7 +96,7 @@ export const noProvider = (name: string, providers: readonly string[]): LLMError
 export const noProviderFor = (model: string, providers: readonly string[]): LLMError =>
   unknownProvider(`no provider for the model ${model} found`, providers);
 
-/** `problem` of a step's list of tools. */
+/** `problem` is the fault in a step's list of tools. */
 export const badTools = (problem: string): LLMError =>
   new LLMError("bad_request", problem, { code: "BAD_TOOLS" });
 

@@ -12,6 +12,7 @@ import { brokenZip, pathOutside, zipTooLarge } from "./errors.ts";
 /** `cwd` is the root folder. `mostBytes` limits the size of a file to read or write (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
 
+// In bytes.
 const longest = 256 * 1024 * 1024;
 
 /**

@@ -31,9 +31,9 @@ import {
 } from "./errors.ts";
 
 /**
- * `options` are the options of `run`. `steps` are the thread's steps at its start or resume; their spending counts.
- * `tools` are the tools by name that a step may give its model. `maxTurns` limits the turns of a model with tools (50).
- * `context` sets when a long conversation is summarized; `false` disables summaries.
+ * `options` are the options of `run`. `steps` are the thread's steps at its start or resume; their spending counts
+ * toward the budget. `tools` are the tools by name that a step may give its model. `maxTurns` limits the turns of a
+ * model with tools (50). `context` sets when a long conversation is summarized; `false` disables summaries.
  */
 export type ModelAdapterOptions = {
   models: readonly Models[];
@@ -143,8 +143,8 @@ function messageOf({ role, content }: LLMParams["messages"][number]): Message {
 }
 
 /**
- * Returns the registry of the tools that a step names for its model; undefined if it names none. A tool with an
- * `input_schema` is defined by the step and does not run here.
+ * Returns the registry of the tools that a step names for its model; undefined if it names none. The step itself
+ * defines a tool with an `input_schema`, which does not run here.
  */
 async function toolboxOf(
   tools: readonly LLMTool[] | undefined,

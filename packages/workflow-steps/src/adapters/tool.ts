@@ -80,7 +80,7 @@ async function run(
     stepID: name,
     spent: [],
     memory: {},
-    // Only messages are forwarded: the step publishes the other events itself.
+    // Forward only messages: the step publishes the other events itself.
     intercept: ({ type, payload }: { type: string; payload: Record<string, unknown> }) => {
       if (type === "tool_message") report(runtime, payload);
       return type.startsWith("tool_");
@@ -91,7 +91,7 @@ async function run(
   throw outcome.error;
 }
 
-/** Turns a failed command into a failed result. `allowError` decides whether the step continues. */
+/** Turns a failed command into a failed result. The step's `allowError` decides whether the step continues. */
 function judged(envelope: unknown): unknown {
   if (!isPlain(envelope) || envelope.exitCode === 0) return envelope;
   const { exitCode, result } = envelope;

@@ -98,7 +98,7 @@ export class RecordedSteps implements RecordedRuns {
     return !found || "commit" in found ? null : found;
   }
 
-  /** @throws RunError for a missing answer, even if the workflow handled or dropped that failure. */
+  /** @throws RunError if a recorded answer was missing, even if the workflow handled or dropped that failure. */
   check(): void {
     if (this.#missing) throw this.#missing;
   }

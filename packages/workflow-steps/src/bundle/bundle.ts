@@ -114,7 +114,7 @@ async function* runThread(
     for (;;) {
       const { done, value } = await events.next(answer);
       answer = undefined;
-      // A missing recorded answer must not commit anything, not even the step that handles the failure.
+      // After a missing recorded answer commit nothing, not even the step that handles the failure.
       if (done || value.kind !== "event") recorded?.check();
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") {
@@ -135,7 +135,7 @@ async function* runThread(
   }
 }
 
-// The caller can limit a thread; a document has no field for that.
+// The caller limits a thread, because a document has no field for the limit.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
   Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
@@ -185,7 +185,7 @@ export type InterpretOptions = RunOptions &
  *       if (event.kind === "commit") await keep(event.role, event.commit);
  *     }
  *
- * A commit must be durable before `next()` is called again, and its event is published after it. Pass the answer to
+ * Make each commit durable before you call `next()` again. The event of a commit follows the commit. Pass the answer to
  * a `wait` to `next()`.
  *
  * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID`; the generator RunError and ParallelError.

@@ -6,7 +6,7 @@ import type { Documents } from "../state/state.ts";
 
 const maxRounds = 100_000;
 
-// In characters of JSON. A descriptor is limited to 1 Mi characters.
+// In characters of JSON. A whole descriptor is limited to 1 Mi characters.
 const longestDocuments = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestInput = 64 * 1024;

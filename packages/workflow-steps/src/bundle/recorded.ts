@@ -88,7 +88,7 @@ const statuses: Readonly<Record<string, ExecutionStatus>> = {
   paused: "paused",
 };
 
-// A resumable thread without a worker counts as running. At its round limit only the thread is completed, not the run.
+// A resumable thread without a worker counts as running. A thread at its round limit is completed, but its run is not.
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   if (status !== "completed") return statuses[status] ?? "running";
   if (!isOver) return "failed";
@@ -113,9 +113,9 @@ export type StepValues = {
 } & Pick<RunState, "params" | "variables" | "localVars">;
 
 /**
- * Returns the values at the start of the run that committed a step. The step is given by its number (from 1), in the
- * thread or in a child workflow. The number after the last step means the next step, `coming` if known. Null at the
- * end.
+ * Returns the values at the start of the run that committed a step. `number` (from 1) identifies the step among the
+ * thread's steps, which include the steps of child workflows. The number after the last step means the next step, with
+ * the id `coming` if known. Null after the end of the run.
  */
 export function recordedValues(
   documents: Documents,
@@ -185,11 +185,11 @@ export function rerunInput({
 }
 
 /**
- * Plans a rerun from a checkpoint. With a chosen step, keeps the thread's steps before the step's last run, and the
- * steps of concurrent chains. Without one, keeps the steps of the checkpoint. If the checkpoint differs from the state
- * after the kept steps, it follows them and its values win.
+ * Plans a rerun from a checkpoint. With `stepID`, keeps the thread's steps before that step's last run, and the steps
+ * of concurrent chains. Without `stepID`, keeps the steps of the checkpoint. If the checkpoint differs from the state
+ * after the kept steps, the rerun includes the checkpoint, whose values win.
  * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`, `PLACE_UNKNOWN`,
- * `PARAMS_INVALID`, and any other error of the start of the run.
+ * `PARAMS_INVALID`, and any other error at the start of the run.
  */
 export function planRerun(
   documents: Documents,
@@ -240,7 +240,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// Returns the step's next run after the checkpoint, else its last run. The path is missing if neither is known.
+// Returns the step's next run after the checkpoint, else its last run. The path is null if both are unknown.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);
@@ -256,7 +256,7 @@ function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: Rerun
     const run = isComing ? null : stepRun(steps, stepID);
     if (run?.path) return run;
   } catch {
-    // The steps can be counted even without a state.
+    // Without a state, only count the steps.
   }
   return { before: stepRun(thread.steps, stepID)?.before ?? before, path: null };
 }

@@ -108,7 +108,7 @@ function* textsWithin(
   for (const [key, item] of items) yield* textsWithin(item, [...path, key], step, read);
 }
 
-/** A target as a step contains it. `kind` is the kind that the field requires; null if it allows both. */
+/** A target in a step. `kind` is the kind of target that the field requires; null if the field allows both kinds. */
 type Written = { text: string; path: ViolationPath; kind: Target["kind"] | null };
 
 export const hasGoodTargets: StepRule = (step, subject) => {

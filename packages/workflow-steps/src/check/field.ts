@@ -21,7 +21,7 @@ const hasId: StepRule = ({ id, fields: { id: given }, error }) => {
   else if (id === null) error(["id"], `id must be a non-empty string, not ${shown(given)}`);
 };
 
-// An id becomes a role (a child's role is "<parent>/<child>") and names folders.
+// An id becomes the name of a role ("<parent>/<child>" in a child workflow) and of folders.
 const hasPlainId: StepRule = ({ id, error }) => {
   if (id === null) return;
   if (reserved.has(id) || id.startsWith("__")) {
@@ -203,7 +203,7 @@ const namesItsWorkflow: StepRule = ({ id, type, fields: given, error }) => {
   }
 };
 
-/** Returns the objects that a call reads its parameters from, with their paths: the step itself, then its inputs. */
+/** Returns the objects with a call's parameters and their paths: the step itself, then its inputs. */
 function inputsOf(given: CheckedStep["fields"]): [CheckedStep["fields"], string[]][] {
   const name = given.in === undefined ? "input" : "in";
   const input = given[name];

@@ -53,7 +53,7 @@ const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** Returns the children of a step that belong to the cycle: such a step would run inside itself. */
+/** Returns the children of a step that belong to the cycle. A step with such children would run inside itself. */
 const childrenAmong = (cycle: ReadonlySet<string>, id: string, outline: Outline): Reference[] =>
   childrenOf(id, outline).filter(({ to }) => cycle.has(to));
 
@@ -109,10 +109,10 @@ const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
   }
 };
 
-/** Limits the work for nested loops. Beyond it no warnings are reported. */
+/** Maximum number of visited steps in loops. Beyond it, the check reports no further warnings. */
 const mostVisits = 200_000;
 
-// A loop's source is evaluated again on resume, so a body that writes it would change the loop.
+// A resume evaluates a loop's source again, so a body that writes the source would change the loop.
 const warnsOfSourcesWrittenInLoops: DocumentRule = ({ steps, outline }) => {
   const written = new Map(steps.map((step) => [step.id ?? "", variablesWrittenBy(step)]));
   let visits = 0;

@@ -5,8 +5,8 @@ import { isPlain } from "../expression/value.ts";
 import { type Outline, outlineOf } from "../document/outline.ts";
 
 /**
- * An error or a warning of a document. `message` is one line that begins with the step's id, if there is one. `path` is
- * the place in the document.
+ * An error or a warning of a document. `message` is one line. For a step, it begins with the step's id. `path` is the
+ * place in the document.
  */
 export type Violation = {
   severity: "error" | "warning";
@@ -21,7 +21,7 @@ type Report = Record<Violation["severity"], (path: ViolationPath, text: string) 
 export type CheckedStep = Report & {
   /** Null for a missing or unusable id. */
   id: string | null;
-  /** Its canonical type; `custom` for a type of the caller; null if unknown. */
+  /** The canonical type; `custom` for a type that the caller handles; null if unknown. */
   type: StepType | typeof CUSTOM | null;
   fields: Readonly<Record<string, unknown>>;
   index: number;
@@ -62,7 +62,7 @@ export function subjectOf(
 ): Subject {
   const handled = new Set(customTypes);
   const registry = isPlain(document.registry) ? document.registry : {};
-  // An invalid declaration still declares its name, so that each use is not another violation.
+  // An invalid declaration still declares its name, so that uses of the name are valid.
   const names = (list: unknown) => new Set(itemsOf(list).flatMap(nameIn));
   return {
     ...reportTo(violations),

@@ -14,15 +14,15 @@ import { undeclaredVariable } from "./errors.ts";
 /** The handler of a custom type of step. Its return value becomes `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
-/** A run as programs and custom handlers see it. Values that a handler sets are committed with the handler's step. */
+/** A run as programs and custom handlers see it. The step's commit includes the values that its handler sets. */
 export class ExecutionContext {
   readonly run: Run;
   readonly written = new Written();
   isMapped = false;
-  /** True after the end of the step: later writes of its handler are dropped. */
+  /** True after the end of the step. The context then drops writes of the step's handler. */
   isOver = false;
   origin: Origin | null = null;
-  /** The targets written by the step's `out`: each as the document has it, and resolved. */
+  /** The targets that the step's `out` has written: each as text from the document, and resolved. */
   readonly targets: [string, ResolvedTarget][] = [];
   readonly #evaluator: ExpressionEvaluator;
 
@@ -163,7 +163,7 @@ export class ChildExecutionContext extends ExecutionContext {
   }
 }
 
-/** The state of a run at a moment. `artifacts` are the paths of the written files. */
+/** The state of a run at one time. `artifacts` are the paths of the written files. */
 export type WorkflowSnapshot = ReturnType<typeof valuesOf> & {
   status: ExecutionStatus;
   currentStepID: string | null;

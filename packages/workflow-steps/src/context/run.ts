@@ -52,7 +52,10 @@ export type PauseRequest = {
   path: PathPart[];
   token: string;
   reason: string | null;
-  /** A JSON Schema for a form, derived from the type of the answer's variable. Answers are not checked against it. */
+  /**
+   * A JSON Schema for a form, derived from the type of the answer's variable. The engine does not check answers against
+   * it.
+   */
   form?: JsonSchema;
   expiresAt?: number;
   onTimeout?: string;
@@ -66,13 +69,13 @@ export type EngineEvent =
 
 /** Options of a run's caller. */
 export type RunOptions = {
-  /** Configuration such as `LLM_MODEL`. Empty by default: the process's environment is not read. */
+  /** Configuration such as `LLM_MODEL`. Empty by default: the engine does not read the process's environment. */
   env?: Readonly<Record<string, string>>;
   /** Default strategy for constructs that set none (`fail_fast`). */
   errorStrategy?: ParallelErrorStrategy;
   /** Maximum number of concurrent chains in one construct; 0 (the default) means no limit. */
   maxConcurrency?: number;
-  /** A text of the caller, added to every event. */
+  /** The caller's text for every event. */
   clientRunToken?: string;
 };
 
@@ -80,7 +83,7 @@ export type RunOptions = {
 export type RecordedRuns = {
   /** Returns the recorded commit of a run. @throws WorkflowError if none is recorded. */
   answer: (at: StepAt) => Commit;
-  /** Counts a failed run. A later commit records it, possibly of another run of the same step. */
+  /** Counts a failed run. A later commit records the failure, possibly the commit of another run of the same step. */
   failed: (at: StepAt) => void;
   /** Returns the recorded failure of the next run; null if it did not fail. */
   failure: (at: StepAt) => { error: ErrorMap; variables: readonly Write[] } | null;
@@ -88,13 +91,13 @@ export type RecordedRuns = {
 
 type RunSetup = RunOptions & {
   adapters: Adapters;
-  /** Records the step attempts, if the host does. */
+  /** Recorder of step attempts; absent if the host does not record attempts. */
   attempts?: Attempts;
   /** Whether events carry whole inputs and results. Set when the driver stores long values. */
   wholeValues?: boolean;
   /** Returns the idempotency key of a run of a step; absent outside a thread. */
   keyOf?: (at: StepAt) => string;
-  /** If set, recorded runs replace calls. */
+  /** Recorded runs, which replace calls; absent in an ordinary run. */
   recorded?: RecordedRuns;
   control: RunControl;
   /** The ids of the parent steps, each followed by a slash; "" for a workflow that is not a child. */

@@ -137,7 +137,7 @@ export const failure = (
   { cause, ...more }: { kind?: ErrorKind; details?: string[]; cause?: unknown } = {},
 ): WorkflowError => new WorkflowError({ code, message, hint, ...more }, { cause });
 
-/** Creates one error from several problems. The first is its message, and `details` holds all of them. */
+/** Creates one error from several problems. The first problem is the message, and `details` has all problems. */
 export function failures(code: string, problems: readonly string[], hint: string, what = "") {
   const { details, message } = foundProblems(problems);
   return failure(code, what + message, hint, { details });

@@ -52,8 +52,8 @@ const unless = (...names: StepType[]): ReadonlySet<string> =>
 const tools = types("Tool", "Subflow");
 
 /**
- * The fields of steps. A field that appears twice has another form on other types. Unknown fields belong to the author:
- * they are kept and ignored.
+ * The fields of steps. A field that appears twice has different forms on different types. Unknown fields belong to the
+ * author: the engine keeps and ignores them.
  */
 const table = [
   { name: "meta", on: all, form: object },

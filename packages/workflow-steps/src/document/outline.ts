@@ -5,7 +5,7 @@ import { evaluate, namesIn } from "../expression/expression.ts";
 
 /** The connections between a document's steps. */
 export type Outline = {
-  /** The steps by id, in document order. Of several steps with the same id, the first. */
+  /** The steps by id, in document order. Of several steps with the same id, only the first counts. */
   steps: ReadonlyMap<string, StepDocument>;
   /** The steps that no other step names. Several are the children of an implicit fork, `__entry__`. */
   entries: readonly string[];
@@ -104,7 +104,10 @@ export type Enclosure = {
   child: string;
 };
 
-/** Maximum number of nestings reported per step. Branches that meet again can have exponentially many. */
+/**
+ * Maximum number of nestings reported per step. A step after Branches that meet again can have exponentially many
+ * nestings.
+ */
 const maxWays = 100;
 
 type Graph = {
@@ -116,7 +119,7 @@ type Graph = {
 
 /**
  * Returns every nesting of a step in constructs, outermost first. A construct does not enclose a case that leads back
- * to it: that case stays in the chain of its Branch. So the nestings are finite.
+ * to that construct: the case stays in the chain of its Branch. So the nestings are finite.
  */
 function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
@@ -205,7 +208,7 @@ function groupsOf(ids: Iterable<string>, edges: Edges): Groups {
       }
     }
   }
-  // In the reverse graph, ungrouped predecessors of the step left last are also reachable from it.
+  // Every ungrouped step that leads to the last finished step is also reachable from that step: both are in one group.
   const groups = new Map<string, number>();
   for (let count = left.length; count > 0; count -= 1) {
     const root = left[count - 1] as string;
@@ -240,7 +243,7 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
 
 /**
  * Returns, for each step, the construct to draw it in. A step that is reachable in several constructs belongs to the
- * innermost construct around all of them. A case that leads back to a construct stays beside that construct.
+ * innermost construct around all of them. A case that leads back to a construct stays outside that construct.
  */
 function containersIn({ groups, references, entries }: Graph): Map<string, string | null> {
   const homes = new Map<string, string | null>();

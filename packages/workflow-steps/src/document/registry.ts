@@ -29,7 +29,9 @@ export class Registry {
     return this.#checkedParams(given, problemOf);
   }
 
-  /** Like `startParams`, for a run that begins in the middle: missing params without a default are null. */
+  /**
+   * Returns params like `startParams`, for a run that begins in the middle: missing params without a default are null.
+   */
   someParams(given: unknown): Record<string, unknown> {
     return this.#checkedParams(given, (declaration, params) =>
       (params[declaration.name] ?? null) === null ? null : problemOf(declaration, params),
@@ -128,7 +130,8 @@ const unreadable: ReadonlySet<string> = new Set([
  * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is case-insensitive. A default is JSON or
  * bare text; a param without one is required.
  *
- * The three readers throw a `WorkflowError` (`DECLARATION_INVALID`) that quotes the declaration.
+ * This parser and the parsers of variables and services throw a `WorkflowError` (`DECLARATION_INVALID`) that quotes the
+ * declaration.
  */
 export function parseParamDeclaration(text: string): Declaration {
   const declaration = declarationIn(text, 'write "name(TYPE)" or "name(TYPE) = default"');
@@ -238,7 +241,7 @@ const valueTypes: Readonly<Record<string, ValueType>> = {
   "[STRING]": list(aText, { items: { type: "string" } }),
 };
 
-/** Tells whether a type is known. Values of unknown types are not checked. */
+/** Tells whether a type is known. The engine does not check values of unknown types. */
 export const isKnownType = (type: string): boolean => Object.hasOwn(valueTypes, type);
 
 /** Returns a known type in capitals, and any other type unchanged. */

@@ -5,7 +5,7 @@ import { aliases, StepType, SUPPORTED_VERSIONS } from "./document.ts";
 
 type Schema = { [keyword: string]: unknown };
 
-/** Requirements of a type that the forms of its fields don't express. */
+/** Requirements of a step type beyond the forms of its fields. */
 const also: Partial<Record<StepType, Schema>> = {
   Stop: { properties: { next: false, children: false } },
   Set: { anyOf: ["target", "out", "children"].map((name) => ({ required: [name] })) },
@@ -26,8 +26,8 @@ const defaults: Readonly<Record<string, unknown>> = {
 const types = Object.values(StepType);
 
 /**
- * Returns the JSON Schema (draft 2020-12) of a step workflow, made from the checker's table. The checker refuses every
- * document that the schema refuses. The schema can't check references, expressions and names.
+ * Returns the JSON Schema (draft 2020-12) of a step workflow, generated from the checker's table. The checker refuses
+ * every document that the schema refuses. The schema can't check references, expressions and names.
  */
 export function workflowSchema(): Schema {
   const { properties, required, ...document } = schemaOf(documentForm, "");
@@ -134,7 +134,7 @@ const schemaOf = (form: Form, path: string, described = path): Schema => {
   return told(schema, path, described);
 };
 
-/** Returns a Zod schema with descriptions, without keywords that have no meaning for JSON. */
+/** Returns a Zod schema with descriptions. Drops keywords without a meaning in JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));

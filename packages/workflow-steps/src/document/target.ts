@@ -3,7 +3,7 @@ import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 import { badOut, badPath, badTarget, unresolvedTarget } from "./errors.ts";
 
-/** A part of a target: literal text, or an expression that is replaced by its value. */
+/** A part of a target: literal text, or an expression, which stands for its value. */
 type Part = { text: string } | { expression: string };
 
 /** One access inside a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
@@ -188,6 +188,7 @@ const prototypeKey = "__proto__";
 /** Keys that targets can't write. Values may still contain the keys `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
+// Largest gap between an array's end and a new index.
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
 

@@ -15,7 +15,10 @@ export const documentedToolName = (name: string): string =>
 
 export const isBuiltInTool = (name: string): boolean => Object.hasOwn(inputNames, name);
 
-/** The inputs of the tools in a bundle made from a file, by documented tool name and by own tool name. */
+/**
+ * The inputs of the built-in tools, by documented tool name and by own tool name. Bundles made from a file have these
+ * tools.
+ */
 export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(inputNames).flatMap(([name, text]) => {
     const inputs = text.split(" ");

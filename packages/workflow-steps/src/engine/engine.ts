@@ -29,7 +29,7 @@ import {
 import { unknownTool } from "./errors.ts";
 
 /**
- * Runs a custom step. Its return value becomes `_result`. `out` is mapped afterwards, unless the handler already mapped
+ * Runs a custom step. Its return value becomes `_result`. The engine then maps `out`, unless the handler already mapped
  * it.
  */
 export type CustomHandler = (
@@ -40,9 +40,9 @@ export type CustomHandler = (
 
 /** Options of an {@link Engine}. */
 export type EngineOptions = RunOptions & {
-  /** Receives every event. Its errors are ignored. */
+  /** Receives every event. The engine ignores errors of this function. */
   onEvent?: (event: RunEvent) => void;
-  /** Receives a checkpoint after each commit. Its errors are ignored. */
+  /** Receives a checkpoint after each commit. The engine ignores errors of this function. */
   onCheckpoint?: (checkpoint: Checkpoint) => void;
   /** Handlers by the prefix of step ids. */
   customHandlers?: Record<string, CustomHandler>;
@@ -290,8 +290,8 @@ class EngineRun {
     return this.#open.token === token ? null : "the token is not that of the pause";
   }
 
-  // The scheduler is not read while the question is open, so the event is published directly; otherwise it goes through
-  // the scheduler, which keeps the order.
+  // While the question is open, nothing reads the scheduler, so this function publishes the event directly. At other
+  // times the scheduler publishes the event in order.
   #publishRejected(reason: string): void {
     const { currentStepID, status } = this.#run;
     if (status !== "running" && status !== "paused") return;
@@ -347,7 +347,7 @@ function settlement(): Deferred {
 // The longest delay that platform timers support, in milliseconds.
 const longestTimer = 2 ** 31 - 1;
 
-/** Calls `call` at a moment, if one is given. Returns a function that cancels the call. */
+/** Calls `call` at a time, unless the time is undefined. Returns a function that cancels the call. */
 function timer(moment: number | undefined, call: () => void): () => void {
   if (moment === undefined) return () => undefined;
   let current: ReturnType<typeof setTimeout>;

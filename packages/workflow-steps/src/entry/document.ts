@@ -1,4 +1,4 @@
-// Entry point `./document`: the document format for editors. Pure, and small enough for a browser.
+// Entry point `./document`: the document format for editors. Does no I/O and is small enough for a browser.
 
 // Check
 export { validate } from "../check/check.ts";

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/* The errors of values. Syntax and evaluation errors of an expression are made by its parser, with their offset. */
+/* The errors of values. The parser creates the syntax and evaluation errors of an expression, with their offsets. */
 
 export const valueTooDeep = (most: number): WorkflowError =>
   new WorkflowError({

@@ -43,7 +43,7 @@ export function problemIn(source: string): { message: string; offset: number } |
 export class ExpressionEvaluator {
   readonly #scope: Scope;
 
-  /** `scope` is a function that returns a name's value, or a record of values, of which only its own keys count. */
+  /** `scope` is a function that returns a name's value, or a record of values. Only the record's own keys count. */
   constructor(scope: Scope | Record<string, unknown>) {
     this.#scope =
       typeof scope === "function"

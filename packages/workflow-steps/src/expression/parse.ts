@@ -240,7 +240,7 @@ function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   };
 }
 
-/** Returns an own property of an object, an array or a text; undefined for any other. */
+/** Returns an own property of an object, an array or a text; undefined for any other value or property. */
 export function read(value: unknown, key: unknown): unknown {
   if (typeof key !== "string" && typeof key !== "number") return undefined;
   if (typeof value === "string") return key === "length" ? value.length : characterAt(value, key);

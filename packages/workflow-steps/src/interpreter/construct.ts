@@ -129,12 +129,12 @@ export async function runLoop(task: Task): Promise<Done> {
   }
 
   const ran = await turn.aside(step.mode === LoopMode.parallel ? runParallel : runSerial);
-  // A loop over a source counts all iterations as done: dropped and skipped ones never run later.
+  // A loop over a source counts all iterations as done, because dropped and skipped iterations never run later.
   return { iterations: source === null ? ran : total };
 }
 
 function sourceOf({ context, step }: Task): readonly unknown[] {
-  // Copied, because the body may write to the source.
+  // Copies the source, because the body may write to it.
   const source = context.resolve(step.source) ?? [];
   if (Array.isArray(source)) return source;
   throw sourceNotArray(step.id, typeof source);

@@ -234,8 +234,8 @@ async function finish(task: Task, done: Done): Promise<string> {
   return next;
 }
 
-// A Stop's commit also ends the Branches whose cases are on its path: they have no commit of their own. It does not end
-// a Branch with children, because they never ran.
+// A Stop's commit also ends the Branches whose cases are on its path, because they have no other commit. The commit
+// does not end a Branch with children, because the children never ran.
 function endBranches({ branch, path }: Chain): void {
   const part = path.at(-1);
   if (!branch || !part || !("child" in part)) return;

@@ -23,7 +23,7 @@ export type DriveOptions = {
   resumedFrom?: string;
 };
 
-/** Functions that the root passes in, because chains, constructs and child runs refer to each other. */
+/** Functions from the composition root, because chains, constructs and child runs refer to each other. */
 type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: (
@@ -144,7 +144,7 @@ export type Task = {
   /** Null for a custom type. */
   type: StepType | null;
   context: ChildExecutionContext;
-  /** Replaced after each of the step's commits. */
+  /** The current attempt. Each commit of the step ends it. */
   attempt: OpenAttempt;
   signal: AbortSignal;
   turn: Turn;

@@ -24,9 +24,7 @@ import {
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
-/**
- * Maps a result through the step's `out`, unless a handler already did, then prints. `locals` are visible during both.
- */
+/** Maps a result through the step's `out`, unless a handler already did, then prints. Both steps see `locals`. */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
   const { context } = writer;
   Object.assign(context.locals, locals);

@@ -75,7 +75,7 @@ export class ParallelExecutor {
   }
 }
 
-// The steps that failed may be nested deeper.
+// The failed steps may be nested deeper.
 function sources(one: StepError): readonly StepError[] {
   if (one.error instanceof ParallelError) return one.error.errors;
   if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];

@@ -41,7 +41,7 @@ export function runSubflow(task: Task, call: Call): Promise<Called> {
     runWorkflow(task, isPlain(input) ? input : {}, runtime);
   const step = { ...call.step, tool: "WorkflowRun" };
   const adapters = { ...call.adapters, tool: { execute } };
-  // The values of a child's event are truncated when the event is published.
+  // Publishing a child's event truncates its values, so keep whole values here.
   return callTool({ ...call, step, shown, shownData: (event) => event, adapters });
 }
 

@@ -28,7 +28,7 @@ export type StepsSource = {
  * Returns a kind of source that builds bundles from step workflows in `.json`, `.yaml` and `.yml` files. Checks a file
  * and the files that its steps run by a literal path, relative to the file, and bundles all of them with the default
  * adapters that they use. `find` resolves missing files. `warn` receives each warning of the check, with file, line and
- * column. With `isClosed`, files outside the document's folder are not read.
+ * column. With `isClosed`, reads no files outside the document's folder.
  *
  * @example await addWorkflow(root, "review", "flow.json", { sources: [stepsSource(console.warn)] });
  */

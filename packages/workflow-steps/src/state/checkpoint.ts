@@ -132,7 +132,7 @@ export const records = {
   loopProgress: z.optional(z.record(z.string(), count, "an object")),
 };
 
-/** The form of a resumable object. Unknown keys belong to other programs and stay. */
+/** The form of a resumable object. Keeps unknown keys, which belong to other programs. */
 const resumable = z.looseObject({
   _type: z.optional(z.literal(checkpointType, JSON.stringify(checkpointType))),
   _version: z.optional(z.number(version).check(z.maximum(2, version))),

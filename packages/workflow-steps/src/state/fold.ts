@@ -98,7 +98,9 @@ export class Fold {
   }
 }
 
-/** Applies one write to the variables. `owned` are the containers that nothing else shares, so they may be changed. */
+/**
+ * Applies one write to the variables. `owned` has the containers that nothing else shares: the write may change them.
+ */
 export function applyWrite(
   variables: Record<string, unknown>,
   { path, value }: Write,
@@ -110,8 +112,8 @@ export function applyWrite(
 
 type Past = { base: unknown; baseSeq: number; writes: Write[]; isStale: boolean };
 
-// Concurrent steps may commit in another order than they wrote. A late write is inserted in its place, and the variable
-// is rebuilt from its last whole write.
+// Concurrent steps may commit in a different order from their writes. This class inserts a late write in its place, and
+// rebuilds the variable from its last whole write.
 class WriteHistory {
   readonly #variables: Record<string, unknown>;
   // Containers created by writes. All other values are shared with the log.

@@ -6,8 +6,8 @@ import type { Inside, Position } from "./state.ts";
 import { ambiguousStep, noSuchStep } from "./errors.ts";
 
 /*
- * The marks of a checkpoint: the progress of constructs, by the ids of their steps. An export derives them from a
- * position, and an import turns them into a position. No other code uses them.
+ * The marks of a checkpoint: the progress of constructs, by the ids of their steps. An export derives marks from a
+ * position, and an import turns marks into a position. No other code uses marks.
  */
 
 /** Finished children of constructs, the children that broke out of an enclosing loop, and finished iterations. */
@@ -130,8 +130,8 @@ function behind(outline: Outline, construct: string): Set<string> {
 
 /**
  * Returns the position of a run that continues at a step inside all its enclosing constructs, with the progress in the
- * marks. A mark applies at one path: that of its construct in the open iterations. The constructs on that path were
- * entered, so their conditions are not tested again.
+ * marks. A mark applies at one path: the path of its construct in the open iterations. The run has entered the
+ * constructs on that path, so it does not test their conditions again.
  * @throws WorkflowError `NO_SUCH_STEP` for a missing step; `STEP_AMBIGUOUS` for a step in several constructs.
  */
 export function positionFrom(outline: Outline, id: string, marks: Marks): Position {
@@ -198,7 +198,8 @@ function chainTo(
   return at;
 }
 
-// The body of a loop is its iterations. Any other body is finished once one of its children is finished.
+// A loop has only iterations. The own work of another construct precedes its children, so a finished child proves that
+// the work is finished.
 function insideFrom(outline: Outline, id: string, marks: Marks): Inside {
   const step = outline.steps.get(id);
   if (isLoop(outline, id)) return { ...entered(), finished: ownValue(marks.loopProgress, id) ?? 0 };

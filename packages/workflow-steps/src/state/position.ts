@@ -61,7 +61,7 @@ export function insideAt(at: Position, construct: string): Inside {
   return inside;
 }
 
-/** Returns the construct at a path; null if it was not entered. */
+/** Returns the construct at a path; null if the chain has not entered it. */
 export function openAt(
   root: Position,
   path: readonly PathPart[],
@@ -154,7 +154,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
 
 const marked = ({ loopProgress = {} }: Commit, loop: string) => ownValue(loopProgress, loop);
 
-// Only the number of finished iterations is needed, not the ends of their chains.
+// Keeps only the number of finished iterations, not the ends of their chains.
 function finishIterations(inside: Inside, finished: number): void {
   if (finished <= inside.finished) return;
   inside.finished = finished;

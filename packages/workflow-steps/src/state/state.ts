@@ -38,14 +38,14 @@ export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
  * The position of a chain. The positions of a run form a tree along the paths of its commits. They hold all progress:
- * recorded steps are finished, all others still have to run.
+ * recorded steps are finished, all other steps still have to run.
  */
 export type Position = {
   /** The next step, or `RETURN`, `BREAK`. */
   next: string;
   /**
-   * The entered constructs of this chain, whose `if` and cases are not tested again. The construct at `next` is open. A
-   * checkpoint may have others, which the restarted chain reaches later.
+   * The entered constructs of this chain. The run does not test their `if` and cases again. The construct at `next` is
+   * open. A checkpoint may have further constructs, which the restarted chain reaches later.
    */
   insides: Map<string, Inside>;
   /** The finished loops of this chain, each with its number of iterations. */

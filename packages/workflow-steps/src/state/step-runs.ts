@@ -59,7 +59,7 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
     const all = [...runsAround(pathOf(step)), ...(own ? [own] : [])];
     if (isRerun(step)) {
       const keys = all.map(keyOf);
-      // A rerun at another step ended this run.
+      // A rerun at a different step ended this run.
       const isElsewhere = (key: string): boolean =>
         step.meta.stepID !== undefined && !keys.includes(key);
       for (const key of open.keys()) if (isElsewhere(key)) open.delete(key);

@@ -9,7 +9,7 @@ type Change = { oldValue: unknown; newValue: unknown };
 type Key = string | number;
 type Container = unknown[] | Record<string, unknown>;
 
-// The documented limit in characters of JSON. Longer values are cut to a preview of this length.
+// In characters of JSON: the documented limit of a whole value in an event, and the length of a longer value's preview.
 const most = 10 * 1024;
 const previewLength = 200;
 

@@ -85,7 +85,7 @@ function violation({ instancePath, message, params }: ErrorObject): string {
   return `${instancePath || "/"}: ${message}`;
 }
 
-/** The options that the core uses for a descriptor's schemas. Unknown keywords and formats are ignored. */
+/** The options that the core uses for a descriptor's schemas. The validator ignores unknown keywords and formats. */
 const options: Options = {
   strict: false,
   validateFormats: false,

@@ -13,7 +13,7 @@ export type Call = {
   value: (field: unknown) => unknown;
   adapters: Adapters;
   registry: RegistryDocument;
-  /** Configuration such as `LLM_MODEL`. The process's environment is not read. */
+  /** Configuration such as `LLM_MODEL`. Steps do not read the process's environment. */
   env: Readonly<Record<string, string>>;
   runID: string;
   /** The step's id, prefixed with the ids of its parent steps. */

@@ -2,9 +2,9 @@ import type { WorkflowError } from "@uncaged/workflow";
 import { LLMError, messageOf, typeOfStatus } from "../adapter/error.ts";
 import { failure } from "../document/document.ts";
 
-/* The errors of calling steps. The first parameter is the step's id unless it says otherwise. */
+/* The errors of calling steps. The first parameter is the step's id, unless a comment says otherwise. */
 
-/** `hint` defaults to giving the run the adapter. */
+/** An error of a step whose adapter is missing. */
 export const noAdapter = (
   id: string,
   name: string,
@@ -105,11 +105,11 @@ export const documentNotText = (id: string, document: string): LLMError =>
 export const noModelResult = (): LLMError =>
   new LLMError("internal_error", "the adapter llm returned no result");
 
-/** `id` of the API, or of a Download step. */
+/** `id` is the id of the API or the Download step. */
 export const noResponse = (id: string): LLMError =>
   new LLMError("internal_error", `${id}: the adapter api returned no response`);
 
-/** `id` of the API, or of a Download step. */
+/** `id` is the id of the API or the Download step. */
 export const failedStatus = (id: string, status: number, body: string): LLMError =>
   new LLMError(typeOfStatus(status), `${id} answered ${status}${body && `: ${body}`}`, {
     code: `HTTP_${status}`,
@@ -170,11 +170,11 @@ export const unknownOutputType = (id: string, type: unknown): LLMError =>
 export const missingSchema = (id: string): LLMError =>
   badOutputConfig(id, "of type json_schema is missing a schema");
 
-/** `start` of the answer. */
+/** `start` is the beginning of the answer. */
 export const answerNotObject = (start: string): LLMError =>
   new LLMError("json_parse_error", `the answer is not a JSON object: ${start}`);
 
-/** `start` of the answer. */
+/** `start` is the beginning of the answer. */
 export const answerNotJSON = (start: string): LLMError =>
   new LLMError("json_parse_error", `the answer is not valid JSON: ${start}`);
 

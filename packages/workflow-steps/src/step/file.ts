@@ -67,9 +67,9 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
 
 /**
  * Unpacks the archive at `source`. Each file keeps its path in the archive, below the folder that `routeByExt` sets for
- * its extension (`{"png": "images"}`), else below `defaultDir`, else below the root. With `overwrite: false`, existing
- * files are kept. `_result` is `{files, skipped}`, two lists of paths. An archive with a path outside its folder is not
- * unpacked.
+ * its extension (`{"png": "images"}`), else below `defaultDir`, else below the root. With `overwrite: false`, keeps
+ * existing files. `_result` is `{files, skipped}`, two lists of paths. Unpacks no archive that has a path outside its
+ * folder.
  */
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);

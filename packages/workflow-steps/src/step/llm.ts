@@ -70,7 +70,7 @@ export async function callLLM(call: Call): Promise<Called> {
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
-    // The cost of an unusable answer.
+    // An unusable answer has a cost too.
     if (spent !== null && typeof error === "object" && error !== null) {
       Reflect.defineProperty(error, "spent", { value: spent, configurable: true, writable: true });
     }
@@ -92,7 +92,7 @@ function answerEvents({ emit, shown, signal }: Call) {
   const publish: Call["emit"] = (type, payload) => {
     if (!answer.isOver && !signal.aborted) emit(type, payload);
   };
-  // An adapter may pass each token to both callbacks, so only the first callback that is used counts.
+  // An adapter may pass each token to both callbacks, so only the first used callback counts.
   let source: "old" | "new" | null = null;
   const tokenFrom = (by: "old" | "new") => (delta: unknown) => {
     if (typeof delta !== "string") return;
